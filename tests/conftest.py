@@ -174,7 +174,7 @@ def memory(request, store_kind, tmp_path, clock, settings_of_memory):
         (tmp_path / "home").mkdir()
         request.getfixturevalue("monkeypatch").chdir(tmp_path / "home")  # The code is looked for here.
     else:
-        target = ":memory:" if store_kind == "in_memory" else tmp_path / "home"
+        target = {"in_memory": ":memory:", "files": f"file://{tmp_path}/home"}.get(store_kind, tmp_path / "home")
     with mnemarch.open(target, clock=clock, config=settings_of_memory) as opened:
         yield opened
 

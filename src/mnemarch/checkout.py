@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SETTINGS = "mnemarch.toml"
 MAKER, _IGNORE = "maker", ".gitignore"
+# What a folder of files keeps for this machine alone.
+LOCAL = ".local"
+_FILE = "file:"
 _FOLDERS, _DATABASE = ("index", "vectors"), "memory.db"
 _MAKER_BYTES_MAX = 4096
 _NONCE_BYTES = 16
@@ -232,7 +235,7 @@ def foreign_memory(place: str) -> Foreign | None:
         return Foreign(path=place, content=committed, why="git has its files from a commit")
     # Listed before the mark is looked for: who makes a memory at this moment leaves the mark first.
     parts = sorted(name for name in _names_in(place) if name in _FOLDERS or name.startswith(_DATABASE))
-    if not parts or _is_signed(place):
+    if not parts or is_signed(place):
         return None
     made = "another user or another machine made it"
     why = made if _DATABASE in parts else f"{made}, and it has {', '.join(parts)} without a database"
@@ -241,7 +244,7 @@ def foreign_memory(place: str) -> Foreign | None:
 
 def sign(place: str) -> None:
     """Leave in a new memory's folder by what it is known again: here by its folder, elsewhere by the user's key."""
-    if _is_signed(place):
+    if is_signed(place):
         return
     nonce = os.urandom(_NONCE_BYTES).hex()
     mark = user.signature(nonce.encode(), make_key=True) or "-"
@@ -249,7 +252,7 @@ def sign(place: str) -> None:
     write_private(os.path.join(place, MAKER), lines.encode())
 
 
-def _is_signed(place: str) -> bool:
+def is_signed(place: str) -> bool:
     # The first two lines count: a list of guesses is no signature.
     here, _, by = _maker_of(place).decode("ascii", "replace").strip().partition("\n")
     status = os.stat(place)
@@ -328,9 +331,63 @@ def _may_name(index: str, name: str) -> bool:
     return not is_plain or os.fsencode(name) in content
 
 
-def waiting(folder: str) -> list[Foreign]:
-    """What of this repository waits for the user's word."""
+# A memory in files
+
+
+def file_folder(url: str, base: str) -> str:
+    """The folder that a file: URL names; a relative one is below `base`."""
+    from urllib.parse import unquote
+
+    path = unquote(url.removeprefix(_FILE))
+    if path.startswith("//"):
+        host, slash, rest = path[2:].partition("/")
+        if not slash or host not in ("", "localhost"):
+            raise InvalidInput(f"{url!r} names no folder of this machine.", hint="file:///FOLDER, or file:FOLDER")
+        path = f"/{rest}"
+    if not path.strip("/ ") or "\0" in path:
+        raise InvalidInput(f"{url!r} names no folder.", hint="file:///FOLDER, or file:FOLDER")
+    folder = os.path.abspath(os.path.join(base, os.path.expanduser(path)))
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise InvalidInput(f"{folder!r} is a file.", hint="Give the folder that holds (or shall hold) the files.")
+    return folder
+
+
+def require_own_files(folder: str) -> None:
+    """Refuse a memory in files that came from elsewhere: it may say what it likes in anybody's name."""
+    foreign = foreign_files(folder)
+    if foreign is not None and not user.has_accepted(foreign.path, foreign.content):
+        raise StoreUnavailable(
+            f"{folder} was not made by you on this machine: {foreign.why}. Nothing of it was read.",
+            hint=f"If you trust those who write to it, accept it with: mnemarch trust --store file://{folder}",
+        )
+
+
+def foreign_files(folder: str) -> Foreign | None:
+    """Why the files in this folder are foreign, if they are. A yes is to the folder: they change with every pull."""
+    log, local = os.path.join(folder, "log"), os.path.join(folder, LOCAL)
+    if not _names_in(log) or (not os.path.islink(local) and os.path.isdir(local) and is_signed(local)):
+        return None
+    writers = len(_names_in(log))
+    why = f"its files came with a checkout or a copy, from {writers} writer{'s' if writers > 1 else ''}"
+    return Foreign(path=folder, content=_FILE.encode(), why=f"{why}. A yes is to all who can write there, also later")
+
+
+def _file_url(folder: str) -> str:
+    """Where the settings of a repository keep its memory, accepted or not."""
+    path = os.path.join(folder, SETTINGS)
+    settings = user.parsed(path, user.settings_file(path)) if os.path.exists(path) else {}
+    store = settings.get("store")
+    url = store.get("url") if isinstance(store, dict) else None
+    return url if isinstance(url, str) else ""
+
+
+def waiting(folder: str, store: str | None = None) -> list[Foreign]:
+    """What of this repository, or of the store that is named, waits for the user's word."""
     found = []
+    url = store or _file_url(folder)
+    files = foreign_files(file_folder(url, folder if store is None else os.getcwd())) if url.startswith(_FILE) else None
+    if files is not None and not user.has_accepted(files.path, files.content):
+        found.append(files)
     config = load(folder)
     if config.ignored:
         path = os.path.join(folder, SETTINGS)

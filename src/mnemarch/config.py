@@ -293,7 +293,7 @@ class StoreRules:
 
     def __check__(self) -> None:
         _check("store", self)
-        _require(isinstance(self.url, str), "store.url", self.url, "an address such as postgresql://user@host/database")
+        _require(isinstance(self.url, str), "store.url", self.url, "an address: postgresql://… or file:FOLDER")
 
 
 @value

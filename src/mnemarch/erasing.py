@@ -59,6 +59,7 @@ def erase(
         return replace(erased, files=cleaned), list(plan.units)
 
     erased, unit_ids = engine.log.act(caller, work, durable=True)
+    erased = replace(erased, kept=engine.store.keeps_erased)
     return erased if dry_run else replace(erased, files=erased.files + engine.forget_erased(unit_ids))
 
 

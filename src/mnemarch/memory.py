@@ -9,7 +9,7 @@ from mnemarch.code.home import FOLDER, top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.files import is_another_file
-from mnemarch.model.caller import Actor, Caller, Scope, Stream
+from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat

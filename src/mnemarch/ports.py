@@ -27,6 +27,14 @@ class Store(Protocol):
     def writable(self) -> bool: ...
     @property
     def format_version(self) -> int: ...
+    @property
+    def epoch(self) -> int:
+        """Another number says that events were put in or taken out before others, and positions were given anew."""
+
+    @property
+    def keeps_erased(self) -> str:
+        """Where an erased text may still be, out of this store's reach, in words; nothing if nowhere."""
+
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 
-from mnemarch import checkout
+from mnemarch import checkout, user
 from mnemarch.config import Config
 from mnemarch.errors import InvalidInput, NotFound, StoreUnavailable
 from mnemarch.lazy import Lazy
@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    from mnemarch import merging
     from mnemarch.config import AnalystRules
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
+    from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Stream
     from mnemarch.model.upkeep import Copied
     from mnemarch.ports import SearchIndex, Store, Vectors
+    from mnemarch.stores import files as file_stores
     from mnemarch.stores import postgres, sqlite, tantivy_index
 else:
+    file_stores = Lazy("mnemarch.stores.files")
+    merging = Lazy("mnemarch.merging")
     log_memory = Lazy("mnemarch.log.remembered")
     postgres = Lazy("mnemarch.stores.postgres")
     sqlite = Lazy("mnemarch.stores.sqlite")
@@ -37,7 +42,7 @@ else:
 
 _DATABASE, _IGNORE = "memory.db", ".gitignore"
 _IGNORE_BYTES_MAX = 65_536
-_LATER = {"file:": "JSON files"}
+_FILE = "file:"
 _POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -48,7 +53,7 @@ def open(
     config: Config | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> Memory:
-    """Open a memory: of this git repository, of a folder, at a postgresql:// URL, or ":memory:", nothing on disk.
+    """Open a memory: of this git repository, of a folder, at a postgresql:// or file:// URL, or ":memory:".
 
     Its vectors are beside it, or in Qdrant if `vectors` or `recall.vectors` names a qdrant:// server.
     """
@@ -60,11 +65,12 @@ def open(
         analyst = _analyst(settings.analyst, is_own=True)
         return Memory(sqlite.InMemoryStore(), index=None, config=settings, clock=clock, root=None, analyst=analyst)
     address = None if target is None else _address(target)
-    is_shared = address is not None and address.startswith(_POSTGRES)
+    is_shared = address is not None and address.startswith((*_POSTGRES, _FILE))
     if address is None or is_shared:
         from mnemarch.code.home import home_of
 
-        home = home_of(_current_folder())
+        is_file = address is not None and address.startswith(_FILE)
+        home = home_of(checkout.file_folder(address or "", _current_folder()) if is_file else _current_folder())
         folder, root = home.folder, home.root
     else:
         folder = root = os.path.abspath(address)
@@ -75,7 +81,10 @@ def open(
     if vectors is not None:
         settings = replace(settings, recall=replace(settings.recall, vectors=vectors))
     making = Making(settings, is_own=is_own, names_vectors=names_vectors)
-    url = address if is_shared else settings.store.url
+    url = str((address if is_shared else settings.store.url) or "")
+    if url.startswith(_FILE):
+        place = checkout.file_folder(url, _current_folder() if is_shared else folder)
+        return _in_files(place, root, settings, clock, making, is_own=is_own)
     if url:
         return _shared(str(url), root, settings, clock, making, is_own=is_own)
     return _embedded(folder, root, settings, clock, making, is_own=is_own)
@@ -86,7 +95,11 @@ def open_offline(folder: str) -> Memory:
     folder = os.path.abspath(folder)
     config = checkout.load(folder)
     config = replace(config, recall=replace(config.recall, semantic=""))
-    return _embedded(folder, folder, config, stamps.now, Making(config), is_own=False, asks_models=False)
+    making = Making(config)
+    if config.store.url.startswith(_FILE):
+        place = checkout.file_folder(config.store.url, folder)
+        return _in_files(place, folder, config, stamps.now, making, is_own=False, asks_models=False)
+    return _embedded(folder, folder, config, stamps.now, making, is_own=False, asks_models=False)
 
 
 def copy(
@@ -130,7 +143,8 @@ def _shared(
 ) -> Memory:
     """A memory in PostgreSQL. Each tenant has a search index of its own in the user's cache."""
     if not url.startswith(_POSTGRES):
-        raise InvalidInput("store.url is no address of a PostgreSQL database.", hint="postgresql://user@host/database")
+        hint = "postgresql://user@host/database, or file:FOLDER"
+        raise InvalidInput("store.url is no address of a database or of a folder of files.", hint=hint)
     try:
         shared = postgres.PostgresStore(url, lock_wait_s_max=config.store.lock_wait_s_max)
     except ModuleNotFoundError:
@@ -174,6 +188,75 @@ def _embedded(
         durability=config.store.durability,
         lock_wait_s_max=config.store.lock_wait_s_max,
     )
+    remembered = log_memory.RememberedLog(store.name)
+    return _with_index(place, store, root, config, clock, making, is_own, asks_models, remembered)
+
+
+def _in_files(
+    folder: str,
+    root: str,
+    config: Config,
+    clock: Callable[[], datetime],
+    making: Making,
+    *,
+    is_own: bool,
+    asks_models: bool = True,
+) -> Memory:
+    """A memory in files that git can merge. What it keeps beside them, git ignores."""
+    checkout.require_own_files(folder)
+    local = _make_local(folder)
+    store = file_stores.FileStore(
+        folder,
+        merging.Merging(config, clock),
+        local=local,
+        durability=config.store.durability,
+        lock_wait_s_max=config.store.lock_wait_s_max,
+    )
+    memory = _with_index(local, store, root, config, clock, making, is_own, asks_models, None)
+    store.on_erased = memory._engine.forget_erased
+    return memory
+
+
+def _make_local(folder: str) -> str:
+    """The part of a folder of files that git ignores; one that somebody else made holds nothing that counts."""
+    local = os.path.join(folder, checkout.LOCAL)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.path.isdir(local) and checkout.is_signed(local):
+            return local
+        from shutil import rmtree
+
+        from mnemarch.files import make_folder, write_whole
+
+        if os.path.lexists(local):
+            rmtree(local)
+        make_folder(local)
+        checkout.sign(local)
+        write_whole(os.path.join(local, _IGNORE), "*\n", private=True)
+    except OSError as error:
+        if not os.path.isdir(folder) or os.path.islink(local):
+            raise StoreUnavailable(
+                f"{local} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
+            ) from None
+        # It can only be read: what is made of it stands in the user's cache.
+        name = stamps.blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=16).hexdigest()
+        local = user.cache_path_of(os.path.join("files", name))
+        os.makedirs(local, mode=0o700, exist_ok=True)
+    return local
+
+
+def _with_index(
+    place: str,
+    store: Store,
+    root: str,
+    config: Config,
+    clock: Callable[[], datetime],
+    making: Making,
+    is_own: bool,
+    asks_models: bool,
+    remembered: RememberedLog | None,
+) -> Memory:
+    """A memory whose search index and vectors stand in a folder of this machine."""
     index = tantivy_index.TantivyIndex(
         os.path.join(place, "index"), store.id, lambda position: event_at(store, position)
     )
@@ -185,7 +268,7 @@ def _embedded(
         config=config,
         clock=clock,
         root=root,
-        remembered=log_memory.RememberedLog(store.name),
+        remembered=remembered,
         analyst=_analyst(config.analyst, is_own=is_own) if asks_models else None,
     )
 
@@ -249,16 +332,13 @@ def _address(target: Any) -> str:
 def _refuse_unknown(address: str) -> None:
     if not address.strip():
         raise InvalidInput("The memory to open has no name.", hint="Give a folder, or nothing for this repository's.")
-    for prefix, what in _LATER.items():
-        if address.startswith(prefix):
-            raise InvalidInput(
-                f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead."
-            )
     if address.startswith(("qdrant:", "qdrants:")):
         raise InvalidInput(
             f"Qdrant keeps vectors, not a memory: {address!r}.",
             hint='Open a folder or a PostgreSQL database, with vectors="qdrant://host:6333".',
         )
+    if address.startswith(_FILE):
+        return
     if "://" in address and not address.startswith(_POSTGRES):
         raise InvalidInput(
             f"No store is known by {address!r}.", hint="Open a folder, or nothing for this repository's."

@@ -13,7 +13,11 @@ import mnemarch
 from fixtures import postgres
 from fixtures.dialect import PrefixedStore
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
+from mnemarch.config import Config
 from mnemarch.log.projection import digest
+from mnemarch.merging import Merging
+from mnemarch.model import stamps
+from mnemarch.stores.files import FileStore
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
@@ -34,6 +38,12 @@ class TestInMemoryStore(StoreContract):
 class TestPostgresStore(StoreContract):
     def make_store(self, tmp_path):
         return PostgresStore(postgres.new_schema(postgres.server_url()))
+
+
+class TestFileStore(StoreContract):
+    def make_store(self, tmp_path):
+        (tmp_path / "memory" / ".local").mkdir(parents=True)
+        return FileStore(str(tmp_path / "memory"), Merging(Config(), stamps.now))
 
 
 class TestThirdDialect(StoreContract):
@@ -77,7 +87,7 @@ def test_the_contract_calls_every_public_method_of_a_reader_and_a_transaction(tm
         if name.startswith("test_"):
             getattr(contract, name)(tmp_path)
     public = {name for name in dir(Transaction) if not name.startswith("_")}
-    assert public - called == {"forget"}, "which the store itself calls after the rollback of a part"
+    assert public - called == {"forget", "keeps_writers"}, "which the store itself uses"
 
 
 def spoiled(result):

@@ -47,6 +47,7 @@ class LogKeeper(Keeper):
         self._subject = caller.graph_subject(session)
         self._position = 0
         self._since_restated = 0
+        self._epoch = log.store.epoch
 
     def read_anew(self, graph: Graph) -> None:
         graph.reset()
@@ -84,6 +85,9 @@ class LogKeeper(Keeper):
             raise
 
     def _read(self, reader: Reader, graph: Graph) -> None:
+        if self._epoch != self._log.store.epoch:
+            self._epoch = self._log.store.epoch
+            self.read_anew(graph)
         if self._position:
             events = list(reader.events_of_subject(self._subject, after=self._position))
         else:

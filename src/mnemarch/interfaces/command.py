@@ -142,8 +142,8 @@ class Call:
         """The repository around --root or the current folder; without one, --store's folder names it."""
         if self._home is None:
             self._home = home_of(self._folder_here())
-            if self._store is not None and _is_folder(self._store):
-                folder, is_named = os.path.abspath(self._store), self.places.root or repository_around(self._home.root)
+            if self.store is not None and _is_folder(self.store):
+                folder, is_named = os.path.abspath(self.store), self.places.root or repository_around(self._home.root)
                 self._home = replace(self._home if is_named else home_of(folder), folder=folder)
         return self._home
 
@@ -154,7 +154,7 @@ class Call:
             if missing is not None:
                 raise missing
             # The folder is named, not left to be found again: for a linked worktree that would ask git twice.
-            self._memory = open_memory(self._store or self.home.folder)
+            self._memory = open_memory(self.store or self.home.folder)
             noted(self._memory.config)
         return self._memory
 
@@ -235,7 +235,7 @@ class Call:
         return typed if typed is not None else os.environ.get(f"MNEMARCH_{name.upper()}") or None
 
     @property
-    def _store(self) -> str | None:
+    def store(self) -> str | None:
         return self._setting("store")
 
     def _folder_here(self) -> str:
@@ -251,7 +251,7 @@ class Call:
 
     def _absent(self) -> NotFound | None:
         """That there is no memory, if so: what only reads makes none."""
-        if self._store is not None and not _is_folder(self._store):
+        if self.store is not None and not _is_folder(self.store):
             return None
         try:
             os.stat(os.path.join(self.home.folder, FOLDER, "memory.db"))
@@ -276,7 +276,7 @@ class Call:
 
 
 def _is_folder(store: str) -> bool:
-    return store != ":memory:" and ":/" not in store
+    return store != ":memory:" and ":/" not in store and not store.startswith("file:")
 
 
 def noted(config: Config) -> Config:

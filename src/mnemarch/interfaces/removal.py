@@ -60,7 +60,8 @@ def _erased(erased: Erased, call: Call) -> str:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)
         lines = [f"erased  {named}", f"  {entries} emptied, {counted(erased.files, 'file')} cleaned"]
     advice = "--copies erases them too" if erased.dry_run else "erase each by its id"
-    return "\n".join([*lines, *_copies(erased.copies, advice)])
+    kept = [f"note: {erased.kept}."] if erased.kept else []
+    return "\n".join([*lines, *_copies(erased.copies, advice), *kept])
 
 
 def _copies(copies: Sequence[Copy], advice: str) -> list[str]:

@@ -119,7 +119,7 @@ def _trust(call: Call) -> Answer:
         places = [os.path.join(folder, name) for name in (checkout.SETTINGS, FOLDER)]
         count = sum(map(user.revoke, places))
         return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
-    waiting = checkout.waiting(folder)
+    waiting = checkout.waiting(folder, call.store)
     shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your word."
     data = {"waiting": [{"path": one.path, "why": one.why} for one in waiting], "accepted": False}
     if call.options.show or not waiting:

@@ -64,11 +64,12 @@ class Act:
         clean, kinds = without_secrets(payload)
         body = canonical_json(clean)
         caller = self.caller
-        seq, previous = self.transaction.head(caller.stream)
+        stream, clock = self.transaction.own(caller.stream)
+        seq, previous = self.transaction.head(stream)
         salt = os.urandom(16)
         event = Event(
             id=new_id(),
-            stream=caller.stream,
+            stream=stream,
             seq=seq + 1,
             type=type,
             actor=caller.actor,
@@ -82,6 +83,7 @@ class Act:
             salt=salt,
             payload_hash=payload_hash(salt, self._encoded(body)),
             hash=_NO_HASH,
+            clock=clock,
         )
         event = self.transaction.append(event, entry_hash(previous, event))
         if type not in WITHOUT_EFFECT:

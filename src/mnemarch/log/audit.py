@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
-from mnemarch.log.projection import project
+from mnemarch.log.merging import Merge
 from mnemarch.log.remembered import missing_from
 from mnemarch.log.replay import Replay
-from mnemarch.model.event import WITHOUT_EFFECT
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import sha256
 from mnemarch.model.value import replace
@@ -106,12 +105,12 @@ def _walked(
 ) -> LogCheck:
     """Walk every chain, fold the events in memory, and compare what comes out with the stored rows."""
     replay = Replay()
+    merge = Merge(replay)
     ends = {(*name, seq): hash for name, (seq, hash) in remembered.items()}
     other: list[Event] = []
 
     def fold(event: Event) -> None:
-        if event.type not in WITHOUT_EFFECT:
-            project(replay, event, keyed=full)
+        merge.project(event, keyed=full)
         if ends.get((event.stream.org, event.stream.project, event.seq), event.hash.hex()) != event.hash.hex():
             other.append(event)
 

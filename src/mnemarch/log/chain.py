@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from mnemarch.errors import StoreCorrupt
 from mnemarch.model.event import EventType
-from mnemarch.model.json_text import kept_json
+from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.outcome import LogCheck
 from mnemarch.model.stamps import micros, sha256
 from mnemarch.stores.sql.rows import DAMAGE
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 CHAIN_VERSION = 1
+_OF_WRITERS = 2  # with the writer and the clock
 
 
 def payload_hash(salt: bytes, body: bytes) -> bytes:
@@ -35,14 +36,16 @@ def entry_hash(previous: bytes, event: Event) -> bytes:
 def header(event: Event) -> str:
     """The header as one JSON array. What repeats from entry to entry is encoded once and kept."""
     stream, actor, scope = event.stream, event.actor, event.scope
-    place = _encoded(stream.org, stream.project)
+    place = f"{CHAIN_VERSION},{_encoded(stream.org, stream.project)}"
+    if stream.writer:
+        place = f"{_OF_WRITERS},{_encoded(stream.org, stream.project, stream.writer)},{canonical_json(event.clock)}"
     who = _encoded(actor.kind, actor.id)
     where = _encoded(scope.org, scope.project, scope.worktree, scope.task)
     said = _encoded(event.session, event.subject, event.key)
     recorded = micros(event.recorded_at)
     occurred = recorded if event.occurred_at is event.recorded_at else micros(event.occurred_at)
     return (
-        f'[{CHAIN_VERSION},{place},{event.seq},"{event.id}","{event.type}",{who},[{where}],{said},'
+        f'[{place},{event.seq},"{event.id}","{event.type}",{who},[{where}],{said},'
         f'{occurred},{recorded},"{event.payload_hash.hex()}"]'
     )
 

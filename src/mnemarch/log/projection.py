@@ -39,11 +39,11 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
     payload = event.payload
     if payload is None:
         if event.type is EventType.UNIT_REMEMBERED:  # Others of its conversation keep their turn.
-            _put(transaction, _emptied(event), searchable_at=None, keyed=keyed)
+            put(transaction, _emptied(event), searchable_at=None, keyed=keyed)
         return  # Erased: what it did is undone or restated by the erasure that follows it.
     match event.type:
         case EventType.UNIT_REMEMBERED:
-            _put(transaction, _born(payload["unit"], event), searchable_at=event.position, keyed=keyed)
+            put(transaction, _born(payload["unit"], event), searchable_at=event.position, keyed=keyed)
         case EventType.RECALLED:
             task_key = payload.get("task_key") or event.scope.key
             for unit_id in payload["units"]:
@@ -52,9 +52,11 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
             for record in _test_records(transaction, event, payload):
                 transaction.put_test(record)
         case EventType.LINK_ADDED:
-            transaction.put_link(Link.from_json(payload["link"] | {"id": event.id}))
+            link_id = payload.get("id", event.id)
+            if "id" not in payload or transaction.link(link_id) is None:  # Two clones may have opened the same one.
+                transaction.put_link(Link.from_json(payload["link"] | {"id": link_id}))
             for unit_id in payload.get("others", ()):
-                transaction.put_link_unit(event.id, unit_id)
+                transaction.put_link_unit(link_id, unit_id)
         case EventType.LINK_JOINED:
             if transaction.link(payload["link"]) is not None:
                 transaction.put_link_unit(payload["link"], payload["unit"])
@@ -95,7 +97,7 @@ def _erase(transaction: Transaction | Replay, event: Event, payload: dict[str, A
         transaction.drop_link(link_id)
     for record in payload["units"]:
         transaction.drop_uses(record["id"])
-        _put(transaction, _tombstone(record, event), searchable_at=event.position, keyed=keyed)
+        put(transaction, _tombstone(record, event), searchable_at=event.position, keyed=keyed)
     transaction.drop_tests(payload["events"])
     # A rule has the id of the event that learned it.
     transaction.drop_code_rules(payload["events"])
@@ -108,8 +110,8 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
     for task_key in payload.get("reused_by", ()):
         transaction.put_use(Use(unit_id=event.subject or "", task_key=task_key, credited=True))
     before = transaction.unit(event.subject or "")
-    if before is None:
-        return  # Erased later in the log.
+    if before is None or before.erased_at is not None:
+        return  # Erased later in the log, or by another clone before this came.
     fields = fields_from_json(payload.get("set", {}))
     gained = [Citation.from_json(item) for item in payload.get("cite", ())]
     if gained:
@@ -131,7 +133,7 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
     is_restated = event.type is EventType.UNIT_RESTATED
     searched = is_restated or any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
     searchable_at = event.position if searched else None
-    _put(transaction, after, searchable_at=searchable_at, keyed=keyed and after.content != before.content)
+    put(transaction, after, searchable_at=searchable_at, keyed=keyed and after.content != before.content)
 
 
 def _joined(known: tuple[Provenance, ...], voices: list[dict[str, Any]]) -> tuple[Provenance, ...]:
@@ -210,7 +212,7 @@ def keys_of(content: str) -> tuple[str, str]:
     return merge_key(content), topic_key(content)
 
 
-def _put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | None, keyed: bool) -> None:
+def put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | None, keyed: bool) -> None:
     """Write a unit; its keys stay as they are unless `keyed`."""
     from mnemarch.model.decision import version_key_of
 
@@ -275,13 +277,16 @@ def digest(reader: Reader) -> str:
 
 def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = None) -> Rebuild:
     """Drop and fold again, inside one transaction: an interrupted rebuild leaves everything as it was."""
+    from mnemarch.log.merging import Merge
+
     before = digest(transaction)
     transaction.clear_projections()
+    merge = Merge(transaction)
     position = folded = 0
     while page := list(transaction.events(after=position, limit=1000)):
         for event in page:
             transaction.stream = event.stream
-            project(transaction, event)
+            merge.project(event)
         position = page[-1].position
         folded += len(page)
         if progress is not None:

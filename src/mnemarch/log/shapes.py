@@ -40,7 +40,7 @@ PAYLOADS: dict[str, dict[str, str]] = {
     EventType.UNIT_HELD: _REFUSED | {"to?": "str"},
     EventType.UNIT_REMEMBERED: {"unit": "Unit"},
     EventType.UNIT_ERASED: {"reason": "str", "links": "list[id]", "units": "list[Tombstone]", "events": "list[id]"},
-    EventType.LINK_ADDED: {"link": "Link", "others?": "list[id]"},
+    EventType.LINK_ADDED: {"link": "Link", "others?": "list[id]", "id?": "id"},
     EventType.LINK_JOINED: {"link": "id", "unit": "id"},
     EventType.LINK_RESOLVED: _RESOLUTION,
     EventType.RELATION_ADDED: _RELATION,

@@ -8,13 +8,12 @@ from contextlib import suppress
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
-from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.log.copying import empty_payloads
-from mnemarch.log.projection import keys_of, project
-from mnemarch.log.shapes import changes_in, check_payload, is_id
+from mnemarch.log.merging import Merge
+from mnemarch.log.projection import keys_of
+from mnemarch.log.reach import ABOUT_UNITS, MALFORMED, Reach, check_form, follows, problem_of
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
-from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Imported
 from mnemarch.model.stamps import instant, micros
 from mnemarch.policy.admission import KEY_CHARS_MAX, checked_name
@@ -22,7 +21,7 @@ from mnemarch.stores.sql.rows import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from mnemarch.ports import Store
@@ -31,11 +30,9 @@ if TYPE_CHECKING:
 
 EXPORT_VERSION = 2
 _LINE_CHARS_MAX = 64 << 20
-_TEXTS = ("org", "id", "type", "actor", "payload_hash", "hash")
+_TEXTS = ("org", "id", "type", "actor", "payload_hash", "hash", "writer", "clock")
 _TEXTS_OR_NULL = ("project", "session", "subject", "key", "body", "salt")
 _NUMBERS = ("seq", "occurred_at", "recorded_at")
-# These are about a unit, which their subject names.
-_ABOUT_UNITS = frozenset(type for type in EventType if type.startswith("unit.") and type != EventType.UNIT_ERASED)
 
 
 def export_file(store: Store, path: str, progress: Callable[[int], None] | None) -> int:
@@ -68,8 +65,11 @@ def write_export(reader: Reader, write: Callable[[str], object], progress: Calla
 
 
 def _end(count: int, heads: dict[Stream, tuple[int, bytes]]) -> dict[str, Any]:
-    ends = sorted([stream.org, stream.project or "", seq, hash.hex()] for stream, (seq, hash) in heads.items())
-    return {"mnemarch": "end", "events": count, "heads": ends}
+    ends = [
+        [stream.org, stream.project or "", seq, hash.hex(), *filter(None, [stream.writer])]
+        for stream, (seq, hash) in heads.items()
+    ]
+    return {"mnemarch": "end", "events": count, "heads": sorted(ends)}
 
 
 def restore(
@@ -91,6 +91,7 @@ def _appended(
 ) -> tuple[Imported, list[str]]:
     added = 0
     erased: list[str] = []
+    merge = Merge(transaction)
     for number, event in events:
         if event.seq <= transaction.head(event.stream)[0]:
             continue
@@ -98,7 +99,7 @@ def _appended(
         if placed.type is EventType.UNIT_ERASED:
             erased += empty_payloads(transaction, placed)
         try:
-            project(transaction, placed)
+            merge.project(placed)
         except DAMAGE as error:
             raise _refused(number, f"event {event.id} can't be applied: {error!r}") from None
         added += 1
@@ -119,12 +120,8 @@ class ExportFile:
         self._path = path
         self._bytes_max = bytes_max
         self._heads: dict[Stream, tuple[int, bytes]] = {}
-        self._events: dict[str, Stream] = {}
-        self._keys: set[tuple[str, str, str]] = set()
-        self._units: dict[str, Scope] = {}
-        self._links: set[str] = set()
+        self._reach = Reach()
         self._emptied: dict[str, int] = {}
-        self._subjects: dict[str, Stream] = {}
         self._for_an_org: dict[str, int] = {}
 
     def events(self) -> Iterator[tuple[int, Event]]:
@@ -159,20 +156,22 @@ class ExportFile:
     def _next(self, number: int, line: str) -> Event:
         event = _event(number, line, self._bytes_max)
         seq, previous = self._heads.get(event.stream, (0, b""))
-        if event.seq != seq + 1 or entry_hash(previous, event) != event.hash or not _is_whole(event):
+        if not follows(event, seq, previous):
             raise _refused(number, f"event {event.id} does not fit the chain of {event.stream}")
         try:
-            self._check_reach(event)
+            self._reach.take(event)
         except ValueError as error:
             raise _refused(number, f"event {event.id} ({event.type}): {error}") from None
         self._heads[event.stream] = (event.seq, event.hash)
-        self._events[event.id] = event.stream
+        if event.type is EventType.UNIT_ERASED:
+            for event_id in (event.payload or {}).get("events", ()):
+                self._emptied.pop(event_id, None)
         if event.erased:
             if event.type is EventType.UNIT_ERASED:
                 raise _refused(number, f"event {event.id} is an erasure without a payload")
             self._emptied[event.id] = number
-        unit = self._units.get(event.subject or "")
-        if unit is not None and unit.project is None and event.type in _ABOUT_UNITS:
+        unit = self._reach.scope_of(event.subject or "")
+        if unit is not None and unit.project is None and event.type in ABOUT_UNITS:
             self._for_an_org.setdefault(unit.org, number)
         return event
 
@@ -181,9 +180,9 @@ class ExportFile:
             end = json.loads(line or "{}")
         except (ValueError, RecursionError):
             end = {}
-        if end != _end(len(self._events), self._heads):
+        if end != _end(len(self._reach), self._heads):
             raise InvalidInput(
-                f"The file was cut: after {len(self._events)} events, its last line does not say that this is all.",
+                f"The file was cut: after {len(self._reach)} events, its last line does not say that this is all.",
                 hint="Export again, or copy the whole file.",
             )
         for event_id, number in self._emptied.items():
@@ -203,94 +202,6 @@ class ExportFile:
         if other is not None and other.stream not in self._heads:
             raise _refused(number, f"event {event.id} is about {event.subject}, which belongs to {other.stream}")
 
-    # What an event may touch
-
-    def _check_reach(self, event: Event) -> None:
-        """Raise ValueError unless it stays within its own stream and within what this file made."""
-        stream, payload = event.stream, event.payload
-        _require((event.scope.org, event.scope.project) == (stream.org, stream.project), "its scope is elsewhere")
-        _require(event.id not in self._events, "its id came before")
-        if event.key is not None:
-            key = (event.scope.key, str(event.actor), event.key)
-            _require(key not in self._keys, f"its key {event.key!r} came before")
-            self._keys.add(key)
-        if event.type is EventType.UNIT_REMEMBERED:
-            _require(is_id(event.subject) and event.subject not in self._units, "its unit came before, or has no id")
-            born = Scope.of(payload["unit"]["scope"]) if payload else Scope(org=stream.org, project=stream.project)
-            self._put(event, event.subject or "", born)
-        elif event.type in _ABOUT_UNITS:
-            self._require_units(event, [event.subject or ""])
-        elif event.type is not EventType.UNIT_ERASED and not event.type.startswith("link."):
-            is_of_rule = event.type in (EventType.RULE_JUDGED, EventType.RULE_DROPPED)
-            _require(not is_of_rule or event.subject in self._subjects, f"no rule {event.subject} came before")
-            owner = self._subjects.setdefault(event.subject or "", stream)
-            _require(event.subject is None or owner == stream, f"{event.subject} belongs to {owner}")
-        if event.type is EventType.LINK_ADDED:
-            self._links.add(event.id)
-        elif event.type is EventType.RULE_LEARNED:
-            self._subjects[event.id] = stream
-        if payload is not None:
-            self._check_named(event, payload)
-
-    def _check_named(self, event: Event, payload: dict[str, Any]) -> None:
-        """The units, links and entries that a payload names."""
-        if event.type in _ABOUT_UNITS and "scope" in payload.get("set", {}):
-            self._put(event, event.subject or "", Scope.of(payload["set"]["scope"]))
-        match event.type:
-            case EventType.LINK_ADDED:
-                link = payload["link"]
-                self._require_units(event, [link["source"], link["target"], *payload.get("others", ())])
-            case EventType.LINK_JOINED | EventType.LINK_RESOLVED:
-                _require(payload["link"] in self._links, f"no link {payload['link']} came before")
-                self._require_units(event, [payload["unit"]] if "unit" in payload else [])
-            case EventType.RELATION_ADDED | EventType.RELATION_DROPPED:
-                self._require_units(event, [payload["source"], payload["target"]])
-            case EventType.RECALLED:
-                self._require_units(event, payload["units"])
-            case EventType.UNIT_ERASED:
-                self._check_erasure(event, payload)
-            case EventType.ACTOR_UNDONE:
-                self._check_undoing(event, payload)
-
-    def _check_undoing(self, event: Event, payload: dict[str, Any]) -> None:
-        """What a revert of it would bring back is of its own project."""
-        self._require_units(event, [*payload["units"], *payload["voices"], *payload.get("restored", ())])
-        for fields in changes_in(event.type, payload):
-            _require("scope" not in fields or self._is_own(event, Scope.of(fields["scope"])), "its scope is elsewhere")
-        links = {resolved["link"]: resolved["winner"] for resolved in payload.get("links", ())}
-        self._require_units(event, filter(None, links.values()))
-        cleared = [ledger["cleared"] for ledger in payload["ledgers"]]
-        for id in (*payload["claims"], *payload["requests"], *links, *cleared):
-            _require(self._events.get(id) == event.stream, f"no event {id} of this project came before")
-        for ledger in payload["ledgers"]:
-            owner = self._subjects.get(ledger["subject"])
-            _require(owner == event.stream, f"{ledger['subject']} belongs to {owner}")
-
-    def _check_erasure(self, event: Event, payload: dict[str, Any]) -> None:
-        units = [record["id"] for record in payload["units"]]
-        self._require_units(event, units)
-        _require(self._links.issuperset(payload["links"]), "it drops a link that did not come before")
-        is_wide = any(self._units[unit_id].project is None for unit_id in units)
-        for event_id in payload["events"]:
-            stream = self._events.get(event_id)
-            _require(stream is not None, f"it empties {event_id}, which did not come before")
-            is_own = stream == event.stream or (is_wide and stream is not None and stream.org == event.stream.org)
-            _require(is_own, f"it empties {event_id} of {stream}")
-            self._emptied.pop(event_id, None)
-
-    def _put(self, event: Event, unit_id: str, scope: Scope) -> None:
-        self._units[unit_id] = scope
-        self._require_units(event, [unit_id])
-
-    def _require_units(self, event: Event, unit_ids: Iterable[str]) -> None:
-        for unit_id in unit_ids:
-            scope = self._units.get(unit_id)
-            _require(scope is not None, f"no unit {unit_id} came before")
-            _require(scope is not None and self._is_own(event, scope), f"unit {unit_id} belongs to {scope}")
-
-    def _is_own(self, event: Event, scope: Scope) -> bool:
-        return scope.org == event.stream.org and scope.project in (event.stream.project, None)
-
 
 def _require(holds: bool, problem: str) -> None:
     if not holds:
@@ -301,12 +212,6 @@ def _refused(number: int, problem: str) -> InvalidInput:
     return InvalidInput(
         f"Line {number}: {problem}. Nothing was imported.", hint="The file was changed; export it again."
     )
-
-
-def _is_whole(event: Event) -> bool:
-    if event.body is None:
-        return event.salt is None
-    return event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
 
 
 def _check_header(line: str) -> None:
@@ -341,19 +246,21 @@ def _record(event: Event) -> dict[str, Any]:
         "salt": event.salt and event.salt.hex(),
         "payload_hash": event.payload_hash.hex(),
         "hash": event.hash.hex(),
-    }
+    } | ({"writer": event.stream.writer, "clock": event.clock} if event.stream.writer else {})
 
 
 def _event(number: int, line: str, bytes_max: int) -> Event:
     try:
         record = json.loads(line)
-        _require(isinstance(record, dict) and set(record) == _FIELDS, "it has other fields")
+        of_writer = {"writer": "", "clock": ""} | record
+        _require(isinstance(record, dict) and set(of_writer) == _FIELDS, "it has other fields")
+        record = of_writer
         for names, kinds in ((_TEXTS, (str,)), (_TEXTS_OR_NULL, (str, type(None))), (_NUMBERS, (int,))):
             wrong = [name for name in names if type(record[name]) not in kinds]
             _require(not wrong, f"{', '.join(wrong)} is of a wrong type")
         event = Event(
             id=record["id"],
-            stream=Stream(checked_name(record["org"], "an org"), record["project"]),
+            stream=Stream(checked_name(record["org"], "an org"), record["project"], record["writer"]),
             seq=record["seq"],
             type=EventType(record["type"]),
             actor=Actor.parse(record["actor"]),
@@ -367,27 +274,12 @@ def _event(number: int, line: str, bytes_max: int) -> Event:
             salt=record["salt"] and bytes.fromhex(record["salt"]),
             payload_hash=bytes.fromhex(record["payload_hash"]),
             hash=bytes.fromhex(record["hash"]),
+            clock=record["clock"],
         )
-        _check_event(event, bytes_max)
-    except (*DAMAGE, RecursionError) as error:
-        problem = error.message if isinstance(error, InvalidInput) else str(error)
-        raise _refused(number, f"this is no event: {problem}") from None
+        check_form(event, bytes_max)
+    except MALFORMED as error:
+        raise _refused(number, f"this is no event: {problem_of(error)}") from None
     return event
 
 
 _FIELDS = frozenset({*_TEXTS, *_TEXTS_OR_NULL, *_NUMBERS, "scope"})
-
-
-def _check_event(event: Event, bytes_max: int) -> None:
-    _require(is_id(event.id), "its id has a wrong form")
-    _require(len(event.payload_hash) == len(event.hash) == 32, "a hash has a wrong form")
-    names = {"an actor's id": event.actor.id, "a session": event.session, "a subject": event.subject}
-    names |= dict(zip(("an org", "a project", "a worktree", "a task"), event.scope.segments, strict=True))
-    for what, name in names.items():
-        if name is not None:
-            checked_name(name, what)
-    if event.body is not None:
-        _require(len(event.body.encode()) <= bytes_max, f"its payload is over the limit of {bytes_max} bytes")
-        payload = event.payload
-        _require(canonical_json(payload) == event.body, "its payload is not in canonical form")
-        check_payload(event.type, payload)

@@ -193,20 +193,31 @@ def _scope_of(*segments: str | None) -> Scope:
 
 @value
 class Stream:
-    """One hash chain: a project of an org, or the org itself."""
+    """One hash chain: a project of an org, or the org itself; and who writes it, where clones of a store each write."""
 
     org: str
     project: str | None
+    writer: str = ""
 
     # Looked up on every append, so spelled out.
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and self.org == other.org and self.project == other.project
+        return isinstance(other, Stream) and self._name == other._name
 
     def __hash__(self) -> int:
-        return hash((self.org, self.project))
+        return hash((self.org, self.project, self.writer))
+
+    @property
+    def _name(self) -> tuple[str, str | None, str]:
+        return self.org, self.project, self.writer
+
+    @property
+    def shared(self) -> Stream:
+        """What all writers of the project, or of the org, write together."""
+        return Stream(self.org, self.project) if self.writer else self
 
     def __str__(self) -> str:
-        return self.org if self.project is None else f"{self.org} / {self.project}"
+        named = self.org if self.project is None else f"{self.org} / {self.project}"
+        return f"{named} ({self.writer})" if self.writer else named
 
 
 class Caller:

@@ -104,6 +104,8 @@ class Event:
     payload_hash: bytes
     hash: bytes
     position: int = 0
+    # Where clones of a store each write: its Lamport time, and what its writer had seen of others (`log.merging`).
+    clock: str = ""
 
     @property
     def payload(self) -> dict[str, Any] | None:

@@ -97,6 +97,8 @@ class Erased:
     files: int = 0
     copies: tuple[Copy, ...] = ()
     dry_run: bool = False
+    # Where the text may still be, out of the store's reach.
+    kept: str = ""
 
 
 @value

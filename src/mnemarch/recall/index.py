@@ -149,6 +149,7 @@ class LiveIndex(Forkable):
         self._started = False
         # Where the tail began.
         self._base = 0
+        self._epoch = log.store.epoch
         self._coherence_of: tuple[str, int, float] | None = None
         watch(self)
 
@@ -225,6 +226,11 @@ class LiveIndex(Forkable):
     def catch_up(self) -> None:
         """See what was written since; called before each question."""
         with self._lock:
+            if self._epoch != self._store.epoch:
+                self._epoch = self._store.epoch
+                self._started = False
+                if self._index is not None:
+                    self._index.refresh()
             # The index may have been thrown away and begun anew, here or elsewhere: then the tail begins anew too.
             if not self._started or self._indexed_position() < self._base:
                 self._begin()

@@ -46,7 +46,7 @@ def recorded(
     **fields: Any,
 ) -> Event:
     """Append one well-chained event; `fields` are its type, actor, session, subject and key."""
-    stream = Stream(scope.org, scope.project)
+    stream, clock = transaction.own(Stream(scope.org, scope.project))
     seq, previous = transaction.head(stream)
     body = canonical_json(payload or {})
     usual: dict[str, Any] = {
@@ -67,6 +67,7 @@ def recorded(
         salt=_SALT,
         payload_hash=payload_hash(_SALT, body.encode()),
         hash=b"",
+        clock=clock,
         **(usual | fields),
     )
     return transaction.append(event, entry_hash(previous, event))

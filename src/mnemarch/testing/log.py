@@ -44,7 +44,7 @@ class LogContract:
                 store.event_for_key(scope.key, f"human:{name}", name),
             ]
             assert seen == [event] * 4, name[:40]
-            assert store.head(Stream(name, name)) == (1, event.hash)
+            assert store.head(event.stream) == (1, event.hash)
         assert chain_holds(store)
 
     def test_every_stream_has_its_own_numbers_and_head(self, store: Probe) -> None:
@@ -54,8 +54,9 @@ class LogContract:
                 recorded(store, scope=scope)
         heads = store.heads()
         for scope in scopes:
-            stream = Stream(scope.org, scope.project)
             events = list(store.events_of_scope(scope.key))
+            stream = events[-1].stream
+            assert (stream.org, stream.project) == (scope.org, scope.project)
             assert [event.seq for event in events] == [1, 2, 3]
             assert store.head(stream) == heads[stream] == (3, events[-1].hash)
         assert len(heads) == store.counts()["total"]["streams"] == len(scopes)

@@ -134,7 +134,7 @@ def open_disputes(reader: Reader, visible_keys: Sequence[str], type: LinkType) -
 def dispute_of(reader: Reader, link: Link, visible_keys: Sequence[str]) -> Dispute | None:
     """A link as a dispute of the units that can be seen from here; None if it has not two of them."""
     units = [unit for unit in _in_order(reader, reader.units_of_link(link.id)) if unit.scope.key in visible_keys]
-    return dispute_from(link, units) if len(units) > 1 else None
+    return dispute_from(link, units) if len(units) > 1 or (units and link.source == link.target) else None
 
 
 def _in_order(reader: Reader, unit_ids: Sequence[str]) -> list[Unit]:

@@ -38,7 +38,7 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
 
 def _moved(act: Act, unit: Unit, scope: Scope, twin: Unit | None, **changes: Any) -> Stored:
     if twin is not None:
-        return _absorbed(act, unit, twin)
+        return absorb(act, unit, twin)
     payload = {"from": unit.scope.segments, "set": {"scope": scope.segments} | changes}
     event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit.id)
     return with_open_disputes(act, Stored(unit=act.known_unit(unit.id), receipt=receipt_for(event)))
@@ -72,7 +72,9 @@ def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal 
     return refusal
 
 
-def _absorbed(act: Act, unit: Unit, twin: Unit) -> Stored:
+def absorb(
+    act: Act, unit: Unit, twin: Unit, reason: str = "promoted into the unit that says the same at the wider level"
+) -> Stored:
     """The wider of two units with the same text absorbs the narrower: its evidence, voices and status."""
     payload: dict[str, Any] = {
         "from": unit.id,
@@ -81,7 +83,6 @@ def _absorbed(act: Act, unit: Unit, twin: Unit) -> Stored:
     } | _reuses(act, unit, twin)
     event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
     inherit(act, twin, unit)
-    reason = "promoted into the unit that says the same at the wider level"
     retire(act, unit, twin.id, reason)
     after = publish_if_reused(act, act.known_unit(twin.id))
     return Stored(unit=after, receipt=receipt_for(event), merged=True)

@@ -60,6 +60,8 @@ class PostgresStore:
 
     format_version = FORMAT_VERSION
     writable = True
+    epoch = 0
+    keeps_erased = ""
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0) -> None:
         self._sessions = Sessions(url)

@@ -69,12 +69,13 @@ class Reader:
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         """The last sequence number and hash of a stream; (0, b"") before its first event."""
-        row = self._one("head", org=stream.org, project=stream.project or "")
+        row = self._one("head", org=stream.org, project=stream.project or "", writer=stream.writer)
         return row[1:] if row else (0, b"")
 
     def heads(self) -> dict[Stream, tuple[int, bytes]]:
         """Every stream with its last sequence number and hash."""
-        return {Stream(org, project or None): (seq, hash) for org, project, seq, hash in self.query("heads")}
+        rows = self.query("heads")
+        return {Stream(org, project or None, *writer): (seq, hash) for org, project, seq, hash, *writer in rows}
 
     def position(self) -> int:
         """The position of the newest event of all streams; positions follow commit order."""
@@ -283,13 +284,17 @@ class Reader:
         return [unit_id for (unit_id,) in self.query("units_of_link", link_id=link_id)]
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[tuple[Link, list[str]]]:
-        """The undecided links that have two or more live units in these scopes, each with the ids of those."""
+        """The undecided links that have two or more live units in these scopes, each with the ids of those.
+
+        Of a unit that two clones changed at once, the link is with itself.
+        """
         bodies: dict[str, str] = {}
         units: dict[str, list[str]] = {}
         for link_id, body, unit_id in self.query("open_links", scope_keys=scope_keys, type=type):
             bodies[link_id] = body
             units.setdefault(link_id, []).append(unit_id)
-        return [(link_of((id, body)), units[id]) for id, body in bodies.items() if len(units[id]) > 1]
+        links = [(link_of((id, body)), units[id]) for id, body in bodies.items()]
+        return [(link, members) for link, members in links if len(members) > 1 or link.source == link.target]
 
     def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
         """The undecided conflicts that any of these few units is in, the oldest first."""

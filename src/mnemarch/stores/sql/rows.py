@@ -37,12 +37,13 @@ _SESSION_PARTS = 3  # Org, project and name: see `Unit.session_key`.
 def event_of(row: Any) -> Event:
     """A row of the view `entries`."""
     (position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt,
-     payload_hash, hash, org, project) = row  # fmt: skip
+     payload_hash, hash, org, project, *of_writer) = row  # fmt: skip
+    writer, clock = of_writer or ("", "")
     event: Event | None
     try:
         event = Event(
             id=id,
-            stream=Stream(org, project or None),
+            stream=Stream(org, project or None, writer),
             seq=seq,
             type=EventType(type),
             actor=Actor.parse(actor),
@@ -57,6 +58,7 @@ def event_of(row: Any) -> Event:
             payload_hash=payload_hash,
             hash=hash,
             position=position,
+            clock=clock,
         )
         if org is None or event.scope.key != scope_key or not isinstance(body, str | None):
             event = None

@@ -71,6 +71,8 @@ class SqlStore(Forkable):
 
     queries: Queries
     name: str  # how messages call the store: the path of the file, say
+    epoch = 0
+    keeps_erased = ""
     driver: Any  # the module with `Error`, `OperationalError` and `IntegrityError`
 
     def __init__(self) -> None:
@@ -101,6 +103,13 @@ class SqlStore(Forkable):
 
     def _check_place(self) -> None:
         """Refuse to go on if the store is no longer where it was opened; called before each read and write."""
+
+    def _transaction(self) -> Transaction:
+        """What a write works with, once it has begun."""
+        return Transaction(self._writer.execute, self.queries, self.driver.IntegrityError)
+
+    def _commit(self) -> None:
+        self._writer.execute("COMMIT")
 
     def _committed(self) -> None:
         """Called after each commit; an error here is raised in place of a receipt."""
@@ -186,8 +195,8 @@ class SqlStore(Forkable):
             self._check_place()
             self._begin(durable, wait_s_max)
             self._has_begun = True
-            result = work(Transaction(writer.execute, self.queries, self.driver.IntegrityError))
-            writer.execute("COMMIT")
+            result = work(self._transaction())
+            self._commit()
             self._committed()
         except BaseException:
             if writer.in_transaction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Conflict
+from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.stamps import micros
@@ -34,6 +34,8 @@ _PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests
 class Transaction(Reader):
     """The writes of the domain, each a named query."""
 
+    keeps_writers = False  # Whether a stream may have several writers.
+
     def __init__(
         self,
         execute: Callable[[str, dict[str, Any]], Any],
@@ -53,12 +55,17 @@ class Transaction(Reader):
         """The id, last sequence number and hash of a stream. Nobody else moves it while this transaction is open."""
         head = self._heads.get(stream)
         if head is None:
-            head = self._one("head", org=stream.org, project=stream.project or "") or (0, 0, b"")
+            where = {"org": stream.org, "project": stream.project or "", "writer": stream.writer}
+            head = self._one("head", **where) or (0, 0, b"")
             self._heads[stream] = head
         return head
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         return self._head(stream)[1:]
+
+    def own(self, stream: Stream) -> tuple[Stream, str]:
+        """The stream that this store itself writes for a project or an org, and the clock of its next event."""
+        return stream, ""
 
     def forget(self) -> None:
         """Read everything again: a part of the transaction was rolled back."""
@@ -83,6 +90,11 @@ class Transaction(Reader):
     def append(self, event: Event, hash: bytes) -> Event:
         """Add an event with its chain hash at the end of its stream; gives it with its position (`Event.placed`)."""
         self.stream = event.stream
+        if event.stream.writer and not self.keeps_writers:
+            raise InvalidInput(
+                f"{event.stream} was written by clones of a folder of files, which this store can't keep apart.",
+                hint="Import it into a folder of files: --store file:///FOLDER",
+            )
         stream_id, seq, _ = self._head(event.stream)
         assert event.seq == seq + 1, "an event takes the next place of its stream"
         stream_id = self._move_head(stream_id, event, hash)
@@ -105,6 +117,7 @@ class Transaction(Reader):
             salt=event.salt,
             payload_hash=event.payload_hash,
             hash=hash,
+            **({"clock": event.clock} if self.keeps_writers else {}),
         )
         return event.placed(position, hash)
 
@@ -114,7 +127,8 @@ class Transaction(Reader):
             self.query("move_head", seq=event.seq, hash=hash, id=stream_id)
             return stream_id
         org, project = event.stream.org, event.stream.project or ""
-        return int(self._one("new_stream", org=org, project=project, seq=event.seq, hash=hash)[0])
+        where = {"org": org, "project": project, "writer": event.stream.writer}
+        return int(self._one("new_stream", seq=event.seq, hash=hash, **where)[0])
 
     def _append(self, **row: Any) -> int:
         return int(self._one("append", **row)[0])

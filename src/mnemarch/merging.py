@@ -1,0 +1,101 @@
+"""What a memory does with what comes from other clones: folds it in, and settles what they could not know (R5, R6)."""
+
+from __future__ import annotations
+
+from mnemarch.log import merging
+from mnemarch.log.act import Act
+from mnemarch.log.merging import joint_id
+from mnemarch.model.caller import Actor, Caller, Scope
+from mnemarch.model.event import EventType
+from mnemarch.units.conflicts import DISPUTED_KINDS, open_links
+from mnemarch.units.erasure import Plan, carry_out
+from mnemarch.units.promote import absorb
+from mnemarch.units.same_text import twin_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from mnemarch.config import Config
+    from mnemarch.model.event import Event
+    from mnemarch.stores.sql.transaction import Transaction
+
+_MERGER = Actor.system("merge")
+
+
+class _MergingAct(Act):
+    """Opens conflicts under ids that every clone would give them: two that open the same one open one."""
+
+    __slots__ = ()
+
+    def record(self, type: EventType, payload: dict[str, Any], **more: Any) -> tuple[Event, tuple[str, ...]]:
+        if type is EventType.LINK_ADDED:
+            link = payload["link"]
+            payload = payload | {"id": joint_id(link["source"], link["target"])}
+        return super().record(type, payload, **more)
+
+
+class Merging:
+    """What a store of files asks for, with the settings of the memory."""
+
+    def __init__(self, config: Config, clock: Callable[[], datetime]) -> None:
+        self._config = config
+        self._clock = clock
+
+    def fold(
+        self, transaction: Transaction, entries: Sequence[tuple[str, int, Event]], *, whole: bool
+    ) -> list[tuple[str, str]]:
+        return merging.fold(transaction, entries, whole=whole, bytes_max=self._config.limits.data_bytes_max)
+
+    def settle(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
+        """See to what their writers could not know of each other; gives the erased units that something was left of."""
+        for event in news:
+            if event.type is EventType.UNIT_REMEMBERED:
+                self._settle_unit(transaction, event.subject or "")
+        return self._erase_rest(transaction, news)
+
+    def _act(self, transaction: Transaction, scope: Scope) -> Act:
+        return _MergingAct(transaction, Caller(_MERGER, scope), self._clock(), self._config)
+
+    def _settle_unit(self, transaction: Transaction, unit_id: str) -> None:
+        """Of two units with one text the older absorbs the newer; with what a unit opposes, a conflict is opened."""
+        unit = transaction.unit(unit_id)
+        if unit is None or not unit.live:
+            return
+        act = self._act(transaction, unit.scope)
+        twin = twin_of(transaction, unit, unit.scope.key)
+        if twin is not None and unit.kind in DISPUTED_KINDS:
+            older, newer = sorted((unit, twin), key=lambda each: each.id)
+            absorb(act, newer, older, "another clone had remembered the same")
+            unit = act.known_unit(older.id)
+        open_links(act, unit)
+
+    def _erase_rest(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
+        """Empty what one clone said of a unit, or asked and was given it, while another erased it (R16)."""
+        rest: dict[str, Event] = {}
+        gone: set[str] = set()
+        for event in news:
+            named = event.payload or {}
+            if event.type is EventType.UNIT_ERASED:
+                erased = [record["id"] for record in named.get("units", ())]
+                about = [each for id in erased for each in transaction.events_of_subject(id)]
+                asked = [each for id in erased for each in transaction.events_containing(id, event.stream)]
+                left = [*about, *(each for each in asked if each.type is EventType.RECALLED)]
+            else:
+                units = named.get("units", ()) if event.type is EventType.RECALLED else [event.subject or ""]
+                known = transaction.units(units).values()
+                erased = [unit.id for unit in known if unit.erased_at is not None]
+                left = [*filter(None, [transaction.event(event.id)])] if erased else []
+            found = {each.id: each for each in left if each.body is not None and each.type is not EventType.UNIT_ERASED}
+            rest |= found
+            gone |= set(erased) if found else set()
+        for stream in {event.stream.shared for event in rest.values()}:
+            first, *others = [event for event in rest.values() if event.stream.shared == stream]
+            act = self._act(transaction, Scope(org=stream.org, project=stream.project))
+            plan = Plan(act, first)
+            for event in others:
+                plan.take(event)
+            carry_out(act, plan, "another clone had erased it")
+        return sorted(gone)

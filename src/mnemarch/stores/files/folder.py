@@ -1,0 +1,218 @@
+"""The folder of a store that git can merge: its files are read, appended to, made and emptied here, nowhere else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+from mnemarch.errors import Incompatible, StoreCorrupt
+from mnemarch.files import make_folder, synced
+from mnemarch.stores.files import forms
+from mnemarch.stores.files.forms import Entry, folded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from mnemarch.model.event import Event
+
+LOCAL = ".local"
+FORMAT = 1
+_MARK = "format"
+_MARK_TEXT = "mnemarch files"
+_FILE_BYTES_MAX = 64 << 20
+_NO_LINK = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_README = """# A memory as files
+
+Mnemarch wrote these files, and git can diff and merge them.
+
+- `units/` has a page for each thing that was remembered, as it was first said.
+- `log/` says who did what and when, one line an entry, one file for each writer and month.
+- `payloads/` has what each entry says. An erased one says `erased`.
+
+Don't edit them by hand: `mnemarch audit` would name the line. What holds today: `mnemarch recall`, `mnemarch explain`.
+"""
+# Written as bytes and read as bytes, whatever line ends a user's git prefers.
+_MADE = {"README.md": _README, ".gitattributes": "* -text\n", _MARK: f"{_MARK_TEXT} {FORMAT}\n"}
+
+
+class Broken(Exception):
+    """A line that is no event: where, and why."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, problem)
+        self.place = place
+        self.problem = problem
+
+
+class Folder:
+    """Paths are relative to it, with slashes, as the log has them. Links are never followed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def at(self, path: str) -> str:
+        return os.path.join(self.path, *path.split("/"))
+
+    @property
+    def writable(self) -> bool:
+        places = (self.path, self.at(forms.LOG))
+        return all(os.access(place, os.W_OK) for place in places if os.path.exists(place))
+
+    def prepare(self) -> None:
+        """Make what a new folder has; refuse one of a later format."""
+        try:
+            marked = self.read(_MARK).decode(errors="replace").removeprefix(_MARK_TEXT).strip()
+        except FileNotFoundError:
+            marked = ""
+        if marked and not marked.isdecimal():
+            raise StoreCorrupt(f"{self.at(_MARK)} is not Mnemarch's.", hint="Choose another folder.")
+        if marked and int(marked) > FORMAT:
+            raise Incompatible(
+                f"{self.path} has format {marked}; this Mnemarch knows formats up to {FORMAT}.",
+                hint="Upgrade Mnemarch. The files were left untouched.",
+            )
+        if not marked and self.writable:
+            for name, text in _MADE.items():
+                with suppress(FileExistsError):
+                    self.write(name, text.encode(), durable=False)
+
+    # Reading
+
+    def stamps(self) -> dict[str, str]:
+        """What the file system says of each file of the log: another stamp says that it may have changed."""
+        stamps = {}
+        for writer in self._entries(forms.LOG):
+            if writer.is_dir(follow_symlinks=False):
+                for entry in self._entries(f"{forms.LOG}/{writer.name}"):
+                    status = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(status.st_mode) and entry.name.endswith(".jsonl"):
+                        path = f"{forms.LOG}/{writer.name}/{entry.name}"
+                        stamps[path] = f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+        return stamps
+
+    def _entries(self, path: str) -> list[os.DirEntry[str]]:
+        try:
+            return list(os.scandir(self.at(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def read(self, path: str) -> bytes:
+        handle = os.open(self.at(path), os.O_RDONLY | _NO_LINK)
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES_MAX:
+                raise OSError(errno.EINVAL, "It is no file, or too large", path)
+            return os.read(handle, status.st_size)
+        finally:
+            os.close(handle)
+
+    def lines(self, path: str) -> Iterator[tuple[int, bytes]]:
+        """The whole lines of a file, each with where it ends. What a killed writer left of a line is left out."""
+        at = 0
+        with open(os.open(self.at(path), os.O_RDONLY | _NO_LINK), "rb") as file:
+            for line in file:
+                at += len(line)
+                if line.endswith(b"\n"):
+                    yield at, line
+
+    def fits(self, path: str, size: int, digest: str) -> bool:
+        """Whether a file still begins with what was read of it."""
+        read = ""
+        for end, line in self.lines(path) if size else ():
+            read = folded(read, line)
+            if end >= size:
+                return end == size and read == digest
+        return not size
+
+    def entries(self, path: str, after: int = 0) -> Iterator[Entry]:
+        """The events of a file after an offset, with their payloads; Broken at the first line that is none."""
+        writer = path.split("/")[1]
+        for number, (end, line) in enumerate(self.lines(path), start=1):
+            if end <= after:
+                continue
+            place = f"{path} line {number}"
+            try:
+                event = forms.event_in(line, "" if writer == forms.IMPORTED else writer)
+                yield Entry(place, forms.lamport_of(event.clock), self.with_payload(event))
+            except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+                raise Broken(place, f"this is no entry: {error}") from None
+
+    def with_payload(self, event: Event) -> Event:
+        """The event with its payload; one whose file is gone has none, which an audit notices."""
+        try:
+            content = self.read(forms.payload_path(event))
+        except OSError:
+            return event
+        return forms.with_payload(event, content)
+
+    def measured(self, path: str) -> tuple[int, str]:
+        """How many bytes of whole lines a file has, and their digest."""
+        size, digest = 0, ""
+        for size, line in self.lines(path):  # noqa: B007
+            digest = folded(digest, line)
+        return size, digest
+
+    # Writing
+
+    def write(self, path: str, content: bytes, *, durable: bool, replaces: bool = False) -> None:
+        """Make a file, or put other content in the place of what is in it."""
+        self._make_folders(path)
+        flags = os.O_TRUNC if replaces else os.O_EXCL
+        handle = os.open(self.at(path), os.O_WRONLY | os.O_CREAT | flags | _NO_LINK, 0o600)
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+
+    def append(self, path: str, content: bytes, size: int, *, durable: bool) -> str:
+        """Add lines at the end of a file of the log, which is known to have `size` bytes; gives its new stamp."""
+        is_new = not os.path.exists(self.at(path))
+        self._make_folders(path)
+        handle = os.open(self.at(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
+        try:
+            if os.fstat(handle).st_size != size:
+                raise OSError(errno.EAGAIN, "Its files were changed at this moment", path)
+            rest = memoryview(content)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            if durable:
+                os.fsync(handle)
+            status = os.fstat(handle)
+        finally:
+            os.close(handle)
+        if durable and is_new:
+            synced(os.path.dirname(self.at(path)))
+        return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+
+    def cut(self, path: str, size: int) -> None:
+        """Take back what was appended."""
+        with suppress(FileNotFoundError):
+            if size:
+                os.truncate(self.at(path), size)
+            else:
+                os.remove(self.at(path))
+
+    def remove(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            with suppress(OSError):
+                os.remove(self.at(path))
+
+    def _make_folders(self, path: str) -> None:
+        folder = self.path
+        for name in path.split("/")[:-1]:
+            folder = os.path.join(folder, name)
+            if os.path.islink(folder):
+                raise OSError(errno.ELOOP, "It is a link, and none is followed", folder)
+            if not os.path.isdir(folder):
+                make_folder(folder)
+
+    def tombstone(self, paths: Mapping[str, bytes], *, durable: bool) -> None:
+        """Overwrite files with what says that they were erased; those that are not there stay away."""
+        for path, content in paths.items():
+            with suppress(FileNotFoundError):
+                if self.read(path) != content:
+                    self.write(path, content, durable=durable, replaces=True)
