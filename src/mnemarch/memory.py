@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int], None]
 
 
-
 _WAITING_MAX = 500
 
 

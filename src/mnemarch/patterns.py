@@ -1,7 +1,7 @@
 """Compiled patterns, kept between processes as Python keeps its bytecode: in the same folder, by the same switch.
 
-Compiling what judges one run of tests takes twice as long as starting Python. A pattern that is found here needs neither
-a compiler nor `re`. In doubt it is compiled anew: what is kept is known by its source, its flags and the Python.
+Compiling what judges one run of tests takes twice as long as starting Python. A pattern that is found here needs
+neither a compiler nor `re`. What is kept is known by its source, its flags and the Python that compiled it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # Flags with those in the source, the code, the number of groups, their names.
     Kept = tuple[int, bytes, int, dict[str, int]]
 
-_CODE = {2: "H", 4: "I"}
+_STEP_BYTES = 4
 _KEPT_MAX = 1_000
 _FILE_BYTES_MAX = 4 << 20
 _WRONG = (OSError, ValueError, EOFError, TypeError, KeyError, RuntimeError, OverflowError)
@@ -35,7 +35,7 @@ def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
     with suppress(*_WRONG):
         whole, code, groups, names = _kept[source, flags]
         named = {number: name for name, number in names.items()}
-        steps = memoryview(code).cast(_CODE[_sre.CODESIZE]).tolist()
+        steps = memoryview(code).cast("I").tolist()
         return _sre.compile(source, whole, steps, groups, names, tuple(map(named.get, range(groups + 1))))  # type: ignore[no-any-return]
     import re
 
@@ -65,7 +65,7 @@ def _parts_of(pattern: re.Pattern[str], source: str, flags: int) -> Kept:
     from re import _compiler, _parser  # type: ignore[attr-defined]
 
     steps = _compiler._code(_parser.parse(source, flags), flags)
-    code = memoryview(bytearray(len(steps) * _sre.CODESIZE)).cast(_CODE[_sre.CODESIZE])
+    code = memoryview(bytearray(len(steps) * _STEP_BYTES)).cast("I")
     for place, step in enumerate(steps):
         code[place] = step
     return pattern.flags, code.tobytes(), pattern.groups, dict(pattern.groupindex)
@@ -81,11 +81,11 @@ def _read() -> dict[tuple[str, int], Kept]:
 
 def _path() -> str:
     """Beside this module's bytecode, with the name of the Python in it."""
-    beside = __spec__ and __spec__.cached
-    if not beside:
+    beside = getattr(__spec__, "cached", None)
+    if not beside or _sre.CODESIZE != _STEP_BYTES:
         raise ValueError("bytecode is not kept")
     return f"{beside.removesuffix('.pyc')}.codes"
 
 
 def _stamp() -> str:
-    return f"{sys.version} {_sre.MAGIC} {_sre.CODESIZE}"
+    return f"{sys.version} {_sre.MAGIC}"

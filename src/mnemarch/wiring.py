@@ -73,13 +73,16 @@ def open(
     return _embedded(folder, root, settings, clock, is_own=config is not None)
 
 
-def open_offline(folder: str) -> Memory:
-    """The memory of a folder for a process that must not wait: it asks no model and searches by words alone."""
-    folder = os.path.abspath(folder)
-    return _embedded(folder, folder, checkout.load(folder), stamps.now, is_own=False, asks_models=False)
+def open_offline(folder: str, config: Config, url: str = "") -> Memory:
+    """The memory of a folder, or at a URL, for hooks, which must not wait: it asks no model and searches by words."""
+    if url:
+        return _shared(url, folder, config, stamps.now, is_own=False, asks_models=False)
+    return _embedded(folder, folder, config, stamps.now, is_own=False, asks_models=False)
 
 
-def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], *, is_own: bool) -> Memory:
+def _shared(
+    url: str, root: str, config: Config, clock: Callable[[], datetime], *, is_own: bool, asks_models: bool = True
+) -> Memory:
     """A memory in PostgreSQL. Each tenant has a search index of its own in the user's cache."""
     if not url.startswith(_POSTGRES):
         raise InvalidInput("store.url is no address of a PostgreSQL database.", hint="postgresql://user@host/database")
@@ -96,7 +99,7 @@ def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], 
         place = os.path.join(cache, "mnemarch", store.id, store.tenant)
         return store, tantivy_index.TantivyIndex(place, store.id, lambda position: _event_at(store, position))
 
-    analyst = _analyst(config.analyst, is_own=is_own)
+    analyst = _analyst(config.analyst, is_own=is_own) if asks_models else None
     return Memory(shared, index=None, config=config, clock=clock, root=root, analyst=analyst, tenant=tenant)
 
 

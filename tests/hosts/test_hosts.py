@@ -253,7 +253,7 @@ def record(bench: Bench, calls: list[dict]) -> None:
 
     lines = {}
     for call in calls:
-        event = hosts.read(hosts.HOSTS[bench.host], call["stdin"], "")
+        event = hosts.read(hosts.HOSTS[bench.host], call["stdin"], "", {})
         runs = event.name == "after_tool" and RUN in json.dumps(call["stdin"])
         name = event.name if not runs else "passed" if " passed" in event.output else "failed"
         line = {"event": name, "environ": call["environ"], "stdin": call["stdin"]}

@@ -89,14 +89,19 @@ class Agent:
         return self.tells("passed")
 
 
-@pytest.fixture
-def repo(tmp_path):
-    """A repository on a branch of its own, with a memory."""
-    folder = tmp_path / "shop"
+def made_repository(folder):
+    """A repository on a branch of its own."""
     folder.mkdir()
     git(folder, "-c", "init.defaultBranch=main", "init", "-q")
     commit(folder, "begin", pool_py=POOL, tests__test_pool_py=TEST, conftest_py="")
     git(folder, "checkout", "-qb", "feat/pool")
+    return folder
+
+
+@pytest.fixture
+def repo(tmp_path):
+    """A repository with a memory."""
+    folder = made_repository(tmp_path / "shop")
     mnemarch.open(folder).close()
     return folder
 

@@ -10,8 +10,8 @@ from mnemarch.code import git
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, Folder, Source
 from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
 from mnemarch.forks import Forkable, watch
+from mnemarch.model import stamps
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.stamps import sha256
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
@@ -310,7 +310,7 @@ def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tu
     hashed = 0
     for start in _outward(first - 1, len(lines) - length):
         stretch = b"\n".join(lines[start : start + length])
-        if sha256(stretch).hexdigest() == sha256:
+        if stamps.sha256(stretch).hexdigest() == sha256:
             return (start + 1, start + length)
         hashed += len(stretch) + _STRETCH_BYTES
         if hashed > _SEARCH_BYTES_MAX:
@@ -332,4 +332,4 @@ def _unified(text: str) -> str:
 
 
 def _sha256(text: str) -> str:
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return stamps.sha256(text.encode(errors="surrogatepass")).hexdigest()

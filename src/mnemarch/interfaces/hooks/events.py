@@ -6,7 +6,8 @@ import os
 
 from mnemarch.code import git
 from mnemarch.ingesting import DEFERRED
-from mnemarch.interfaces.hooks import tools
+from mnemarch.interfaces.hooks import hosts, tools
+from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from mnemarch.code.home import Home
     from mnemarch.interfaces.hooks.hosts import HookEvent
-    from mnemarch.interfaces.hooks.sessions import Session
     from mnemarch.memory import Memory
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
@@ -71,7 +71,7 @@ class Moment:
         event, home = self.event, self.home
         name = f"{event.host.actor}/{event.agent}" if event.agent else event.host.actor
         settings: dict[str, Any] = {
-            part: os.environ.get(f"MNEMARCH_{part.upper()}") for part in ("org", "project", "worktree", "task")
+            part: event.environ.get(f"MNEMARCH_{part.upper()}") for part in ("org", "project", "worktree", "task")
         }
         where: dict[str, Any] = {
             "project": self.memory.config.project or home.project,
@@ -99,8 +99,9 @@ def start(moment: Moment) -> str:
     session.clean()
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
     session.change(lambda state: state.update(shown=known, warned=[]))
-    if rules.reports and os.environ.get("CLAUDE_ENV_FILE"):
-        moment.later.append(lambda: _have_reports_written(moment.reports, os.environ["CLAUDE_ENV_FILE"]))
+    variables = moment.event.environ.get("CLAUDE_ENV_FILE")
+    if rules.reports and variables:
+        moment.later.append(lambda: _have_reports_written(moment.reports, variables))
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
@@ -276,6 +277,21 @@ def _take_up_prompts(moment: Moment) -> None:
 
 def _shown(moment: Moment, items: tuple[Recalled, ...]) -> None:
     moment.session.add("shown", [item.unit.id for item in items])
+
+
+def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Callable[[dict[str, Any]], None]) -> None:
+    """Do what an event asks for: first say what the agent should know, then record the rest."""
+    session = Session(place, event.session, event.host.name)
+    if not session.admits(event):
+        return
+    moment = Moment(event, session, memory, home)
+    text = HANDLERS[event.name](moment)
+    told = hosts.answer(event, text)
+    if told is not None:
+        say(told)
+        session.gave(event.name, len(text.encode(errors="replace")))
+    for record in moment.later:
+        record()
 
 
 HANDLERS = {

@@ -13,6 +13,7 @@ from contextlib import suppress
 from mnemarch.code.home import FOLDER
 from mnemarch.doctor import PLACE, SENTENCE
 from mnemarch.files import read_small
+from mnemarch.interfaces.hooks.relay import place_of
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
 from mnemarch.interfaces.install.commands import own_command, places_of
 from mnemarch.interfaces.install.files import text_of
@@ -48,7 +49,13 @@ def findings(call: Call) -> Iterator[Finding]:
         for command in dict.fromkeys(commands):
             yield _tried(name, command, call)
         if commands:
-            yield _last_seen(name, host.title, host.todo, os.path.join(call.home.folder, FOLDER, SESSIONS))
+            yield _last_seen(name, host.title, host.todo, _sessions(call))
+
+
+def _sessions(call: Call) -> str:
+    """The folder in which hooks note what they did."""
+    place = place_of(call.home.folder) if call.url else os.path.join(call.home.folder, FOLDER)
+    return os.path.join(place, SESSIONS)
 
 
 def _registered(name: str, text: str) -> str | None:
@@ -86,7 +93,7 @@ def _tried(name: str, command: str, call: Call) -> Finding:
     event = "session.created" if hooks is None else next(iter(hooks.events))
     own = {key: text for key, text in os.environ.items() if key == "HOME" or key.startswith(("XDG_", "MNEMARCH_"))}
     place = {f"MNEMARCH_{part.upper()}": name for part, name in PLACE.items()}
-    proof = os.path.join(call.home.folder, FOLDER, SESSIONS, session)
+    proof = os.path.join(_sessions(call), session)
     try:
         done = subprocess.run(  # noqa: S603 - the program itself
             words,
@@ -110,7 +117,9 @@ def _tried(name: str, command: str, call: Call) -> Finding:
     return Finding(
         ok=False,
         what=f"{title}: the command of its hooks {trouble}: {command}",
-        hint=f"mnemarch install {name} writes it anew; .mnemarch/{SESSIONS}/trouble.log may say more.",
+        hint="Start it: mnemarch serve, and leave it running."
+        if call.url
+        else f"mnemarch install {name} writes it anew; .mnemarch/{SESSIONS}/trouble.log may say more.",
     )
 
 
