@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.hooks.hosts import HookEvent
     from mnemarch.memory import Memory
     from mnemarch.model.outcome import LoopVerdict, Promotion
-    from mnemarch.model.search import Recalled
+    from mnemarch.model.search import Pack
     from mnemarch.seat import Seat
     from mnemarch.text import prompt as prompts
 
@@ -106,7 +106,7 @@ def start(moment: Moment) -> str:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
     pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain, without=known)
-    _shown(moment, (*pack.binding, *pack.items))
+    _shown(moment, pack)
     return pack.text if known else f"{_ABOUT}\n{pack.text}".strip()
 
 
@@ -157,7 +157,7 @@ def prompt(moment: Moment) -> str:
         return ""
     known = moment.session.listed("shown")
     pack = moment.seat.context(own, moment.rules.prompt_tokens, domain=moment.domain, without=known, floor="auto")
-    _shown(moment, (*pack.binding, *pack.items))
+    _shown(moment, pack)
     return pack.text
 
 
@@ -275,8 +275,12 @@ def _take_up_prompts(moment: Moment) -> None:
     moment.session.change(lambda state: state.update(asked=False))
 
 
-def _shown(moment: Moment, items: tuple[Recalled, ...]) -> None:
-    moment.session.add("shown", [item.unit.id for item in items])
+def _shown(moment: Moment, pack: Pack) -> None:
+    """What an episode that was shown told as well needs not be shown either."""
+    from mnemarch.recall.context import SAME_TESTS
+
+    told = [each.unit_id for each in pack.left_out if each.reason == SAME_TESTS]
+    moment.session.add("shown", [*(item.unit.id for item in (*pack.binding, *pack.items)), *told])
 
 
 def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Callable[[dict[str, Any]], None]) -> None:
