@@ -37,13 +37,20 @@ def served(folder: str) -> tuple[subprocess.Popen[str], str]:
     return process, line.split()[2].rstrip(";")
 
 
-async def client(url: str, token: str, number: int, end: float, told: dict[str, list[float]]) -> None:
-    """One agent: it logs, recalls, thinks for a moment, and goes on."""
+async def client(
+    url: str, token: str, number: int, seconds: float, told: dict[str, list[float]], ready: anyio.Event, here: list[int]
+) -> None:
+    """One agent: it connects, waits for all others, then it logs, recalls, thinks for a moment, and goes on."""
     chance = random.Random(number)
     where = {"task": f"T-{number}", "session": f"s-{number}"}
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(base_url=url, headers=headers, params=where, timeout=60) as web:
-        step = 0
+    # No certificates: loading them for every client took the first half minute of the time that was measured.
+    async with httpx2.AsyncClient(base_url=url, headers=headers, params=where, timeout=60, verify=False) as web:
+        await web.get("/v1/whoami")
+        here.append(number)
+        await ready.wait()
+        await anyio.sleep(chance.uniform(0, 2 * THINK_S))
+        end, step = time.monotonic() + seconds, 0
         while time.monotonic() < end:
             step += 1
             for name, body in (
@@ -65,10 +72,13 @@ THINK_S = 1.0
 
 async def load(url: str, tokens: list[str], seconds: float) -> dict[str, list[float]]:
     told: dict[str, list[float]] = {"log": [], "recall": [], "errors": []}
-    end = time.monotonic() + seconds
+    ready, here = anyio.Event(), list[int]()
     async with anyio.create_task_group() as tasks:
         for number, token in enumerate(tokens):
-            tasks.start_soon(client, url, token, number, end, told)
+            tasks.start_soon(client, url, token, number, seconds, told, ready, here)
+        while len(here) < len(tokens):
+            await anyio.sleep(0.1)
+        ready.set()
     return told
 
 

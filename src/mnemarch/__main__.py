@@ -18,6 +18,8 @@ def main() -> int:
 
         return cli.main()
     finally:
+        if "mnemarch.patterns" in sys.modules:
+            sys.modules["mnemarch.patterns"].keep()
         gc.freeze()  # The interpreter would look through everything once more as it ends.
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from mnemarch.engine import Engine
     from mnemarch.seat import Seat
 
-_SENTENCE = "The doctor left this sentence to see whether it can be found again"
+# A place of its own: its traces are in nobody's scope. The task names what a hook is to find there.
+PLACE = {"org": "mnemarch-doctor", "project": "round-trip", "worktree": "doctor", "task": "find the sentence again"}
+SENTENCE = "The doctor left this sentence to see whether it can be found again"
 _BEHIND_S_MAX = 60.0
 
 
@@ -80,9 +82,9 @@ def _clock_is_right(engine: Engine, _: Seat) -> Finding:
 
 def _round_trip(_: Engine, seat: Seat) -> Finding:
     receipt = seat.log("check", "round trip")
-    seat.remember(_SENTENCE, key="the-sentence")
-    found = seat.recall(_SENTENCE, k=1)
-    if found.items and found.items[0].unit.content == _SENTENCE:
+    seat.remember(SENTENCE, key="the-sentence")
+    found = seat.recall(SENTENCE, k=1)
+    if found.items and found.items[0].unit.content == SENTENCE:
         return Finding(ok=True, what=f"A write and a recall came round (event #{receipt.seq}).")
     return Finding(
         ok=False, what="What was written could not be recalled.", hint="Run mnemarch reindex, then doctor again."

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int], None]
 
-# The doctor works in a place of its own: its traces are in nobody's scope.
-_DOCTORS_SCOPE = Scope(org="mnemarch-doctor", project="round-trip", task="check")
-
 
 _WAITING_MAX = 500
 
@@ -185,9 +182,9 @@ class Memory:
 
     def doctor(self) -> list[Finding]:
         """Check the memory with a real write and a real recall, and say in words what is wrong."""
-        from mnemarch.doctor import examined
+        from mnemarch.doctor import PLACE, examined
 
-        return examined(self._engine, self.seat(Actor.agent("doctor"), _DOCTORS_SCOPE))
+        return examined(self._engine, self.seat(Actor.agent("doctor"), Scope(**PLACE)))
 
     def export(self, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
         """Write the whole log as JSON lines; gives the number of events. An existing file is not overwritten."""

@@ -90,15 +90,15 @@ def open(
     return _embedded(folder, root, settings, clock, making, is_own=is_own)
 
 
-def open_offline(folder: str) -> Memory:
-    """The memory of a folder for a process that must not wait: it asks no model and searches by words alone."""
-    folder = os.path.abspath(folder)
-    config = checkout.load(folder)
+def open_offline(folder: str, config: Config, url: str = "") -> Memory:
+    """The memory of a folder, or at a URL, for hooks, which must not wait: it asks no model and searches by words."""
     config = replace(config, recall=replace(config.recall, semantic=""))
     making = Making(config)
-    if config.store.url.startswith(_FILE):
-        place = checkout.file_folder(config.store.url, folder)
+    if url.startswith(_FILE):
+        place = checkout.file_folder(url, folder)
         return _in_files(place, folder, config, stamps.now, making, is_own=False, asks_models=False)
+    if url:
+        return _shared(url, folder, config, stamps.now, making, is_own=False, asks_models=False)
     return _embedded(folder, folder, config, stamps.now, making, is_own=False, asks_models=False)
 
 
@@ -131,7 +131,7 @@ def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
         folder = home_of(folder).folder if os.path.isdir(folder) else folder
         if not _has_memory(folder):
             raise NotFound(f"There is no memory in {address!r}.", hint="Give the folder that holds .mnemarch/.")
-    return open_offline(folder)
+    return open_offline(folder, checkout.load(folder))
 
 
 def _has_memory(folder: str) -> bool:
@@ -139,7 +139,14 @@ def _has_memory(folder: str) -> bool:
 
 
 def _shared(
-    url: str, root: str, config: Config, clock: Callable[[], datetime], making: Making, *, is_own: bool
+    url: str,
+    root: str,
+    config: Config,
+    clock: Callable[[], datetime],
+    making: Making,
+    *,
+    is_own: bool,
+    asks_models: bool = True,
 ) -> Memory:
     """A memory in PostgreSQL. Each tenant has a search index of its own in the user's cache."""
     if not url.startswith(_POSTGRES):
@@ -159,7 +166,7 @@ def _shared(
         index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
         return store, index, TenantVectors(store, place, making)
 
-    analyst = _analyst(config.analyst, is_own=is_own)
+    analyst = _analyst(config.analyst, is_own=is_own) if asks_models else None
     return Memory(shared, index=None, config=config, clock=clock, root=root, analyst=analyst, tenant=tenant)
 
 

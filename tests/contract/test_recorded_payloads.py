@@ -20,7 +20,7 @@ def test_every_event_of_a_real_host_is_read(path):
         kind, sent = line["event"], line["stdin"]
         # By the name that install writes, and as in a plugin, whose command names no host.
         for named in (path.stem, None):
-            event = hosts.read(hosts.host_of(named, sent, line["environ"]), sent, "")
+            event = hosts.read(hosts.host_of(named, sent, line["environ"]), sent, "", line["environ"])
             assert event.host.name == path.stem, (kind, named)
             assert event.name == {"failed": "after_tool", "passed": "after_tool"}.get(kind, kind)
             assert (event.session, event.cwd) == (sent["session_id"], "{root}")

@@ -211,7 +211,7 @@ def test_a_host_is_given_context_stopped_in_its_circle_and_witnessed(host, tmp_p
     assert f"[VERIFIED by test_size] {CLAIM}" in recalled, "another worktree that has the code knows it"
 
     says = bench.mnemarch("doctor", at=bench.worktree)
-    assert "the command of its hooks runs" in says
+    assert "its hooks run, and hand over what the memory knows" in says
     assert "shows that they arrived" in says or host == "opencode", "which has no transcript to look at"
     if request.config.getoption("--rewrite"):
         record(bench, calls)
@@ -253,7 +253,7 @@ def record(bench: Bench, calls: list[dict]) -> None:
 
     lines = {}
     for call in calls:
-        event = hosts.read(hosts.HOSTS[bench.host], call["stdin"], "")
+        event = hosts.read(hosts.HOSTS[bench.host], call["stdin"], "", {})
         runs = event.name == "after_tool" and RUN in json.dumps(call["stdin"])
         name = event.name if not runs else "passed" if " passed" in event.output else "failed"
         line = {"event": name, "environ": call["environ"], "stdin": call["stdin"]}

@@ -89,14 +89,19 @@ class Agent:
         return self.tells("passed")
 
 
-@pytest.fixture
-def repo(tmp_path):
-    """A repository on a branch of its own, with a memory."""
-    folder = tmp_path / "shop"
+def made_repository(folder):
+    """A repository on a branch of its own."""
     folder.mkdir()
     git(folder, "-c", "init.defaultBranch=main", "init", "-q")
     commit(folder, "begin", pool_py=POOL, tests__test_pool_py=TEST, conftest_py="")
     git(folder, "checkout", "-qb", "feat/pool")
+    return folder
+
+
+@pytest.fixture
+def repo(tmp_path):
+    """A repository with a memory."""
+    folder = made_repository(tmp_path / "shop")
     mnemarch.open(folder).close()
     return folder
 
@@ -527,3 +532,23 @@ def test_what_the_settings_switch_off_is_not_done(repo, agent):
 def process(folder, stdin):
     """The real command, as a host starts it."""
     return subprocess.run(COMMAND, cwd=folder, input=stdin, capture_output=True, timeout=60, check=False)
+
+
+def test_of_episodes_about_the_same_test_one_is_told_and_a_success_before_failures(repo, agent):
+    def works_in(number, *, ends_well):
+        other = agent(root=worktree(repo, f"other-{number}", f"feat/{number}"), session=f"o-{number}")
+        other.tells("prompt", prompt=f"Make the test of the pool pass, attempt {number}")
+        other.fails(number)
+        if ends_well:
+            other.passes()
+
+    works_in(1, ends_well=False)
+    works_in(2, ends_well=False)
+    assert agent(session="one").tells("start").count("[EPISODE]") == 1
+    works_in(3, ends_well=True)
+    newcomer = agent(session="two")
+    told = newcomer.tells("start")
+    assert told.count("[EPISODE]") == 1
+    assert "succeeded" in told
+    # What the success told as well is not brought up later either.
+    assert "failed" not in newcomer.tells("prompt", prompt="Make the test of the pool pass")

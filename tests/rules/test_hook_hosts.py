@@ -29,7 +29,7 @@ FIELDS = st.sampled_from(
 
 def seen(host, native="PostToolUse", **payload):
     told = {"hook_event_name": native, "tool_name": "Bash", "tool_input": {"command": "x"}, **payload}
-    return read(HOSTS[host], told, "/work")
+    return read(HOSTS[host], told, "/work", {})
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_a_host_that_runs_the_hooks_of_another_is_told_apart(named, payload, env
 
 
 def test_events_of_which_nothing_is_known_are_passed_over():
-    assert read(HOSTS["claude-code"], {"hook_event_name": "WorktreeCreate", "prompt": "x"}, "/work") is None
-    assert read(HOSTS["copilot"], {"toolName": "bash", "toolArgs": '{"command": "ls"}'}, "/work").input == {
+    assert read(HOSTS["claude-code"], {"hook_event_name": "WorktreeCreate", "prompt": "x"}, "/work", {}) is None
+    assert read(HOSTS["copilot"], {"toolName": "bash", "toolArgs": '{"command": "ls"}'}, "/work", {}).input == {
         "command": "ls"
     }
     assert {seen("codex", native).name for words in EVENTS.values() for native in words.split()} == set(EVENTS)

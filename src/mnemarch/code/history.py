@@ -126,6 +126,8 @@ class History:
 
     def fork(self, head: str, other: str) -> str | None:
         """The newest commit that both have; None if there is none, or git can't tell."""
+        if head == other:
+            return head
         repository = repository_around(self._root)
         rows = _rows(output(repository.top, ["merge-base", head, other])) if repository is not None else []
         return rows[0] if rows and is_hash(rows[0]) else None

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from functools import cache
 
+from mnemarch.model.json_text import from_json
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -332,7 +332,7 @@ class Grammar:
 @cache
 def table() -> dict[str, Any]:
     with open(os.path.join(os.path.dirname(__file__), "grammars.json"), encoding="utf-8") as file:
-        return json.load(file)  # type: ignore[no-any-return]
+        return from_json(file.read())  # type: ignore[no-any-return]
 
 
 @cache

@@ -10,13 +10,12 @@ from mnemarch.code import git
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, Folder, Source
 from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
 from mnemarch.forks import Forkable, watch
-from mnemarch.lazy import Lazy
+from mnemarch.model import stamps
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import hashlib
     from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import TypeVar
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from mnemarch.model.citation import Citation
 
     T = TypeVar("T")
-else:
-    hashlib = Lazy("hashlib")
 
 _FILES_MAX = 256
 _CHARS_MAX = 33_554_432
@@ -313,7 +310,7 @@ def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tu
     hashed = 0
     for start in _outward(first - 1, len(lines) - length):
         stretch = b"\n".join(lines[start : start + length])
-        if hashlib.sha256(stretch).hexdigest() == sha256:
+        if stamps.sha256(stretch).hexdigest() == sha256:
             return (start + 1, start + length)
         hashed += len(stretch) + _STRETCH_BYTES
         if hashed > _SEARCH_BYTES_MAX:
@@ -335,4 +332,4 @@ def _unified(text: str) -> str:
 
 
 def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return stamps.sha256(text.encode(errors="surrogatepass")).hexdigest()

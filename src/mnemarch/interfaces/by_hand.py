@@ -194,10 +194,14 @@ RUNS = {
 def _init(call: Call) -> Answer:
     from mnemarch.code.home import FOLDER
 
-    place = os.path.join(call.home.folder, FOLDER)
-    known = os.path.exists(os.path.join(place, "memory.db"))
+    place = call.place if call.url else os.path.join(call.home.folder, FOLDER)
+    known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events
+    if call.url:
+        from mnemarch.interfaces.hooks.relay import prepare
+
+        prepare(call.home.folder)
     notes = call.empty_scope_hint()
     made = {
         "memory": place,
@@ -214,7 +218,10 @@ def _init(call: Call) -> Answer:
     def text() -> str:
         found = show.fields(
             [
-                ("memory", f"{place} ({f'{events:,} events' if known else 'new'}; git ignores it)"),
+                (
+                    "memory",
+                    f"{place} ({f'{events:,} events' if known else 'new'}{'' if call.url else '; git ignores it'})",
+                ),
                 ("project", seat.scope.project),
                 ("worktree", seat.scope.worktree or "none: this repository is bare"),
                 ("you", seat.actor),

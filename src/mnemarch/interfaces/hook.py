@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from mnemarch.code.home import Home
     from mnemarch.interfaces.hooks.hosts import HookEvent
 
     Timer = Callable[[float, str, str], None]
@@ -58,48 +59,55 @@ def _run(named: str | None, stop_after: Timer) -> None:
     payload = from_json(text) if len(content) <= _STDIN_BYTES_MAX else None
     if not isinstance(payload, dict):
         return
-    event = hosts.read(hosts.host_of(named, payload, os.environ), payload, os.getcwd())
+    event = hosts.read(hosts.host_of(named, payload, os.environ), payload, os.getcwd(), os.environ)
     if event is None or not os.path.isdir(event.cwd):
         return
     from mnemarch.code.home import FOLDER, home_of
+    from mnemarch.model.value import replace
 
+    event = replace(event, session=event.session or f"{event.host.name}-{os.getppid()}")
     home = home_of(event.cwd)
     store = os.environ.get("MNEMARCH_STORE") or home.folder
     place = os.path.join(os.path.abspath(store), FOLDER)
     if not os.path.lexists(os.path.join(place, "memory.db")):
+        _pass_on(event, home)
         return
     try:
-        _answer(event, home, store, place, stop_after)
+        _perform(event, home, os.path.abspath(store), place, stop_after)
     except Exception as error:  # noqa: BLE001 - see above
         _tell_trouble(place, event, error)
 
 
-def _answer(event: HookEvent, home: Any, store: str, place: str, stop_after: Timer) -> None:
-    from mnemarch.interfaces.hooks import events, hosts
-    from mnemarch.interfaces.hooks.sessions import Session
-    from mnemarch.model.value import replace
+def _perform(event: HookEvent, home: Home, folder: str, place: str, stop_after: Timer) -> None:
+    from mnemarch import checkout
+    from mnemarch.interfaces.hooks import events
     from mnemarch.wiring import open_offline
 
-    event = replace(event, session=event.session or f"{event.host.name}-{os.getppid()}")
-    memory = open_offline(store)
+    config = checkout.load(folder)
+    if config.store.url:
+        _pass_on(event, home)
+        return
+    memory = open_offline(folder, config)
     # A memory that is not this user's was refused by now.
-    seconds = _SECONDS_AT_END if event.name == "end" else memory.config.hook.seconds_max
+    seconds = _SECONDS_AT_END if event.name == "end" else config.hook.seconds_max
     stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
     try:
-        session = Session(place, event.session, event.host.name)
-        if not session.admits(event):
-            return
-        moment = events.Moment(event, session, memory, home)
-        text = events.HANDLERS[event.name](moment)
-        told = hosts.answer(event, text)
-        if told is not None:
-            said = to_json(told)
-            print(said, flush=True)
-            session.gave(event.name, len(text.encode(errors="replace")))
-        for record in moment.later:
-            record()
+        events.perform(event, home, memory, place, _say)
     finally:
         memory.close()
+
+
+def _pass_on(event: HookEvent, home: Home) -> None:
+    """To the server of a memory that no hook opens itself; nothing, where there is no memory."""
+    from mnemarch.interfaces.hooks import relay
+
+    told = relay.answer(event, home.folder)
+    if told is not None:
+        _say(told)
+
+
+def _say(told: dict[str, Any]) -> None:
+    print(to_json(told), flush=True)
 
 
 def _stop_after(seconds: float, place: str, what: str) -> None:

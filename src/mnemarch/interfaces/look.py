@@ -265,7 +265,7 @@ def _status(seen: Overview, call: Call) -> str:
 def _overview(seen: Overview, call: Call) -> Iterator[str]:
     is_read_only = "" if seen.writable else "   (can only be read from here)"
     yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
-    yield f"memory     {clean(call.home.folder)}"
+    yield f"memory     {clean(call.place)}"
     unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
     yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
     yield from _chapter(

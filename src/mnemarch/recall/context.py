@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.search import Pack, Recalled, Withheld
 from mnemarch.model.stamps import short_id
+from mnemarch.model.unit import Kind
 from mnemarch.policy.labels import head_of
 from mnemarch.text.prompt import entry, fenced
 
@@ -12,17 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mnemarch.model.search import Found
+    from mnemarch.model.unit import Unit
 
 # What binds takes at most this share of the budget (R10).
 _BINDING_SHARE = 0.4
 # As few as name a unit: every token of the head is one less for content.
 _ID_CHARS = 6
+SAME_TESTS = "another episode tells of the same tests"
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], domain: str | None) -> Pack:
     """What binds, cut from the end of its order, then as many items as fit, in their order.
 
     An item that doesn't fit makes room for a smaller one after it. The text says how much that binds had no room.
+    Of episodes about the same tests one is told.
     """
     if not (found.binding or found.items or found.unlisted):
         return Pack(text="", items=(), left_out=(), withheld=found.withheld, tokens=0, budget=budget)
@@ -37,7 +41,7 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     used = sum(costs[item.unit.id] for item in binding)
     used += count(_whole(entries, (), _missing_note(bind_count - len(binding), domain), ()))
     items: list[Recalled] = []
-    for item in found.items:
+    for item in told_once(found.items):
         if item.unit.id not in known and used + costs[item.unit.id] <= budget:
             used += costs[item.unit.id]
             items.append(item)
@@ -49,15 +53,43 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     text = text if (bind_count or items) and count(text) <= budget else ""
     entries = {id: text for id, text in entries.items() if id not in {item.unit.id for item in (*binding, *items)}}
     over = f"over the budget of {budget} tokens"
+    again = {item.unit.id for item in found.items} - {item.unit.id for item in told_once(found.items)}
     return Pack(
         text=text,
         items=tuple(items),
-        left_out=tuple(Withheld(unit_id=unit_id, reason=over) for unit_id in entries),
+        left_out=tuple(Withheld(unit_id=id, reason=SAME_TESTS if id in again else over) for id in entries),
         withheld=found.withheld,
         tokens=count(text) if text else 0,
         budget=budget,
         binding=tuple(binding),
     )
+
+
+def told_once(items: Sequence[Recalled]) -> list[Recalled]:
+    """Without episodes of which another tells all: one on the same tests that succeeded where this one failed, or one
+    before it with the same end and the same errors."""
+    episodes = [_Episode(item.unit) for item in items]
+
+    def is_told(place: int) -> bool:
+        own = episodes[place]
+        rivals = [(at, other) for at, other in enumerate(episodes) if own.tests and own.tests <= other.tests]
+        return not any(
+            other.succeeded > own.succeeded
+            or (other.succeeded == own.succeeded and own.errors <= other.errors and at < place)
+            for at, other in rivals
+        )
+
+    return [item for place, item in enumerate(items) if is_told(place)]
+
+
+class _Episode:
+    """What a unit tells of tests, if it is an episode."""
+
+    def __init__(self, unit: Unit) -> None:
+        told = unit.attributes if unit.kind == Kind.EPISODE else {}
+        self.tests = frozenset(map(str, told.get("tests") or ()))
+        self.errors = frozenset(str(fault.get("key")) for fault in told.get("faults") or () if isinstance(fault, dict))
+        self.succeeded = told.get("success") is True
 
 
 def _first_that_fit(items: Sequence[Recalled], costs: Mapping[str, int], room: int) -> list[Recalled]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
+from mnemarch import patterns
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
@@ -20,10 +22,8 @@ _clear_functions: list[Callable[[], object]] = []
 
 @cache
 def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The compiled pattern; a process that never needs one does not import `re`."""
-    import re
-
-    return re.compile(source, flags)
+    """The compiled pattern; a process that never needs a new one does not import `re`."""
+    return patterns.compiled(source, flags)
 
 
 class BoundedCache(_Answers):

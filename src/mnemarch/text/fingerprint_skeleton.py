@@ -102,7 +102,7 @@ def message_skeleton(message: str, kind: str = "", *, keeps_names: bool = True) 
     if _VALUES["digits of a code"].search(line):
         line = _VALUES["code"].sub(lambda code: keep(code[0]), line)
     if "/" in line:
-        line = _VALUES["module path"].sub(r"\1 '\2'", line)
+        line = _VALUES["module path"].sub(lambda found: f"{found[1]} '{found[2]}'", line)
     line = _VALUES["quoted"].sub(name_or_mask, line)
     for mask, replacement in _MASKS:
         line = _VALUES[mask].sub(replacement, line)
@@ -121,7 +121,7 @@ def _one_wording(message: str, kind: str) -> str:
     """The message without hints, without the modules of functions, and as any version might have said it."""
     message = _VALUES["hints"].sub("", message)
     if kind == "TypeError":
-        message = _VALUES["qualified call"].sub(r"\1()", message)
+        message = _VALUES["qualified call"].sub(lambda found: f"{found[1]}()", message)
     for source, wording in _rewordings().get(kind, ()):
         message = pattern(source).sub(wording, message)
     return message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
@@ -62,6 +61,8 @@ _WRAPPERS = {
 }
 _VERSION = "0123456789."
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+# What a shell reads as more than a part of a word.
+_SHELL_MARKS = frozenset("'\"\\();<>|&")
 # With one of these nothing is run, whatever the runner.
 _NO_RUN = frozenset(
     {
@@ -142,13 +143,21 @@ def _script_in(words: Sequence[str]) -> str | Sequence[str]:
     return words
 
 
-def _steps(script: str) -> Iterator[tuple[list[str], str]]:
-    """The simple commands of a script, each with the operator after it. Redirections are left out."""
-    lexer = shlex.shlex(script.strip().replace("\n", " ; "), posix=True, punctuation_chars=True)
+def _tokens(script: str) -> list[str]:
+    if script.isascii() and not set(script) & _SHELL_MARKS:  # Most commands: nothing more is loaded.
+        return script.split()
+    from shlex import shlex
+
+    lexer = shlex(script, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
+    return list(lexer)
+
+
+def _steps(script: str) -> Iterator[tuple[list[str], str]]:
+    """The simple commands of a script, each with the operator after it. Redirections are left out."""
     try:
-        tokens = list(lexer)
+        tokens = _tokens(script.strip().replace("\n", " ; "))
     except ValueError:
         return
     step: list[str] = []

@@ -6,7 +6,8 @@ import os
 
 from mnemarch.code import git
 from mnemarch.ingesting import DEFERRED
-from mnemarch.interfaces.hooks import tools
+from mnemarch.interfaces.hooks import hosts, tools
+from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
 
     from mnemarch.code.home import Home
     from mnemarch.interfaces.hooks.hosts import HookEvent
-    from mnemarch.interfaces.hooks.sessions import Session
     from mnemarch.memory import Memory
     from mnemarch.model.outcome import LoopVerdict, Promotion
-    from mnemarch.model.search import Recalled
+    from mnemarch.model.search import Pack
     from mnemarch.seat import Seat
     from mnemarch.text import prompt as prompts
 
@@ -71,7 +71,7 @@ class Moment:
         event, home = self.event, self.home
         name = f"{event.host.actor}/{event.agent}" if event.agent else event.host.actor
         settings: dict[str, Any] = {
-            part: os.environ.get(f"MNEMARCH_{part.upper()}") for part in ("org", "project", "worktree", "task")
+            part: event.environ.get(f"MNEMARCH_{part.upper()}") for part in ("org", "project", "worktree", "task")
         }
         where: dict[str, Any] = {
             "project": self.memory.config.project or home.project,
@@ -99,13 +99,14 @@ def start(moment: Moment) -> str:
     session.clean()
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
     session.change(lambda state: state.update(shown=known, warned=[]))
-    if rules.reports and os.environ.get("CLAUDE_ENV_FILE"):
-        moment.later.append(lambda: _have_reports_written(moment.reports, os.environ["CLAUDE_ENV_FILE"]))
+    variables = moment.event.environ.get("CLAUDE_ENV_FILE")
+    if rules.reports and variables:
+        moment.later.append(lambda: _have_reports_written(moment.reports, variables))
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
     pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain, without=known)
-    _shown(moment, (*pack.binding, *pack.items))
+    _shown(moment, pack)
     return pack.text if known else f"{_ABOUT}\n{pack.text}".strip()
 
 
@@ -156,7 +157,7 @@ def prompt(moment: Moment) -> str:
         return ""
     known = moment.session.listed("shown")
     pack = moment.seat.context(own, moment.rules.prompt_tokens, domain=moment.domain, without=known, floor="auto")
-    _shown(moment, (*pack.binding, *pack.items))
+    _shown(moment, pack)
     return pack.text
 
 
@@ -274,8 +275,27 @@ def _take_up_prompts(moment: Moment) -> None:
     moment.session.change(lambda state: state.update(asked=False))
 
 
-def _shown(moment: Moment, items: tuple[Recalled, ...]) -> None:
-    moment.session.add("shown", [item.unit.id for item in items])
+def _shown(moment: Moment, pack: Pack) -> None:
+    """What an episode that was shown told as well needs not be shown either."""
+    from mnemarch.recall.context import SAME_TESTS
+
+    told = [each.unit_id for each in pack.left_out if each.reason == SAME_TESTS]
+    moment.session.add("shown", [*(item.unit.id for item in (*pack.binding, *pack.items)), *told])
+
+
+def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Callable[[dict[str, Any]], None]) -> None:
+    """Do what an event asks for: first say what the agent should know, then record the rest."""
+    session = Session(place, event.session, event.host.name)
+    if not session.admits(event):
+        return
+    moment = Moment(event, session, memory, home)
+    text = HANDLERS[event.name](moment)
+    told = hosts.answer(event, text)
+    if told is not None:
+        say(told)
+        session.gave(event.name, len(text.encode(errors="replace")))
+    for record in moment.later:
+        record()
 
 
 HANDLERS = {

@@ -119,7 +119,9 @@ _READ_OTHERS = {"copilot": ("claude-code", "vscode"), "cursor": ("claude-code",)
 
 @value
 class HookEvent:
-    """One event in our words. `native` is the host's name of it, `exit` the exit code of a command, if it is known."""
+    """One event in our words. `native` is the host's name of it, `exit` the exit code of a command, if it is known;
+    `environ` are the variables of the process that the host started.
+    """
 
     host: Host
     name: str
@@ -139,6 +141,7 @@ class HookEvent:
     turn: str = ""
     said: str = ""
     task: str = ""
+    environ: Mapping[str, str] = {}
 
 
 def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Host:
@@ -153,7 +156,7 @@ def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str,
     return HOSTS[named]
 
 
-def read(host: Host, payload: Mapping[str, Any], cwd: str) -> HookEvent | None:
+def read(host: Host, payload: Mapping[str, Any], cwd: str, environ: Mapping[str, str]) -> HookEvent | None:
     """The event in our words; None if it is none that concerns us."""
     field = {name: _first(payload, words.split()) for name, words in _FIELDS.items()}
     native = str(field["event"] or "")
@@ -183,6 +186,7 @@ def read(host: Host, payload: Mapping[str, Any], cwd: str) -> HookEvent | None:
         turn=str(field["turn"] or ""),
         said=str(field["said"] or ""),
         task=str(field["task"] or ""),
+        environ=environ,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import nullcontext
 
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces.command import Answer, Command
@@ -14,6 +15,7 @@ from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter, help_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from contextlib import AbstractContextManager
 
     from mnemarch.interfaces.command import Call
     from mnemarch.interfaces.http.tokens import Token, Tokens
@@ -27,6 +29,9 @@ _HEADER_BYTES_MAX = 32_768
 _KEEP_ALIVE_S = 30
 _PORT_MAX = 65_535
 _BACKLOG = 1_024
+# After each statement a writer asks for the interpreter again, and gets it this much later from a thread that computes:
+# with Python's own 5 ms a batch of writes waits for longer than it works.
+_SWITCH_S = 0.0005
 _PUBLIC = ("id", "actor", "org", "project", "profile", "expires_at")
 
 
@@ -81,7 +86,7 @@ def _serve(call: Call) -> Answer:
     options = call.options
     hosts = () if options.expose else (options.host, _LOOPBACK, "localhost", "::1")
     tokens = _tokens(call)
-    with _listening(options.host, options.port, is_exposed=options.expose) as listening:
+    with _listening(options.host, options.port, is_exposed=options.expose) as listening, _for_hooks(call):
         server = Server(call.memory, tokens, rate=options.rate, hosts=hosts)
         running = uvicorn.Server(
             uvicorn.Config(
@@ -105,8 +110,20 @@ def _serve(call: Call) -> Answer:
         known = tokens.all()
         says = f"tokens: {len(known)}" if known else "no token yet: mnemarch token create agent:NAME"
         print(f"mnemarch serves http://{address}:{listening.getsockname()[1]}; {says}", file=sys.stderr, flush=True)
+        sys.setswitchinterval(_SWITCH_S)
         running.run(sockets=[listening])
     return Answer(None, str, is_printed=True)
+
+
+def _for_hooks(call: Call) -> AbstractContextManager[object]:
+    """Hooks open a memory in a folder themselves; one on PostgreSQL answers them here."""
+    if not call.url:
+        return nullcontext()
+    from mnemarch.interfaces.hooks.relay import serving
+    from mnemarch.wiring import open_offline
+
+    folder = call.home.folder
+    return serving(folder, lambda: open_offline(folder, call.memory.config, call.url))
 
 
 def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
@@ -126,7 +143,10 @@ def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
             hint="Put a proxy with TLS before 127.0.0.1; or add --expose if the network is your own.",
         )
     try:
-        return socket.create_server(place[4][:2], family=place[0], backlog=_BACKLOG)
+        listening = socket.create_server(place[4][:2], family=place[0], backlog=_BACKLOG)
+        # Else the body of an answer waits until its head was acknowledged, for 40 ms.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except (OSError, OverflowError) as error:
         raise InvalidInput(
             f"{host}:{port} can't be listened on: {error}.", hint="Write --port 0 for a free one."

@@ -11,7 +11,9 @@ import subprocess
 from contextlib import suppress
 
 from mnemarch.code.home import FOLDER
+from mnemarch.doctor import PLACE, SENTENCE
 from mnemarch.files import read_small
+from mnemarch.interfaces.hooks.relay import place_of
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
 from mnemarch.interfaces.install.commands import own_command, places_of
 from mnemarch.interfaces.install.files import text_of
@@ -47,7 +49,13 @@ def findings(call: Call) -> Iterator[Finding]:
         for command in dict.fromkeys(commands):
             yield _tried(name, command, call)
         if commands:
-            yield _last_seen(name, host.title, host.todo, os.path.join(call.home.folder, FOLDER, SESSIONS))
+            yield _last_seen(name, host.title, host.todo, _sessions(call))
+
+
+def _sessions(call: Call) -> str:
+    """The folder in which hooks note what they did."""
+    place = place_of(call.home.folder) if call.url else os.path.join(call.home.folder, FOLDER)
+    return os.path.join(place, SESSIONS)
 
 
 def _registered(name: str, text: str) -> str | None:
@@ -69,7 +77,9 @@ def _missing_server(name: str, places: dict[str, Any]) -> Iterator[Finding]:
 def _tried(name: str, command: str, call: Call) -> Finding:
     """Start a session of no agent by the command that the host has, with hardly any environment.
 
-    Only if it is this very program: the file may have come with a clone, and so may the command in it.
+    It is in the doctor's own place, so that what the doctor wrote there has to come out in the host's words, and
+    nobody's tasks get one more. Only if it is this very program: the file may have come with a clone, and so may the
+    command in it.
     """
     title, hooks = HOSTS[name].title, HOSTS[name].hooks
     words = shlex.split(command)
@@ -82,30 +92,34 @@ def _tried(name: str, command: str, call: Call) -> Finding:
     session = f"{_OWN_SESSION}-{os.getpid()}"
     event = "session.created" if hooks is None else next(iter(hooks.events))
     own = {key: text for key, text in os.environ.items() if key == "HOME" or key.startswith(("XDG_", "MNEMARCH_"))}
-    proof = os.path.join(call.home.folder, FOLDER, SESSIONS, session)
+    place = {f"MNEMARCH_{part.upper()}": name for part, name in PLACE.items()}
+    proof = os.path.join(_sessions(call), session)
     try:
         done = subprocess.run(  # noqa: S603 - the program itself
             words,
             input=json.dumps({"hook_event_name": event, "session_id": session, "cwd": call.home.root}).encode(),
-            env=own | {"PATH": os.defpath},
+            env=own | place | {"PATH": os.defpath},
             cwd=call.home.root,
             capture_output=True,
             timeout=_SECONDS_MAX,
             check=False,
         )
-        is_proved = done.returncode == 0 and os.path.exists(f"{proof}.json")
+        is_proved, told = done.returncode == 0 and os.path.exists(f"{proof}.json"), done.stdout
     except (OSError, subprocess.TimeoutExpired):
-        is_proved = False
+        is_proved, told = False, b""
     finally:
         with suppress(OSError):
             os.remove(f"{proof}.json")
         shutil.rmtree(proof, ignore_errors=True)
-    if is_proved:
-        return Finding(ok=True, what=f"{title}: the command of its hooks runs.")
+    if is_proved and SENTENCE.encode() in told:
+        return Finding(ok=True, what=f"{title}: its hooks run, and hand over what the memory knows.")
+    trouble = "runs, but hands nothing over" if is_proved else "doesn't run, or leaves no trace"
     return Finding(
         ok=False,
-        what=f"{title}: the command of its hooks doesn't run, or leaves no trace: {command}",
-        hint=f"mnemarch install {name} writes it anew; .mnemarch/{SESSIONS}/trouble.log may say more.",
+        what=f"{title}: the command of its hooks {trouble}: {command}",
+        hint="Start it: mnemarch serve, and leave it running."
+        if call.url
+        else f"mnemarch install {name} writes it anew; .mnemarch/{SESSIONS}/trouble.log may say more.",
     )
 
 

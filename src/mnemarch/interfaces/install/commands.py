@@ -10,6 +10,7 @@ from difflib import unified_diff
 from mnemarch.code.home import FOLDER
 from mnemarch.errors import InvalidInput
 from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.hooks.relay import prepare
 from mnemarch.interfaces.install.files import backup_of, carried_out, planned, text_of
 from mnemarch.interfaces.install.forms import Entries, form_of, has_server
 from mnemarch.interfaces.install.hosts import HOSTS, SERVER
@@ -96,17 +97,23 @@ def _run(call: Call, *, installs: bool) -> Answer:
     if not is_dry:
         if installs and not call.options.user:
             call.open()
+        if installs and call.url:
+            prepare(call.home.folder)
         for change in needed:
             carried_out(change)
     data: dict[str, Any] = {
         "host": name,
         "dry_run": is_dry,
-        "memory": os.path.join(call.home.folder, FOLDER) if installs and not call.options.user else None,
+        "memory": _place(call) if installs and not call.options.user else None,
         "files": [{"path": change.path, "is": _deed(change), "backup": backup_of(change.path)} for change in changes],
         "todo": [*host.todo, *notes] if installs else [],
     }
     diff = "".join(map(_diff, needed))
     return Answer(data | ({"diff": diff} if is_dry else {}), lambda: _words(data, diff))
+
+
+def _place(call: Call) -> str:
+    return call.place if call.url else os.path.join(call.home.folder, FOLDER)
 
 
 def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
@@ -123,6 +130,8 @@ def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
     ]
     if find_spec("mcp") is None:
         notes.append("The MCP server needs a part that is not installed: pip install 'mnemarch[mcp]'. The hooks don't.")
+    if call.url:
+        notes.append("The memory is on PostgreSQL, so hooks ask a local server: keep mnemarch serve running here.")
     if call.options.user:
         return [*notes, "A repository takes part once it has a memory: mnemarch init there."]
     return [
