@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller, Stream
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store
     from mnemarch.recall.candidates import Finder
 
 _CODEBASES_MAX = 64
@@ -45,12 +45,14 @@ class Engine:
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
+        reranker: Reranker | None = None,
         tenant: Callable[[Stream], tuple[Store, SearchIndex]] | None = None,
     ) -> None:
         self.config = config
         self.store = store
         self.remembered = remembered
         self.analyst = analyst
+        self.reranker = reranker
         self.log = Log(store, clock, config)
         self.root = root
         # Set by whatever may write units: then `close` looks whether there is something to index.
@@ -84,6 +86,7 @@ class Engine:
                 clock=self.log.clock,
                 root=self.root,
                 analyst=self.analyst,
+                reranker=self.reranker,
             )
             engine = self._tenants.setdefault(stream, engine)
         return engine

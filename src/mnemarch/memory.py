@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Maintained, Pruned
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store
 
     Progress = Callable[[int], None]
 
@@ -52,6 +52,7 @@ class Memory:
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
+        reranker: Reranker | None = None,
         tenant: Callable[[Stream], tuple[Store, SearchIndex]] | None = None,
     ) -> None:
         self.config = config
@@ -66,6 +67,7 @@ class Memory:
             root=root,
             remembered=remembered,
             analyst=analyst,
+            reranker=reranker,
             tenant=tenant,
         )
 

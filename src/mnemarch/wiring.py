@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.config import AnalystRules
-    from mnemarch.embedding import dense, dense_search, endpoint
+    from mnemarch.embedding import dense, dense_search, endpoint, reranker
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
     from mnemarch.model.caller import Stream
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store
     from mnemarch.stores import postgres, sqlite, tantivy_index
 else:
     log_memory = Lazy("mnemarch.log.remembered")
@@ -36,6 +36,7 @@ else:
     dense = Lazy("mnemarch.embedding.dense")
     dense_search = Lazy("mnemarch.embedding.dense_search")
     endpoint = Lazy("mnemarch.embedding.endpoint")
+    reranker = Lazy("mnemarch.embedding.reranker")
 
 _KEY = "MNEMARCH_EMBEDDING_KEY"
 _DATABASE, _IGNORE = "memory.db", ".gitignore"
@@ -97,7 +98,16 @@ def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], 
         return store, tantivy_index.TantivyIndex(place, store.id, lambda position: _event_at(store, position))
 
     analyst = _analyst(config.analyst, is_own=is_own)
-    return Memory(shared, index=None, config=config, clock=clock, root=root, analyst=analyst, tenant=tenant)
+    return Memory(
+        shared,
+        index=None,
+        config=config,
+        clock=clock,
+        root=root,
+        analyst=analyst,
+        reranker=_reranker(config, root),
+        tenant=tenant,
+    )
 
 
 def _current_folder() -> str:
@@ -143,7 +153,15 @@ def _embedded(
         root=root,
         remembered=log_memory.RememberedLog(store.name),
         analyst=_analyst(config.analyst, is_own=is_own) if asks_models else None,
+        reranker=_reranker(config, root) if asks_models else None,
     )
+
+
+def _reranker(config: Config, root: str) -> Reranker | None:
+    """The model that the configuration names; a relative path is one in the repository."""
+    rules = config.recall
+    folder = os.path.join(root, os.path.expanduser(rules.rerank))
+    return reranker.OnnxReranker(folder, rules.rerank_s_max) if rules.rerank else None
 
 
 def _analyst(rules: AnalystRules, *, is_own: bool) -> ApiModel | None:

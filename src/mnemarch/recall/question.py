@@ -113,8 +113,8 @@ def _has(spaced: str, signs: tuple[str, str]) -> bool:
 
 
 class Question:
-    """One question. `weights` holds each distinct token with its weight beside the others, `wider` those of other words
-    that people use for these.
+    """One question. `weights` holds each distinct token with its weight beside the others, `wider` other words that
+    people use for these.
 
     `role` is whose turns hold the answer if the asker speaks of themselves, or of what they were told.
     """
