@@ -45,7 +45,7 @@ _STATEMENT_BONUS = 0.12
 _TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
 _TIME_WHEN_ASKED = 0.15
 _AMOUNT_WHEN_ASKED = 0.075
-_ROLE_BONUSES = {"user": 0.3, "assistant": 0.05}
+_ROLE_BONUSES = {"user": 0.42, "assistant": 0.2}
 
 
 @value

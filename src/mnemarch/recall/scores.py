@@ -48,7 +48,9 @@ HOPS = 3
 _FAINT = 0.05
 SELF_CONTAINED = 180
 
-_WINDOW_WEIGHT = 2.0
+_WINDOW_WEIGHT = 1.8
+# For the share of the question that a text and its neighbours say, however often and however rare.
+_COVERAGE_WEIGHT = 0.35
 # Words that were not asked for themselves add less together than the one that was.
 _WIDER_MAX = 0.9
 _SPEAKER_BONUS = 0.15
@@ -193,7 +195,12 @@ def judged(
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
             result.covered = covered[number]
             result.strength = (lexical + near) / asked_total / (1 + _WINDOW_WEIGHT)
-            bonuses = {"meaning": meaning, "asked": asked, "turn": turn_bonuses[sketch.speaker, sketch.signs]}
+            bonuses = {
+                "coverage": coherence * _COVERAGE_WEIGHT * covered[number],
+                "meaning": meaning,
+                "asked": asked,
+                "turn": turn_bonuses[sketch.speaker, sketch.signs],
+            }
             result.bonuses = {name: bonus for name, bonus in bonuses.items() if bonus}
             _add_bonuses(result, question, own_session)
             results.append(result)

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 # What a word that was not asked for itself weighs beside one that was.
 _SHARE = 0.6
+# A Korean word is several tokens, and together they weigh no more than a word of another language beside them.
 _WORD_MAX = 2.0
+# Whether any entry of a line stands for the others, or only the first one does.
+_ANY, _FIRST = "=", ">"
 _WORDS_MAX = 64
 _BEGINNING_CHARS = 3
 _AROUND = ".,;:!?\"'`()[]{}"
@@ -30,9 +33,10 @@ def widened(text: str, weights: Mapping[str, float]) -> dict[str, tuple[str, flo
     wider: dict[str, tuple[str, float]] = {}
     for word in text.split(None, _WORDS_MAX)[:_WORDS_MAX]:
         for entry, group in _asked_entries(word.strip(_AROUND), text, weights):
-            asked = max(_tokens(entry), key=weights.__getitem__)
-            # A Korean word is several tokens; one for it weighs as much as a word.
-            weight = _SHARE * min(_WORD_MAX, sum(weights[token] for token in _tokens(entry))) if _is_hangul(entry) else _SHARE * min(weights[token] for token in _tokens(entry))
+            tokens = _tokens(entry)
+            asked = (_telling(entry) or tokens)[0]
+            total = sum(weights[token] for token in tokens) if _is_hangul(entry) else min(map(weights.__getitem__, tokens))
+            weight = _SHARE * min(_WORD_MAX, total)
             for other in group:
                 parts = [token for token in _telling(other) if token not in weights]
                 for token in parts:
@@ -79,19 +83,21 @@ def _beginning(word: str) -> str:
 
 @cached(4_096)
 def _entries(beginning: str) -> list[tuple[str, list[str]]]:
-    """Each entry that begins so, with its group. Only their lines are read, which is faster than to read the table."""
+    """Each entry that begins so and may be asked for, with its group; only their lines are read, which is fast."""
     groups, found, at = _groups(), [], -1
     while beginning and (at := groups.find(f" {beginning}", at + 1)) >= 0:
         entry = groups[at + 1 : groups.find(" ", at + 1)]
-        if _beginning(entry) == beginning:
-            found.append((entry, groups[groups.rfind("\n", 0, at) + 1 : groups.find("\n", at)].split()))
+        mark, *group = groups[groups.rfind("\n", 0, at) + 1 : groups.find("\n", at)].split()
+        if _beginning(entry) == beginning and (mark == _ANY or entry == group[0]):
+            found.append((entry, group))
     return found
 
 
 @cache
 def _groups() -> str:
-    """A group on each line, with a space around each entry."""
-    return "".join([f" {line} \n" for line in entries("everyday", "groups")])
+    """A group on each line after a mark, with a space around each entry."""
+    marked = ((_ANY, "groups"), (_FIRST, "kinds"))
+    return "".join([f"{mark} {line} \n" for mark, part in marked for line in entries("everyday", part)])
 
 
 @cache
