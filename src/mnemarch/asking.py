@@ -136,6 +136,7 @@ class Asking:
             drafts=drafts,
             code=code,
             floor=engine.config.recall.floor if floor == "auto" else checked_share(floor, "floor"),
+            reranker=engine.reranker,
             nominate=self._nominated if has_graph and as_of is None and at_commit is None else None,
         )
         found = recall.answer()

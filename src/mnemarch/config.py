@@ -133,6 +133,9 @@ class RecallRules:
     floor: float = 0.2
     semantic: str = "auto"
     vectors: str = ""
+    rerank: str = ""
+    rerank_max: int = 20
+    rerank_s_max: float = 2.0
 
     def __check__(self) -> None:
         _check("recall", self)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller, Stream
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store, Vectors
+    from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
     from mnemarch.recall.candidates import Finder
 
     OpenTenant = Callable[[Stream], tuple[Store, SearchIndex, Vectors]]
@@ -48,12 +48,14 @@ class Engine:
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
+        reranker: Reranker | None = None,
         tenant: OpenTenant | None = None,
     ) -> None:
         self.config = config
         self.store = store
         self.remembered = remembered
         self.analyst = analyst
+        self.reranker = reranker
         self.log = Log(store, clock, config)
         self.root = root
         # Set by whatever may write units: then `close` looks whether there is something to index.
@@ -87,6 +89,7 @@ class Engine:
                 clock=self.log.clock,
                 root=self.root,
                 analyst=self.analyst,
+                reranker=self.reranker,
             )
             engine = self._tenants.setdefault(stream, engine)
         return engine

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Copied, Maintained, Pruned
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store, Vectors
+    from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
 
     Progress = Callable[[int], None]
 
@@ -51,6 +51,7 @@ class Memory:
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
+        reranker: Reranker | None = None,
         tenant: OpenTenant | None = None,
     ) -> None:
         self.config = config
@@ -65,6 +66,7 @@ class Memory:
             root=root,
             remembered=remembered,
             analyst=analyst,
+            reranker=reranker,
             tenant=tenant,
         )
 

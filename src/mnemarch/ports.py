@@ -157,3 +157,13 @@ class Vectors(Protocol):
 
     def erase(self, unit_ids: Sequence[str]) -> None:
         """Remove the vectors of these units, also where no model is in use now."""
+
+
+class Reranker(Protocol):
+    """A model that reads a question and a text together. It orders the first candidates anew; see decision 45."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """How well each text answers, the higher the better; fewer numbers than texts if time is up.
+
+        Raises StoreUnavailable if the model can't be used: then the usual order stands, and the answer says so.
+        """

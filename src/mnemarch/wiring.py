@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
     from mnemarch import merging
     from mnemarch.config import AnalystRules
+    from mnemarch.embedding import reranker
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Stream
     from mnemarch.model.upkeep import Copied
-    from mnemarch.ports import SearchIndex, Store, Vectors
+    from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
     from mnemarch.stores import files as file_stores
     from mnemarch.stores import postgres, sqlite, tantivy_index
 else:
@@ -39,6 +40,7 @@ else:
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
     models = Lazy("mnemarch.learning.model")
+    reranker = Lazy("mnemarch.embedding.reranker")
 
 _DATABASE, _IGNORE = "memory.db", ".gitignore"
 _IGNORE_BYTES_MAX = 65_536
@@ -166,8 +168,16 @@ def _shared(
         index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
         return store, index, TenantVectors(store, place, making)
 
-    analyst = _analyst(config.analyst, is_own=is_own) if asks_models else None
-    return Memory(shared, index=None, config=config, clock=clock, root=root, analyst=analyst, tenant=tenant)
+    return Memory(
+        shared,
+        index=None,
+        config=config,
+        clock=clock,
+        root=root,
+        analyst=_analyst(config.analyst, is_own=is_own) if asks_models else None,
+        reranker=_reranker(config, root) if asks_models else None,
+        tenant=tenant,
+    )
 
 
 def _current_folder() -> str:
@@ -277,7 +287,15 @@ def _with_index(
         root=root,
         remembered=remembered,
         analyst=_analyst(config.analyst, is_own=is_own) if asks_models else None,
+        reranker=_reranker(config, root) if asks_models else None,
     )
+
+
+def _reranker(config: Config, root: str) -> Reranker | None:
+    """The model that the configuration names; a relative path is one in the repository."""
+    rules = config.recall
+    folder = os.path.join(root, os.path.expanduser(rules.rerank))
+    return reranker.OnnxReranker(folder, rules.rerank_s_max) if rules.rerank else None
 
 
 def _analyst(rules: AnalystRules, *, is_own: bool) -> ApiModel | None:

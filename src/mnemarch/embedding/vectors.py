@@ -37,6 +37,9 @@ else:
 FILE = "vectors.db"
 LOCK = "follow.lock"
 _ROOM_MIN = 256
+# How many vectors a search compares number by number, for each that it gives, and at least.
+_COMPARED_EACH = 40
+_COMPARED_MIN = 2_000
 
 
 @value
@@ -229,14 +232,21 @@ def text_key(text: str) -> str:
 
 
 class Rows:
-    """The vectors in memory, by row, with the group of equal labels that each belongs to."""
+    """The vectors in memory, by row, with the group of equal labels that each belongs to.
+
+    Of each vector there are its numbers as they are in the file, and the sign of each: 64 bytes in which a search over
+    all of them finds a few thousand that are worth comparing.
+    """
 
     def __init__(self, head: Head) -> None:
         self.head = head
         self._ids: list[str] = []
         self._row: dict[str, int] = {}
         self._texts: dict[str, str] = {}
-        self._matrix: Any = None
+        self._numbers: Any = None
+        self._lengths: Any = None
+        # Sixty-four signs of every vector on each line, so that a search reads line by line.
+        self._signs: Any = None
         # Group 0 has no label: its rows are found by nobody.
         self._groups: dict[tuple[str, ...], int] = {(): 0}
         self._group = array("i")
@@ -262,14 +272,20 @@ class Rows:
             self._put(vectors)
 
     def _put(self, packed: Mapping[int, bytes]) -> None:
-        numbers = np.frombuffer(b"".join(packed.values()), np.int8).reshape(len(packed), -1).astype(np.float32)
-        numbers /= np.linalg.norm(numbers, axis=1, keepdims=True)
-        if self._matrix is None or len(self._ids) > len(self._matrix):
-            room = np.zeros((max(_ROOM_MIN, 2 * len(self._ids)), numbers.shape[1]), np.float32)
-            if self._matrix is not None:
-                room[: len(self._matrix)] = self._matrix
-            self._matrix = room
-        self._matrix[list(packed)] = numbers
+        numbers = np.frombuffer(b"".join(packed.values()), np.int8).reshape(len(packed), -1)
+        signs = _signs(numbers)
+        if self._numbers is None or len(self._ids) > len(self._numbers):
+            room = max(_ROOM_MIN, len(self._ids) * 5 // 4)
+            held = 0 if self._numbers is None else len(self._numbers)
+            shapes = (((room, numbers.shape[1]), np.int8), ((room,), np.float32), ((len(signs), room), np.uint64))
+            made = [np.zeros(shape, kind) for shape, kind in shapes]
+            if held:
+                made[0][:held], made[1][:held], made[2][:, :held] = self._numbers, self._lengths, self._signs
+            self._numbers, self._lengths, self._signs = made
+        rows = list(packed)
+        self._numbers[rows] = numbers
+        self._lengths[rows] = np.linalg.norm(numbers.astype(np.float32), axis=1)
+        self._signs[:, rows] = signs
 
     def has(self, unit: Searchable) -> bool:
         """Whether this text of the unit has its vector."""
@@ -279,7 +295,10 @@ class Rows:
         return len(self._texts)
 
     def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
-        """The nearest of the units whose scope, state, kind and domain are among those allowed; None allows all."""
+        """The nearest of the units whose scope, state, kind and domain are among those allowed; None allows all.
+
+        Of many, those that agree with the vector in most signs are compared, which misses hardly any.
+        """
         allowed = [
             bool(labels) and all(names is None or label in names for label, names in zip(labels, within, strict=True))
             for labels in self._groups
@@ -287,17 +306,48 @@ class Rows:
         rows = np.array(allowed)[np.asarray(self._group)].nonzero()[0] if self._ids else ()
         if not len(rows):
             return []
-        cosines = (self._matrix[: len(self._ids)] @ vector)[rows]
+        few = max(_COMPARED_MIN, _COMPARED_EACH * count)
+        if len(rows) > few:
+            unlike = self._unlike(vector)[rows]
+            # As many as that, and all that are as far as the last of them.
+            most = np.searchsorted(np.bincount(unlike).cumsum(), few)
+            rows = rows[unlike <= most]
+        cosines = self._cosines(rows, vector)
         if count < len(rows):
             best = np.argpartition(cosines, -count)[-count:]
             rows, cosines = rows[best], cosines[best]
         return self._ranked(rows, cosines)
 
+    def _unlike(self, vector: Any) -> Any:
+        """In how many signs each vector differs from this one."""
+        unlike = np.zeros(len(self._ids), np.uint16)
+        for line, signs in zip(self._signs, _signs(vector.reshape(1, -1)), strict=True):
+            unlike += _ones(line[: len(unlike)] ^ signs)
+        return unlike
+
+    def _cosines(self, rows: Any, vector: Any) -> Any:
+        return (self._numbers[rows].astype(np.float32) @ vector) / self._lengths[rows]
+
     def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
         """The cosine of each of these units that has a vector."""
         rows = [self._row[id] for id in dict.fromkeys(unit_ids) if id in self._texts]
-        return self._ranked(rows, self._matrix[rows] @ vector) if rows else []
+        return self._ranked(rows, self._cosines(rows, vector)) if rows else []
 
     def _ranked(self, rows: Any, cosines: Any) -> list[tuple[str, float]]:
         pairs = [(self._ids[row], float(cosine)) for row, cosine in zip(rows, cosines, strict=True)]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _signs(numbers: Any) -> Any:
+    """The signs of each row's numbers as bits, 64 of each row on a line."""
+    bits = np.packbits(numbers > 0, axis=1)
+    return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))).view(np.uint64).T
+
+
+def _ones(words: Any) -> Any:
+    """How many bits of each 64 are set."""
+    if hasattr(np, "bitwise_count"):
+        return np.bitwise_count(words)
+    # numpy 1: by a table of the bytes.
+    counts = np.unpackbits(np.arange(256, dtype=np.uint8).reshape(-1, 1), axis=1).sum(axis=1, dtype=np.uint8)
+    return counts[np.ascontiguousarray(words).view(np.uint8)].reshape(-1, 8).sum(axis=1, dtype=np.uint8)

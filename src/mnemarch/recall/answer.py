@@ -24,7 +24,15 @@ from mnemarch.policy.trust import confidence_at
 from mnemarch.recall.fit import fit_of
 from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, without_spare_hypotheses
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
+from mnemarch.recall.scores import (
+    HOPS,
+    SELF_CONTAINED,
+    add_reranked,
+    in_order,
+    judged,
+    ranked,
+    without_question,
+)
 from mnemarch.text.coherence import project_key
 from mnemarch.units.gate import Gate, withheld_reason
 
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
     from mnemarch.policy.trust import TrustRules
-    from mnemarch.ports import Store
+    from mnemarch.ports import Reranker, Store
     from mnemarch.recall.candidates import Finder
     from mnemarch.recall.scores import Relevance
     from mnemarch.stores.sql.reader import Reader
@@ -80,6 +88,7 @@ class Recall:
         drafts: frozenset[str] = frozenset(),
         code: Callable[[], CodeView] | None = None,
         floor: float = 0.0,
+        reranker: Reranker | None = None,
         nominate: Callable[[str], dict[str, float]] | None = None,
     ) -> None:
         self._store, self._finder = store, finder
@@ -96,6 +105,7 @@ class Recall:
         self._has_code = code is not None
         self._floor, self._fit = floor, 0.0
         self._nominate = nominate
+        self._reranker = reranker
         self._notes: list[str] = []
         self._kinds = list(dict.fromkeys(kinds))
         self._within: dict[str, Any] = {
@@ -122,6 +132,8 @@ class Recall:
             self._notes.append(
                 f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
             )
+        elif self._reranker is not None:
+            ordered = self._reranked(self._reranker, ordered)
         return self._store.read(lambda reader: self._best(reader, ordered, past))
 
     # Which candidates, and in what order
@@ -152,6 +164,23 @@ class Recall:
         ordered = ranked(relevances, micros(self._now), self._rules)
         self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings)
         return ordered, [sketch.id for sketch in past]
+
+    def _reranked(self, reranker: Reranker, ordered: list[Relevance]) -> list[Relevance]:
+        """The candidates with the first of them ordered anew by a model that reads them, inside their tiers."""
+        first = ordered[: self._rules.rerank_max]
+        units = self._store.read(lambda reader: reader.units([relevance.sketch.id for relevance in first]))
+        first = [
+            it for it in first if it.sketch.id in units and is_in_sight(units[it.sketch.id], self._visible)
+        ]
+        try:
+            scores = reranker.scores(self._question.text, [units[it.sketch.id].content for it in first])
+        except StoreUnavailable as error:
+            self._notes.append(f"Not reranked: {error.message}")
+            return ordered
+        if len(scores) < len(first):
+            self._notes.append(f"Reranked {len(scores)} of the first {len(first)}: time was up (recall.rerank_s_max).")
+        add_reranked(first, scores)
+        return ranked(ordered, micros(self._now), self._rules)
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
         """The candidates that share words with the question, and past units that do."""

@@ -41,7 +41,8 @@ _CHECKED_MAX = 1_000
 _DUPLICATE_WORDS_MAX = 8
 _DUPLICATE_SHARE_MIN = 0.5
 
-_NOT_WIDER: dict[str, float] = {}
+
+_NOT_WIDER: dict[str, tuple[str, float]] = {}
 
 
 def _rarity(seen: int, documents: int) -> float:
@@ -80,17 +81,18 @@ class Finder(LiveIndex):
         scope_keys: Sequence[str],
         *,
         spelling: bool,
-        wider: Mapping[str, float] = _NOT_WIDER,
+        wider: Mapping[str, tuple[str, float]] = _NOT_WIDER,
     ) -> list[Term]:
         """Each word of a question with its weight in these scopes: rare words tell more.
 
-        Words with the same beginning stand for one that no text contains. A `wider` word is no rarer than what was
-        asked for itself.
+        Words with the same beginning stand for one that no text contains. A `wider` word is no rarer than the one
+        that was asked.
         """
         with self._lock:
             documents = self.documents_in(scope_keys)
             terms = []
-            rarest = 0.0
+            rarities: dict[str, float] = {}
+            numbers = {word: number for number, word in enumerate(weights)}
             for word, weight in weights.items():
                 words = [word]
                 is_long = len(word) >= _LONG_WORD_MIN and word.isascii() and word.isalpha()
@@ -98,11 +100,12 @@ class Finder(LiveIndex):
                     words = self._guesses(word, scope_keys)
                     weight *= _OF_A_GUESS
                 seen = min(documents, sum([self._frequency(each, scope_keys) for each in words]))
-                rarest = max(rarest, _rarity(seen, documents))
-                terms.append(Term(words if seen else (), weight, _rarity(seen, documents)))
-            for word, weight in wider.items():
+                rarities[word] = _rarity(seen, documents)
+                terms.append(Term(words if seen else (), weight, rarities[word]))
+            for word, (asked, weight) in wider.items():
                 if seen := min(documents, self._frequency(word, scope_keys)):
-                    terms.append(Term([word], weight, min(rarest, _rarity(seen, documents)), is_wider=True))
+                    rarity = min(rarities[asked], _rarity(seen, documents))
+                    terms.append(Term([word], weight, rarity, instead_of=numbers[asked]))
             return terms
 
     def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:

@@ -32,7 +32,7 @@ def fit_of(
     It rises with the share of the question's words that stand together in one text and its neighbours, with how many
     words that is a share of, with how far the best text is ahead of the tenth, and with the nearest text's cosine.
     """
-    asked = sum([not term.is_wider for term in terms])
+    asked = sum([term.is_asked for term in terms])
     best = nlargest(_LOOKED_AT, relevances, key=lambda relevance: relevance.score)
     covered = max((relevance.covered for relevance in best), default=0.0)
     if not asked or not (covered or meanings):

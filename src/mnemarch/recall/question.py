@@ -45,7 +45,7 @@ _STATEMENT_BONUS = 0.12
 _TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
 _TIME_WHEN_ASKED = 0.15
 _AMOUNT_WHEN_ASKED = 0.075
-_ROLE_BONUSES = {"user": 0.3, "assistant": 0.05}
+_ROLE_BONUSES = {"user": 0.42, "assistant": 0.2}
 
 
 @value
@@ -113,8 +113,8 @@ def _has(spaced: str, signs: tuple[str, str]) -> bool:
 
 
 class Question:
-    """One question. `weights` holds each distinct token with its weight beside the others, `wider` those of other words
-    that people use for these.
+    """One question. `weights` holds each distinct token with its weight beside the others, `wider` other words that
+    people use for these.
 
     `role` is whose turns hold the answer if the asker speaks of themselves, or of what they were told.
     """

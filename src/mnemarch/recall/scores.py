@@ -48,7 +48,11 @@ HOPS = 3
 _FAINT = 0.05
 SELF_CONTAINED = 180
 
-_WINDOW_WEIGHT = 2.0
+_WINDOW_WEIGHT = 1.8
+# For the share of the question that a text and its neighbours say, however often and however rare.
+_COVERAGE_WEIGHT = 0.35
+# Words that were not asked for themselves add less together than the one that was.
+_WIDER_MAX = 0.9
 _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
@@ -79,16 +83,20 @@ _NO_MEANINGS: Mapping[str, float] = {}
 class Term:
     """One word of the question: the indexed words that stand for it, its weight in the question, its weight here.
 
-    No words stand for what nobody wrote. A wider one was not asked for itself.
+    No words stand for what nobody wrote. `instead_of` is the number of the term that was asked, if this one was not.
     """
 
-    __slots__ = ("asked_weight", "is_wider", "weight", "words")
+    __slots__ = ("asked_weight", "instead_of", "weight", "words")
 
-    def __init__(self, words: Sequence[str], asked_weight: float, rarity: float, *, is_wider: bool = False) -> None:
+    def __init__(self, words: Sequence[str], asked_weight: float, rarity: float, *, instead_of: int = -1) -> None:
         self.words = words
-        self.is_wider = is_wider
+        self.instead_of = instead_of
         self.asked_weight = asked_weight
         self.weight = asked_weight * rarity
+
+    @property
+    def is_asked(self) -> bool:
+        return self.instead_of < 0
 
 
 class Relevance:
@@ -152,11 +160,11 @@ def judged(
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
     needles = [(number, f" {word} ", len(word) + 2) for number, term in enumerate(terms) for word in term.words]
     counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
-    weights = [term.weight * (_K1 + 1) for term in terms]
+    weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
     placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
-    asked_weights = [0.0 if term.is_wider else term.weight for term in terms]
+    asked_weights = [term.weight if term.is_asked else 0.0 for term in terms]
     asked_total = sum(asked_weights) or 1.0
     covered: list[float] = []
     alone: list[float] = []
@@ -187,7 +195,12 @@ def judged(
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
             result.covered = covered[number]
             result.strength = (lexical + near) / asked_total / (1 + _WINDOW_WEIGHT)
-            bonuses = {"meaning": meaning, "asked": asked, "turn": turn_bonuses[sketch.speaker, sketch.signs]}
+            bonuses = {
+                "coverage": coherence * _COVERAGE_WEIGHT * covered[number],
+                "meaning": meaning,
+                "asked": asked,
+                "turn": turn_bonuses[sketch.speaker, sketch.signs],
+            }
             result.bonuses = {name: bonus for name, bonus in bonuses.items() if bonus}
             _add_bonuses(result, question, own_session)
             results.append(result)
@@ -210,11 +223,32 @@ def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
     return counts
 
 
-def _bm25(counts: Counts, weights: Sequence[float], relative_length: float) -> float:
+class Weights:
+    """What each term adds to a score, and which of them were asked."""
+
+    __slots__ = ("asked", "instead_of", "weights")
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self.weights = [term.weight * (_K1 + 1) for term in terms]
+        self.instead_of = [term.instead_of for term in terms]
+        self.asked = sum([term.is_asked for term in terms])
+
+
+def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
+    """The score of a text. However many other words it has for one that was asked, the word itself says more."""
     damping = _K1 * (1 - _B + _B * relative_length)
     total = 0.0
+    weights = terms.weights
+    wider: Counts = {}
     for number, count in counts.items():
-        total += weights[number] * count / (count + damping)
+        share = weights[number] * count / (count + damping)
+        if number < terms.asked:
+            total += share
+        else:
+            asked = terms.instead_of[number]
+            wider[asked] = wider.get(asked, 0.0) + share
+    for asked, share in wider.items():
+        total += min(share, _WIDER_MAX * weights[asked] / (1 + damping))
     return total
 
 
@@ -261,7 +295,7 @@ def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Mapping[str,
 
 
 def _session_scores(
-    candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Sequence[float]
+    candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Weights
 ) -> dict[str, float]:
     """The score of each session: each term counts by how many of its candidates have it, saturating."""
     by_session: dict[str, Counts] = {}
@@ -288,6 +322,22 @@ def _add_bonuses(result: Relevance, question: Question, own_session: str | None)
         result.bonuses["intent"] = _INTENT_BONUS
     if result.bonuses:
         result.total += sum(result.bonuses.values())
+
+
+def add_reranked(relevances: Sequence[Relevance], scores: Sequence[float]) -> None:
+    """Let a model's scores count as much as all else among these: both are stretched over the same range.
+
+    Fewer scores than candidates are those of the first.
+    """
+    relevances = relevances[: len(scores)]
+    if relevances and max(scores) > min(scores):
+        totals = [relevance.total for relevance in relevances]
+        # Also where words find no difference the model's does count.
+        spread = max(totals) - min(totals) or 1.0
+        for relevance, score in zip(relevances, scores, strict=True):
+            bonus = spread * (score - min(scores)) / (max(scores) - min(scores))
+            relevance.bonuses["rerank"] = bonus
+            relevance.total += bonus
 
 
 def reciprocal_ranks(values: Sequence[float]) -> list[float]:

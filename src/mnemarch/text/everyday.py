@@ -13,52 +13,93 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # What a word that was not asked for itself weighs beside one that was.
-_SHARE = 0.45
+_SHARE = 0.6
+# A Korean word is several tokens, and together they weigh no more than a word of another language beside them.
+_WORD_MAX = 2.0
+# Whether any entry of a line stands for the others, or only the first one does.
+_ANY, _FIRST = "=", ">"
 _WORDS_MAX = 64
 _BEGINNING_CHARS = 3
 _AROUND = ".,;:!?\"'`()[]{}"
 
 
-def widened(text: str, weights: Mapping[str, float]) -> dict[str, float]:
-    """The tokens that a question's words may stand for and that it has not, each with its weight.
+def widened(text: str, weights: Mapping[str, float]) -> dict[str, tuple[str, float]]:
+    """The tokens that a question's words may stand for and that it has not, each with a token that was asked instead
+    and its weight.
 
-    `weights` are the question's own tokens. Of a phrase all tokens have to be there, and each gets its part.
+    `weights` are the question's own tokens. Of a phrase each token gets its part.
     """
-    wider: dict[str, float] = {}
-    for word in text.casefold().split(None, _WORDS_MAX)[:_WORDS_MAX]:
-        for entry, group in _entries(_beginning(word.strip(_AROUND))):
-            asked = _tokens(entry)
-            if not asked or not all(token in weights for token in asked):
-                continue
-            weight = _SHARE * min(weights[token] for token in asked)
+    text = text.casefold()
+    wider: dict[str, tuple[str, float]] = {}
+    for word in text.split(None, _WORDS_MAX)[:_WORDS_MAX]:
+        for entry, group in _asked_entries(word.strip(_AROUND), text, weights):
+            tokens = _tokens(entry)
+            asked = (_telling(entry) or tokens)[0]
+            total = sum(weights[token] for token in tokens) if _is_hangul(entry) else min(map(weights.__getitem__, tokens))
+            weight = _SHARE * min(_WORD_MAX, total)
             for other in group:
-                parts = [token for token in _tokens(other) if token not in weights]
+                parts = [token for token in _telling(other) if token not in weights]
                 for token in parts:
-                    wider[token] = max(wider.get(token, 0.0), weight / len(parts))
+                    if weight / len(parts) > wider.get(token, ("", 0.0))[1]:
+                        wider[token] = asked, weight / len(parts)
     return wider
 
 
+def _asked_entries(word: str, text: str, weights: Mapping[str, float]) -> list[tuple[str, list[str]]]:
+    """The entries that a word of the question is, or begins; of Korean ones the longest, as 로그인 is no 로그."""
+    asked = []
+    for entry, group in _entries(_beginning(word)):
+        tokens = _tokens(entry)
+        if not tokens or not all(token in weights for token in tokens):
+            continue
+        # A phrase that is hardly more than words of every text has to be there as it is.
+        if word.startswith(entry.removesuffix("다")) if _is_hangul(entry) else _is_whole(entry) or _spaced(entry) in text:
+            asked.append((entry, group))
+    longest = max([len(entry) for entry, _ in asked if _is_hangul(entry)], default=0)
+    return [(entry, group) for entry, group in asked if not _is_hangul(entry) or len(entry) == longest]
+
+
+def _is_hangul(entry: str) -> bool:
+    return "가" <= entry[:1] <= "힣"
+
+
+def _spaced(entry: str) -> str:
+    return entry.replace("_", " ")
+
+
+def _is_whole(entry: str) -> bool:
+    return "_" not in entry or len(_tokens(entry)) > entry.count("_")
+
+
+def _telling(entry: str) -> tuple[str, ...]:
+    """The tokens by which an entry is found: of a Korean word its pairs of syllables, as many words begin like it."""
+    tokens = _tokens(entry) if _is_whole(entry) else ()
+    return tokens[1:] if _is_hangul(entry) and len(tokens) > 1 else tokens
+
+
 def _beginning(word: str) -> str:
-    return word[:1] if "가" <= word[:1] <= "힣" else word[:_BEGINNING_CHARS]
+    return word[:1] if _is_hangul(word) else word[:_BEGINNING_CHARS]
 
 
 @cached(4_096)
 def _entries(beginning: str) -> list[tuple[str, list[str]]]:
-    """Each entry that begins so, with its group. Only their lines are read, which is faster than to read the table."""
+    """Each entry that begins so and may be asked for, with its group; only their lines are read, which is fast."""
     groups, found, at = _groups(), [], -1
     while beginning and (at := groups.find(f" {beginning}", at + 1)) >= 0:
         entry = groups[at + 1 : groups.find(" ", at + 1)]
-        if _beginning(entry) == beginning:
-            found.append((entry, groups[groups.rfind("\n", 0, at) + 1 : groups.find("\n", at)].split()))
+        mark, *group = groups[groups.rfind("\n", 0, at) + 1 : groups.find("\n", at)].split()
+        if _beginning(entry) == beginning and (mark == _ANY or entry == group[0]):
+            found.append((entry, group))
     return found
 
 
 @cache
 def _groups() -> str:
-    """A group on each line, with a space around each entry."""
-    return "".join([f" {line} \n" for line in entries("everyday", "groups")])
+    """A group on each line after a mark, with a space around each entry."""
+    marked = ((_ANY, "groups"), (_FIRST, "kinds"))
+    return "".join([f"{mark} {line} \n" for mark, part in marked for line in entries("everyday", part)])
 
 
 @cache
 def _tokens(entry: str) -> tuple[str, ...]:
-    return tuple(query_tokens(entry.replace("_", " ")))
+    return tuple(query_tokens(_spaced(entry)))
