@@ -261,7 +261,7 @@ def _requested(engine: Engine, author: Caller, choice: Choice, episode_id: str) 
     return engine.log.act(author, lambda act: requests.ask(act, proposal)).id
 
 
-def followed_up(engine: Engine, caller: Caller, judged: Promotion) -> Promotion:
+def followed_up(engine: Engine, caller: Caller, judged: Promotion, episode: Unit) -> Promotion:
     """What follows a verification once it is kept: the model's analysis, if it is at hand, and proposals."""
     rules = engine.config.analyst
     if rules.at_verify and judged.passed and engine.analyst is not None:
@@ -271,6 +271,4 @@ def followed_up(engine: Engine, caller: Caller, judged: Promotion) -> Promotion:
             skill = done.skills[0] if done.skills else judged.skill_id
             return replace(judged, episode_id=done.episodes[0], skill_id=skill, proposed=done.proposed, analyst=said)
         judged = replace(judged, analyst=f"analysed by rules. {done.stopped}" if done.stopped else "")
-    episode = engine.store.read(lambda reader: reader.unit(judged.episode_id))
-    assert episode is not None
     return replace(judged, proposed=tuple(propose_choices(engine, caller, episode)))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Found, Pack, Recalled
     from mnemarch.model.unit import Kind, Unit
+    from mnemarch.recall.index import Newest
     from mnemarch.stores.sql.reader import Reader
 
 _TOKENS_MAX = 10_000_000
@@ -112,14 +113,14 @@ class Asking:
         domain = None if domain is None else checked_id(domain, "a domain")
         code = self._code_view(at_commit, as_of)
 
-        def known_first(reader: Reader) -> tuple[bool, tuple[Sequence[Loaded], int], frozenset[str]]:
+        def known_first(reader: Reader) -> tuple[Newest | None, bool, tuple[Sequence[Loaded], int], frozenset[str]]:
             is_now = kinds is None and as_of is None and at_commit is None
             binding = self._binding(reader, domain) if is_now else ((), 0)
             is_drafts = code is not None and as_of is None
             drafts = replaced_drafts(reader, self._caller, engine.config.recall, k) if is_drafts else frozenset[str]()
-            return self._has_graph(reader), binding, drafts
+            return engine.finder.newest(reader), self._has_graph(reader), binding, drafts
 
-        has_graph, binding, drafts = engine.store.read(lambda reader: reader.together(known_first))
+        newest, has_graph, binding, drafts = engine.store.read(lambda reader: reader.together(known_first))
         recall = Recall(
             engine.store,
             engine.finder,
@@ -139,7 +140,7 @@ class Asking:
             reranker=engine.reranker,
             nominate=self._nominated if has_graph and as_of is None and at_commit is None else None,
         )
-        found = recall.answer()
+        found = recall.answer(newest)
         if recall.gate.unsettled and at_commit is None:
             engine.sweep_in_background(self._caller, recall.gate.unsettled)
         rules = engine.config.trust

@@ -65,7 +65,7 @@ class Seat(Systems):
         """Append to the log; the receipt comes once the event is durable."""
         entry = Entry(kind=kind, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
         read = read_entry(entry, self._engine.config.limits.text_bytes_max)
-        return self._act(lambda act: append(act, entry, *read))
+        return self._act(lambda act: append(act, entry, *read), together=False)
 
     def log_many(self, entries: Iterable[Entry | Mapping[str, Any] | tuple[str, str]]) -> list[Receipt]:
         """Append several entries in one transaction: all of them, or none."""
@@ -166,10 +166,8 @@ class Seat(Systems):
         wrote; `passed` and `tests` only report. `approach` says what was tried. After a failure the answer's `loop`
         tells whether to go on.
         """
-        from mnemarch.analysing import followed_up
-        from mnemarch.learning.reflection import reflect_if_due
         from mnemarch.model.testrun import Outcome
-        from mnemarch.units.scene import scene_of
+        from mnemarch.units.scene import read_scene, scene_of
         from mnemarch.units.verify import Verification, read_ahead
 
         if [passed is not None, run is not None, report is not None].count(True) != 1:
@@ -183,14 +181,16 @@ class Seat(Systems):
         loops = self.loops
         if error is None and not seen.passed and seen.witnessed:
             error = seen.error
-        scene = scene_of(self._engine.log, self.caller, self._codebase(), seen)
+        caller, codebase = self.caller, self._codebase()
+        met = self._read(lambda reader: reader.together(lambda reader: read_scene(reader, caller, codebase, seen)))
+        scene = scene_of(self._engine.log, caller, codebase, seen, met)
         failed = seen.named(Outcome.FAIL)
         tree = scene.tree or None
         count_failure = None if error is None else loops.counting(error, approach, tree=tree, tests=failed)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
-        self._engine.store.read(lambda reader: read_ahead(reader, self.caller))
+        read_ahead(met[0])
 
         def judge(act: Act) -> Promotion:
             verification = Verification(act, seen, scene)
@@ -202,8 +202,7 @@ class Seat(Systems):
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
             return replace(verification.judge(analysis, receipt), loop=loop)
 
-        judged = self._learned_from(followed_up(self._engine, self.caller, self._act(judge, durable=True)))
-        reflect_if_due(self._engine.log, self.caller, self._codebase())
+        judged = self._learned_from(self._act(judge, durable=True), codebase)
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)
 

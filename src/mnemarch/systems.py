@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.items import Items
@@ -91,12 +92,31 @@ class Systems(IngestVerbs):
         cited = self._engine.store.read(lambda reader: reader.tests_cited(self.caller.visible_keys))
         return list(dict.fromkeys((*cited, *failed)))
 
-    def _learned_from(self, judged: Promotion) -> Promotion:
-        """The answer of a verification, after a success was learned from, in an act of its own."""
+    def _learned_from(self, judged: Promotion, codebase: Codebase | None) -> Promotion:
+        """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection."""
+        from mnemarch.analysing import followed_up
+        from mnemarch.learning.knowledge import entries_of, learn_from_task
+        from mnemarch.learning.reflection import reflect_if_due, seen_before_reflecting
+
+        task = self.caller.scope_key
+        episode, entries, seen = self._engine.store.read(
+            lambda reader: reader.together(
+                lambda reader: (
+                    reader.unit(judged.episode_id),
+                    entries_of(reader, task) if judged.passed else [],
+                    seen_before_reflecting(reader, self.caller, self._engine.config.reflection),
+                )
+            )
+        )
+        assert episode is not None
+        judged = followed_up(self._engine, self.caller, judged, episode)
         if judged.loop is not None:
-            return replace(judged, loop=self._with_earlier(judged.loop))
-        if judged.passed:
+            judged = replace(judged, loop=self._with_earlier(judged.loop))
+        elif judged.passed and judged.episode_id == episode.id:
+            learn_from_task(self._engine.log, self.caller, episode, entries)
+        elif judged.passed:
             self.knowledge.learn_from_episode(judged.episode_id, code=False)
+        reflect_if_due(self._engine.log, self.caller, codebase, seen)
         return judged
 
     def _with_earlier(self, verdict: LoopVerdict) -> LoopVerdict:

@@ -293,8 +293,8 @@ class UnitVerbs:
 
     # Shared by the verbs
 
-    def _act(self, work: Callable[[Act], T], *, durable: bool = False) -> T:
-        return self._engine.log.act(self.caller, work, durable=durable)
+    def _act(self, work: Callable[[Act], T], *, durable: bool = False, together: bool = True) -> T:
+        return self._engine.log.act(self.caller, work, durable=durable, together=together)
 
     def _changed(self, work: Callable[[Act], Unit], *, durable: bool = False) -> Unit:
         return self._aged(self._act(work, durable=durable))

@@ -103,18 +103,10 @@ class SemanticMemoryManager:
         episode = self._log.store.read(lambda reader: reader.unit(episode_id))
         if episode is None or episode.scope.key not in self._caller.visible_keys or episode.kind is not Kind.EPISODE:
             raise NotFound(f"No episode {episode_id!r} here.", hint="`mnemarch episodes` lists them.")
-        task_key = episode.attributes.get("task_key")
-        if episode.attributes.get("success") is not True or not isinstance(task_key, str):
-            return []
-        entries = self._log.store.read(lambda reader: _entries(reader, task_key))
-        votes, pattern = habits.votes_of(entries), _bug_pattern(episode)
-        learned: list[Unit] = []
-        if votes or pattern is not None:
-            keeper = habits.keeper(self._caller)
-            learned = self._log.act(
-                keeper, lambda act: [*habits.vote(act, episode_id, votes), *_kept_pattern(act, pattern)]
-            )
-        if code:
+        task_key = str(episode.attributes.get("task_key", ""))
+        entries = self._log.store.read(lambda reader: entries_of(reader, task_key))
+        learned = learn_from_task(self._log, self._caller, episode, entries)
+        if code and has_succeeded(episode):
             self._learn_code(episode_id, entries)
         return learned
 
@@ -135,11 +127,11 @@ class SemanticMemoryManager:
                 and reader.event_for_key(project.key, str(GATE), f"{_EDITS_READ}:{unit.id}") is None
             ]
 
-        def entries_of(episode: Unit) -> list[Event]:
-            return self._log.store.read(lambda reader: _entries(reader, str(episode.attributes.get("task_key"))))
+        def entries(episode: Unit) -> list[Event]:
+            return self._log.store.read(lambda reader: entries_of(reader, str(episode.attributes.get("task_key"))))
 
         newest = self._log.store.read(unread)[:_READ_AT_ONCE_MAX]
-        return [self._learn_code(episode.id, entries_of(episode)) for episode in reversed(newest)]
+        return [self._learn_code(episode.id, entries(episode)) for episode in reversed(newest)]
 
     def _learn_code(self, episode_id: str, entries: Sequence[Event]) -> int:
         count = 0
@@ -162,7 +154,25 @@ class SemanticMemoryManager:
         return count
 
 
-def _entries(reader: Reader, task_key: str) -> list[Event]:
+def has_succeeded(episode: Unit) -> bool:
+    return episode.attributes.get("success") is True and "task_key" in episode.attributes
+
+
+def learn_from_task(log: Log, caller: Caller, episode: Unit, entries: Sequence[Event]) -> list[Unit]:
+    """Let a successful task vote on habits and tell how its last error was mended; gives the units that changed."""
+    if not has_succeeded(episode):
+        return []
+    votes, pattern = habits.votes_of(entries), _bug_pattern(episode)
+    if not votes and pattern is None:
+        return []
+
+    def work(act: Act) -> list[Unit]:
+        return [*habits.vote(act, episode.id, votes), *_kept_pattern(act, pattern)]
+
+    return log.act(habits.keeper(caller), work, together=True)
+
+
+def entries_of(reader: Reader, task_key: str) -> list[Event]:
     """What the task logged since it last succeeded before this time, oldest first."""
     wanted = (EventType.LOGGED, EventType.TASK_VERIFIED)
     entries: list[Event] = []

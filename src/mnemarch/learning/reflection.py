@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mnemarch.learning import lessons as rules_of
     from mnemarch.learning.lessons import Lesson
     from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Scope
+    from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
@@ -55,26 +57,6 @@ class Reflecting:
         self._caller = Caller(Actor.system("reflection"), caller.scope.at(Level.PROJECT))
         self._codebase = codebase
         self._rules = log.config.reflection
-
-    @property
-    def _subject(self) -> str:
-        return f"reflection:{self._caller.scope_key}"
-
-    def is_due(self) -> bool:
-        """Whether enough happened since the last reflection."""
-        last, episodes = self._log.store.read(
-            lambda reader: (
-                next(reader.events_of_subject(self._subject, last=1), None),
-                reader.units_in([self._caller.scope_key], kind=Kind.EPISODE, live=True, limit=self._looked_at()),
-            )
-        )
-        since = None if last is None else last.recorded_at
-        new = [episode for episode in episodes if since is None or episode.recorded_at > since]
-        return is_due(new, since, self._log.clock(), self._rules)
-
-    def _looked_at(self) -> int:
-        """So many new episodes fulfil a condition, or none does."""
-        return int(max(2, self._rules.episodes_min, 2 * self._rules.importance_min))
 
     def reflect(
         self,
@@ -190,7 +172,10 @@ class Reflecting:
         self._log.act(
             self._caller,
             lambda act: act.record(
-                EventType.LOGGED, {"kind": "reflection", "text": text}, subject=self._subject, occurred_at=began
+                EventType.LOGGED,
+                {"kind": "reflection", "text": text},
+                subject=_subject_in(self._caller.scope),
+                occurred_at=began,
             ),
         )
 
@@ -207,14 +192,32 @@ def is_due(new: Sequence[Unit], since: datetime | None, now: datetime, rules: Re
     )
 
 
-def reflect_if_due(log: Log, caller: Caller, codebase: Codebase | None) -> None:
-    """Reflect for a moment, if it is time: whoever verified never fails or waits long for it."""
-    if caller.scope.project is None or not log.store.writable:
+def _subject_in(project: Scope) -> str:
+    return f"reflection:{project.key}"
+
+
+def seen_before_reflecting(reader: Reader, caller: Caller, rules: ReflectionRules) -> tuple[Event | None, list[Unit]]:
+    """The last reflection of the caller's project, and its newest episodes: so many that they fulfil a condition."""
+    project = caller.scope.at(Level.PROJECT) if caller.scope.project is not None else caller.scope
+    limit = int(max(2, rules.episodes_min, 2 * rules.importance_min))
+    return (
+        next(reader.events_of_subject(_subject_in(project), last=1), None),
+        reader.units_in([project.key], kind=Kind.EPISODE, live=True, limit=limit),
+    )
+
+
+def reflect_if_due(
+    log: Log, caller: Caller, codebase: Codebase | None, seen: tuple[Event | None, Sequence[Unit]]
+) -> None:
+    """Reflect for a moment, if enough happened since it was last done: whoever verified never fails or waits long."""
+    last, episodes = seen
+    since = None if last is None else last.recorded_at
+    new = [episode for episode in episodes if since is None or episode.recorded_at > since]
+    rules = log.config.reflection
+    if caller.scope.project is None or not log.store.writable or not is_due(new, since, log.clock(), rules):
         return
     try:
-        reflecting = Reflecting(log, caller, codebase)
-        if reflecting.is_due():
-            reflecting.reflect(seconds_max=log.config.reflection.seconds_max)
+        Reflecting(log, caller, codebase).reflect(seconds_max=rules.seconds_max)
     except StoreError:
         return  # The next verification, or `reflect`, does it.
 

@@ -190,11 +190,17 @@ class Log(Forkable):
             self._postponed.clear()  # The parent does them.
 
     def act(
-        self, caller: Caller, work: Callable[[Act], T], *, durable: bool = False, wait_s_max: float | None = None
+        self,
+        caller: Caller,
+        work: Callable[[Act], T],
+        *,
+        durable: bool = False,
+        wait_s_max: float | None = None,
+        together: bool = False,
     ) -> T:
         """Run `work` as one act of `caller`. A refusal (NotAllowed) undoes the act and is itself recorded (R4).
 
-        What was postponed is done first.
+        What was postponed is done first. Work that asks much is done `together` (`Reader.together`).
         """
         postponed: list[tuple[Caller, Callable[[Act], object]]] = []
 
@@ -203,7 +209,8 @@ class Log(Forkable):
                 postponed.append(self._postponed.popleft())
             for earlier, deed in postponed:
                 deed(Act(transaction, earlier, self.clock(), self.config))
-            return work(Act(transaction, caller, self.clock(), self.config))
+            act = Act(transaction, caller, self.clock(), self.config)
+            return transaction.together(lambda _: work(act)) if together else work(act)
 
         try:
             return self.store.write(run, durable=durable, wait_s_max=wait_s_max)

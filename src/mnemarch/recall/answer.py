@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mnemarch.policy.trust import TrustRules
     from mnemarch.ports import Reranker, Store
     from mnemarch.recall.candidates import Finder
+    from mnemarch.recall.index import Newest
     from mnemarch.recall.scores import Relevance
     from mnemarch.stores.sql.reader import Reader
 
@@ -115,10 +116,14 @@ class Recall:
         self.gate = Gate(now, as_of, code, caller.actor)
         # Those of the answer's units that the caller's task was handed before.
         self.handed_before: set[str] = set()
+        # Units that were read, None if there is none of that id; and of which it was asked whether they are contested.
+        self._read: dict[str, Unit | None] = {}
+        self._asked_of: set[str] = set()
+        self._contested: set[str] = set()
 
-    def answer(self) -> Found:
-        """What binds this caller, and what it may be told about the query."""
-        self._finder.catch_up()
+    def answer(self, newest: Newest | None = None) -> Found:
+        """What binds this caller, and what it may be told about the query; `newest` is what `Finder.newest` gave."""
+        self._finder.catch_up(newest)
         scope = self._caller.scope
         coherence = self._finder.coherence(project_key(scope.org, scope.project))
         # Where turns speak for each other, more of them are looked at.
@@ -254,6 +259,9 @@ class Recall:
     def _best(self, reader: Reader, ordered: Sequence[Relevance], past: Sequence[str]) -> Found:
         """The first `k` candidates that may be handed out."""
         self.gate.reader = reader
+        best = [candidate.sketch.id for candidate in ordered[: self._k + _SURER_MAX]] if self._k else []
+        # What most answers need, at once.
+        reader.together(lambda reader: self._read_first(reader, best, past))
         items: list[Recalled] = []
         repeated: list[Recalled] = []
         first_with_words: dict[str, Recalled] = {}
@@ -275,6 +283,23 @@ class Recall:
         )
         return self._answered(reader, items, withheld, past)
 
+    def _read_first(self, reader: Reader, unit_ids: Sequence[str], past: Sequence[str]) -> None:
+        self._read = {}
+        self._units(reader, [*unit_ids, *past])
+        self._note(reader, [*unit_ids, *(loaded.unit.id for loaded in self._binding)])
+
+    def _units(self, reader: Reader, unit_ids: Sequence[str]) -> dict[str, Unit]:
+        new = [unit_id for unit_id in unit_ids if unit_id not in self._read]
+        if new:
+            self._read |= dict.fromkeys(new) | reader.units(new)
+        return {unit_id: unit for unit_id in unit_ids if (unit := self._read[unit_id]) is not None}
+
+    def _note(self, reader: Reader, unit_ids: Sequence[str]) -> None:
+        """See which of these units are contested, and which the caller's task was handed before."""
+        self._contested = reader.contested(unit_ids, self._visible)
+        self.handed_before = reader.noted_uses(unit_ids, self._caller.scope_key)
+        self._asked_of = set(unit_ids)
+
     def _batches(
         self, reader: Reader, ordered: Sequence[Relevance]
     ) -> Iterator[tuple[dict[str, Relevance], list[Unit]]]:
@@ -287,7 +312,7 @@ class Recall:
         while k and read < len(ordered):
             some = ordered[read : read + max(k + _SURER_MAX, read)]
             read += len(some)
-            units = reader.units([candidate.sketch.id for candidate in some])
+            units = self._units(reader, [candidate.sketch.id for candidate in some])
             for candidate in some:
                 if candidate.sketch.id in units:
                     candidate.trust(confidence_at(units[candidate.sketch.id].trust, self._now, self._trust))
@@ -336,10 +361,10 @@ class Recall:
         items = firmest_first(without_spare_hypotheses(items, withheld))
         bound = self._bound(reader) if self._binding else ()
         ids = list(dict.fromkeys(item.unit.id for item in (*bound, *items)))
-        task = self._caller.scope_key
-        contested, self.handed_before = reader.together(
-            lambda reader: (reader.contested(ids, self._visible), reader.noted_uses(ids, task))
-        )
+        if not self._asked_of.issuperset(ids):
+            reader.together(lambda reader: self._note(reader, ids))
+        contested = self._contested.intersection(ids)
+        self.handed_before = self.handed_before.intersection(ids)
         items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
@@ -377,7 +402,7 @@ class Recall:
 
     def _explain_past(self, reader: Reader, unit_ids: Sequence[str], withheld: dict[str, str]) -> None:
         """Say of past units that match why they are withheld."""
-        for unit_id, unit in (reader.units(unit_ids) if unit_ids else {}).items():
+        for unit_id, unit in self._units(reader, unit_ids).items():
             if unit.scope.key in self._visible and unit_id not in withheld:
                 reason = withheld_reason(unit, self._now, self._as_of)
                 if reason is not None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Searchable, Unit
     from mnemarch.ports import MeaningIndex, SearchIndex
+    from mnemarch.recall.index import Newest
     from mnemarch.stores.sql.reader import Reader
 
 # A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
@@ -68,9 +69,9 @@ class Finder(LiveIndex):
         self._checked_position: int | None = None
         self._frequencies: dict[tuple[str, ...], int] = {}
 
-    def catch_up(self) -> None:
+    def catch_up(self, newest: Newest | None = None) -> None:
         with self._lock:
-            super().catch_up()
+            super().catch_up(newest)
             self._frequencies.clear()
 
     # By words

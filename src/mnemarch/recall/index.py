@@ -12,13 +12,17 @@ from mnemarch.text.tokens import sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from threading import Thread
 
     from mnemarch.log.act import Log
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Searchable
     from mnemarch.ports import SearchIndex
+    from mnemarch.stores.sql.reader import Reader
+
+    # A position, and the first page of what changed after it.
+    Newest = tuple[int, list[Searchable]]
 
 K1 = 1.2
 B = 0.75
@@ -223,7 +227,12 @@ class LiveIndex(Forkable):
 
     # Following the store
 
-    def catch_up(self) -> None:
+    def newest(self, reader: Reader) -> Newest | None:
+        """For `catch_up`: what was written since, read in a view that is open anyway."""
+        position = self._tail.position
+        return (position, reader.searchable_after(position, _TAIL_PAGE)) if self._started else None
+
+    def catch_up(self, newest: Newest | None = None) -> None:
         """See what was written since; called before each question."""
         with self._lock:
             if self._epoch != self._store.epoch:
@@ -234,7 +243,7 @@ class LiveIndex(Forkable):
             # The index may have been thrown away and begun anew, here or elsewhere: then the tail begins anew too.
             if not self._started or self._indexed_position() < self._base:
                 self._begin()
-            self._read_tail()
+            self._read_tail(newest)
             if self._index is not None and len(self._tail) > self._rules.index_tail_max:
                 self._index.refresh()
                 if self._index.position() >= self._tail.position:
@@ -257,10 +266,13 @@ class LiveIndex(Forkable):
         self._tail = Tail(position)
         self._base = position
 
-    def _read_tail(self) -> None:
+    def _read_tail(self, newest: Newest | None = None) -> None:
         """Take in what changed since the tail was last read."""
         try:
-            for unit in self._changes_after(self._tail.position):
+            page: Iterable[Searchable] | None = None
+            if newest is not None and newest[0] == self._tail.position and len(newest[1]) < _TAIL_PAGE:
+                page = newest[1]
+            for unit in self._changes_after(self._tail.position) if page is None else page:
                 self._tail.add(unit)
         except BaseException:
             self.forget_tail()  # An interrupt may have left a unit half in it.

@@ -110,6 +110,13 @@ class LogContract:
         for last in (0, 1, len(written), 99):
             assert list(store.events_of_subject("u-1", last=last)) == written[max(0, len(written) - last) :]
 
+    def test_the_newest_reason_that_holds_each_unit_back_is_found(self, store: Probe) -> None:
+        for subject in ("u-1", "u-2", "u-1", "u-3"):
+            recorded(store, subject=subject, type=EventType.UNIT_HELD)
+            recorded(store, subject=subject)
+        held = store.held(["u-1", "u-2", "u-"])
+        assert {subject: event.seq for subject, event in held.items()} == {"u-1": 5, "u-2": 3}
+
     def test_a_text_is_searched_for_in_any_case_at_any_depth_of_a_payload(self, store: Probe) -> None:
         for name in HOSTILE_NAMES[4:]:
             text = f"<{name}>"

@@ -155,6 +155,9 @@ class Model(Replay):
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use for (_, task), use in sorted(self._uses.items(), key=lambda one: one[0]) if task == task_key]
 
+    def units_met(self, task_key: str) -> list[Unit]:
+        return [unit for use in self.uses_of_task(task_key) if (unit := self.unit(use.unit_id)) is not None]
+
     def uses_of_unit(self, unit_id: str) -> list[Use]:
         return [use for (unit, _), use in sorted(self._uses.items(), key=lambda one: one[0]) if unit == unit_id]
 

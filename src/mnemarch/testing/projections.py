@@ -180,6 +180,7 @@ def _answers(view: Any) -> dict[str, Any]:
             view.newest_citing(_KEYS, "test", name, 1),
             view.uses_of_unit(name),
             view.uses_of_task(name),
+            view.units_met(name),
             view.used_in_task(name),
             view.use(name, "acme"),
             [view.tests(Stream(name, project), [f"a::{name}", name]) for project in (name, None, "other")],

@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from mnemarch.config import GateRules
     from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
+    from mnemarch.model.citation import Citation
     from mnemarch.model.outcome import Stored
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Claim, Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import changes as changing
     from mnemarch.text import difference as differing
     from mnemarch.text import opposition as opposing
+
+    # The units of a topic, and those that cite one thing.
+    Rivals = tuple[list[Unit], list[tuple[Citation, list[Unit]]]]
 else:
     # A run of tests mostly compares no statements, and their words take a while to load.
     changing = Lazy("mnemarch.text.changes")
@@ -203,34 +207,50 @@ def link_units(
     return Link.from_json(link | {"id": event.id})
 
 
+def rivals_of(act: Act, said: Claim | Unit, citations: Iterable[Citation]) -> Rivals:
+    """The visible units that a text may repeat or contradict: the live ones of its topic, and what cites the same."""
+    keys, reader = act.caller.visible_keys, act.transaction
+    if said.kind not in DISPUTED_KINDS:
+        return [], []
+    naming = [citation for citation in citations if citation.kind in _NAMING] if _amounts(said) else []
+    return (
+        reader.units_of_topic(keys, opposing.topic_key(said.content), _MEMBERS_READ_MAX),
+        [(each, reader.newest_citing(keys, each.kind, each.ref, _MEMBERS_READ_MAX)) for each in naming],
+    )
+
+
 def open_links(
-    act: Act, unit: Unit, candidates: Iterable[str] = (), *, is_new: bool = False, is_new_text: bool = False
+    act: Act,
+    unit: Unit,
+    candidates: Iterable[str] = (),
+    *,
+    rivals: Rivals | None = None,
+    is_new: bool = False,
+    is_new_text: bool = False,
 ) -> list[Dispute]:
     """Link a unit with the visible ones that it repeats or contradicts, among `candidates` and its own topic.
 
-    A new unit has no links yet, and a new text no units that it was replaced by.
+    A new unit has no links yet, and a new text no units that it was replaced by. `rivals` is what there was before it.
     """
     if unit.kind not in DISPUTED_KINDS:
         return []
     linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
     successors = [] if is_new_text else _successors(act, unit.content)
-    key = opposing.topic_key(unit.content)
-    topic = act.transaction.units_of_topic(act.caller.visible_keys, key, _MEMBERS_READ_MAX)
-    rivals = {each.id: each for each in topic} | act.transaction.units(candidates)
-    rivals |= {after.id: after for after, _ in successors}
-    others = [each for each in rivals.values() if each.id not in linked and _is_rival(act, unit, each)]
+    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
+    members = {each.id: each for each in (unit, *topic)} | act.transaction.units(candidates)
+    members |= {after.id: after for after, _ in successors}
+    others = [each for each in members.values() if each.id not in linked and _is_rival(act, unit, each)]
     comparisons = compared(unit.content, others, act.config.gate)
-    known = {each.other.id for each in comparisons if each.type is not LinkType.SIMILAR_TO} | linked
+    settled = {each.other.id for each in comparisons if each.type is not LinkType.SIMILAR_TO} | linked
     # A text that was merged away and comes back is proposed for merging again.
-    opposed = [_repetition(before, after) for after, before in successors if after.id not in known]
+    opposed = [_repetition(before, after) for after, before in successors if after.id not in settled]
     opposed += [each for each in comparisons if each.type is LinkType.CONTRADICTS]
-    dispute = _opened(act, unit, opposed, topic) if opposed else None
+    dispute = _opened(act, unit, opposed, (unit, *topic)) if opposed else None
     disputes = [] if dispute is None else [dispute]
     for each in (one for one in comparisons if one.type is not LinkType.CONTRADICTS):
         link = link_units(act, unit.id, each.other.id, each.type, each.similarity, each.note)
         disputes.append(dispute_from(link, (unit, each.other)))
-    if is_new and unit.citations:
-        _relate_same_evidence(act, unit, {each.other.id for each in comparisons} | linked)
+    _relate_same_evidence(act, unit, citing, {each.other.id for each in comparisons} | linked)
     return disputes
 
 
@@ -324,22 +344,19 @@ def _last_successor(act: Act, unit: Unit) -> Unit:
     return unit
 
 
-def _relate_same_evidence(act: Act, unit: Unit, known: set[str]) -> None:
+def _relate_same_evidence(
+    act: Act, unit: Unit, citing: Sequence[tuple[Citation, Sequence[Unit]]], known: set[str]
+) -> None:
     """Offer as related what cites the same test or symbol and states another value, in whatever language (R6)."""
-    amounts = _amounts(unit)
-    for citation in unit.citations if amounts else ():
-        if citation.kind in _NAMING:
-            newest = act.transaction.newest_citing(
-                act.caller.visible_keys, citation.kind, citation.ref, _MEMBERS_READ_MAX
-            )
-            for other in newest:
-                theirs = _amounts(other)
-                if other.id not in known and other.live and theirs and not (amounts & theirs):
-                    known.add(other.id)
-                    note = f"cites {citation.ref} too, and states another value"
-                    link_units(act, unit.id, other.id, LinkType.SIMILAR_TO, 1.0, note)
+    for citation, newest in citing:
+        for other in newest:
+            theirs = _amounts(other)
+            if other.id not in known and other.live and theirs and theirs.isdisjoint(_amounts(unit)):
+                known.add(other.id)
+                note = f"cites {citation.ref} too, and states another value"
+                link_units(act, unit.id, other.id, LinkType.SIMILAR_TO, 1.0, note)
 
 
-def _amounts(unit: Unit) -> frozenset[str]:
-    values = opposing.statement(unit.content).values if unit.kind in DISPUTED_KINDS else ()
+def _amounts(said: Claim | Unit) -> frozenset[str]:
+    values = opposing.statement(said.content).values if said.kind in DISPUTED_KINDS else ()
     return frozenset(word for each in values if each.is_amount for word in each.words)

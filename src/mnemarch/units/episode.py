@@ -157,9 +157,10 @@ def keep_episode(
         | _waiting(act, draft, story)
         | {"witnessed": witnessed},
     )
-    episode = _updated(act, claim, staged)
     # Tasks that nothing describes resemble each other only in that.
-    similar_successes = _relate(act, episode) if task else 0
+    others = _episodes(act) if task else []
+    episode = _updated(act, claim, staged)
+    similar_successes = _relate(act, episode, others)
     # Without a similar success the analysis stays the same, and a long log need not be read again.
     analysis = draft if given or not similar_successes else analysed(story, passed, similar_successes)
     if not (analysis.success and analysis.is_repeatable):
@@ -182,8 +183,9 @@ def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, st
         | {"critique": analysis.critique, "reward": analysis.score, "analyst": analysis.analyst}
         | {"key_decisions": list(analysis.key_decisions)},
     )
+    others = _episodes(act)
     newer = _superseding(act, claim, episode, f"analysed by {analysis.analyst}")
-    successes = _relate(act, newer)
+    successes = _relate(act, newer, others)
     # A model says that something can be repeated; that it was, the episodes have to say (G10).
     if not (successes and analysis.success and analysis.is_repeatable and episode.attributes.get("success")):
         return newer, None
@@ -239,11 +241,14 @@ def _last(items: Iterable[object]) -> list[str]:
     return list(dict.fromkeys(reversed(texts)))[:KEPT_MAX][::-1]
 
 
-def _relate(act: Act, episode: Unit) -> int:
-    """Link an episode to similar ones (G11); gives how many of them succeeded."""
+def _episodes(act: Act) -> list[Unit]:
     visible = act.caller.visible_keys
-    episodes = act.transaction.units_in(visible, kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX)
-    others = [unit for unit in episodes if unit.id != episode.id]
+    return act.transaction.units_in(visible, kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX)
+
+
+def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
+    """Link an episode to similar ones (G11); gives how many of them succeeded."""
+    others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
     similar = compared(str(episode.attributes["task"]), tasks, act.config.gate)
     for each in similar[:_SIMILAR_EPISODES_MAX]:

@@ -27,7 +27,7 @@ from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import cited_names, refusal_to_write
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
-from mnemarch.units.conflicts import open_links, with_disputes
+from mnemarch.units.conflicts import open_links, rivals_of, with_disputes
 from mnemarch.units.evidence import approve
 from mnemarch.units.promote import promote
 from mnemarch.units.same_text import (
@@ -247,10 +247,11 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
 
 
 def _born(act: Act, claim: Claim, proof: Proof | None, secrets: tuple[str, ...], *, is_new: bool) -> Stored:
+    rivals = rivals_of(act, claim, (*claim.citations, *_seen(claim)))
     event, found = record_unit(act, claim, proof)
     unit = act.known_unit(event.subject)
     stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
-    return with_disputes(stored, open_links(act, unit, is_new=True, is_new_text=is_new))
+    return with_disputes(stored, open_links(act, unit, rivals=rivals, is_new=True, is_new_text=is_new))
 
 
 def record_unit(act: Act, claim: Claim, proof: Proof | None) -> tuple[Event, tuple[str, ...]]:
@@ -327,6 +328,7 @@ class Intake:
             outcomes += self._log.act(
                 self._caller,
                 lambda act, batch=batch: [remember(act, claim, sources, kinds) for claim, kinds in batch],  # type: ignore[misc]
+                together=True,
             )
             if progress is not None:
                 progress(len(outcomes))

@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
     from mnemarch.model.citation import Citation
+    from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+
+    # The log of the task, when it began, the units it met or that cite a test of the run, the tests that units cite.
+    Met = tuple[list[Event], datetime | None, list[Unit], list[str]]
 
 
 # What comes after them is a program too, and not what it checks.
@@ -66,20 +70,27 @@ class Scene:
     fuller: Mapping[str, str] = {}
 
 
-def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) -> Scene:
+def read_scene(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun) -> Met:
+    """What the store says of a run that has just ended, for `scene_of`; and the log of its task."""
+    events = list(reader.events_of_scope(caller.scope_key))
+    if codebase is None:
+        return events, None, [], []
+    return (
+        events,
+        _began_at(reader, caller, codebase),
+        _units_met(reader, caller, run, events),
+        reader.tests_cited(caller.visible_keys) if run.witnessed else [],
+    )
+
+
+def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, met: Met) -> Scene:
     """The scene of a run that has just ended."""
     worktree = caller.scope.worktree
     if codebase is None:
         return Scene(places=(worktree or DEFAULT_BRANCH,))
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
-    began, units, cited = log.store.read(
-        lambda reader: (
-            _began_at(reader, caller, codebase),
-            _units_met(reader, caller, run),
-            reader.tests_cited(caller.visible_keys) if run.witnessed else [],
-        )
-    )
+    _, began, units, cited = met
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, began, log.config.witness.test_commands, is_default=is_default)
     missing = [name for name in cited if name not in ran and is_missing(codebase.tree, name)]
@@ -103,7 +114,7 @@ def _only_ending(name: str, ran: Iterable[str]) -> str | None:
     return whole.pop() if len(whole) == 1 else None
 
 
-def _units_met(reader: Reader, caller: Caller, run: TestRun) -> list[Unit]:
+def _units_met(reader: Reader, caller: Caller, run: TestRun, events: Sequence[Event]) -> list[Unit]:
     """The visible units that cite a test of the run, and those that the task was handed or used.
 
     Episodes cite tests too and are not judged by them: they count only for a refused claim, which may cite the same.
@@ -111,10 +122,9 @@ def _units_met(reader: Reader, caller: Caller, run: TestRun) -> list[Unit]:
     names = [result.name for result in run.results]
     refs = {form for name in names for form in forms_of(name)}
     citing = reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs))
-    if next(reader.events_of_scope(caller.scope_key, (EventType.CLAIM_REFUSED,)), None) is None:
+    if not any(event.type is EventType.CLAIM_REFUSED for event in events):
         citing = [unit for unit in citing if unit.kind is not Kind.EPISODE]
-    met = reader.units(use.unit_id for use in reader.uses_of_task(caller.scope_key))
-    return [*citing, *met.values()]
+    return [*citing, *reader.units_met(caller.scope_key)]
 
 
 def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | None:

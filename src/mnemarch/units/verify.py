@@ -42,13 +42,10 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
-    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import Scene
 
 # What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
 _STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
-# How many of a unit's last events are searched for the refusal that was recorded last.
-_EVENTS_BACK_MAX = 100
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing that the"
     " claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
@@ -64,9 +61,9 @@ _REPORTED = Refusal(
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
 
 
-def read_ahead(reader: Reader, caller: Caller) -> None:
+def read_ahead(staged: Sequence[Event]) -> None:
     """Read what a task claimed, and its errors, before the act that judges it begins: other writers would wait."""
-    staged = list(reader.events_of_scope(caller.scope_key, _STAGED))
+    staged = _of_types(staged, _STAGED)
     for event in staged:
         payload = event.payload or {}
         said = payload.get("claim") or payload.get("unit") or {}
@@ -75,6 +72,10 @@ def read_ahead(reader: Reader, caller: Caller) -> None:
             keys_of(redacted(str(said["content"]))[0])
     faults_of(staged)
     analysed(steps_of(staged), False, 0)
+
+
+def _of_types(events: Sequence[Event], types: Sequence[EventType]) -> list[Event]:
+    return [event for event in events if event.type in types]
 
 
 class Verification:
@@ -87,7 +88,8 @@ class Verification:
         self._passed = run.named(Outcome.PASS)
         self._failed = run.named(Outcome.FAIL)
         self._trust_changes: dict[tuple[str, str], TrustChange] = {}
-        self._staged = list(act.transaction.events_of_scope(act.caller.scope_key, _STAGED))
+        self._events = list(act.transaction.events_of_scope(act.caller.scope_key))
+        self._staged = _of_types(self._events, _STAGED)
         self.succeeded = self._has_succeeded(self._staged)
         if act.caller.scope.level > Level.WORKTREE:
             raise InvalidInput(
@@ -165,8 +167,8 @@ class Verification:
     def _settle_reliance(self, succeeded: bool) -> None:
         """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
         act = self._act
-        events = act.transaction.events_of_scope(act.caller.scope_key, (EventType.UNIT_USED,))
-        helped = {event.subject for event in events if (event.payload or {}).get("helped")}
+        used = _of_types(self._events, (EventType.UNIT_USED,))
+        helped = {event.subject for event in used if (event.payload or {}).get("helped")}
         for use in act.transaction.uses_of_task(act.caller.scope_key):
             unit = act.transaction.unit(use.unit_id)
             if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
@@ -235,14 +237,16 @@ class Verification:
         act = self._act
         raised: list[Unit] = []
         refused: list[Refused] = []
-        for unit in self._candidates(staged):
+        candidates, held = self._candidates(staged)
+        for unit in candidates:
             before, unit = unit, self._with_whole_names(unit)
             if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
             elif self._passed_of(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
             if unit.status is Status.HYPOTHESIS:
-                refused += [self._still_hypothesis(unit)] if self._passed or self._run.passed else []
+                if self._passed or self._run.passed:
+                    refused.append(self._still_hypothesis(unit, held.get(unit.id)))
                 continue
             after, kept_local = self._lifted(unit)
             refused += [kept_local] if kept_local else []
@@ -257,11 +261,13 @@ class Verification:
                 raised.append(outcome.unit)
         return raised, refused
 
-    def _candidates(self, staged: Sequence[Event]) -> list[Unit]:
-        """The live units this task wrote, and visible ones that cite a test which has just passed."""
+    def _candidates(self, staged: Sequence[Event]) -> tuple[list[Unit], Mapping[str, Event]]:
+        """The live units this task wrote, and visible ones that cite a test which has just passed; what held each."""
         own = {event.subject for event in staged if event.type is EventType.UNIT_REMEMBERED and event.subject}
-        units = self._act.transaction.units(sorted(own)) | {unit.id: unit for unit in self._citing(self._passed)}
-        return sorted((unit for unit in units.values() if _is_judged(unit)), key=lambda unit: unit.id)
+        citing = {unit.id: unit for unit in self._citing(self._passed)}
+        units = self._act.transaction.units(sorted(own)) | citing
+        held = self._act.transaction.held(own.union(citing))
+        return sorted((unit for unit in units.values() if _is_judged(unit)), key=lambda unit: unit.id), held
 
     def _citing(self, names: Sequence[str]) -> list[Unit]:
         """The visible units that cite one of these tests, by whichever of its names."""
@@ -303,14 +309,12 @@ class Verification:
         outcome = promote(as_gate(self._act), unit.id, target, None)
         return (outcome.unit, None) if isinstance(outcome, Stored) else (unit, outcome)
 
-    def _still_hypothesis(self, unit: Unit) -> Refused:
-        """Why a unit stays a hypothesis. Recorded only when the reason changes, however often the task verifies."""
+    def _still_hypothesis(self, unit: Unit, known: Event | None) -> Refused:
+        """Why a unit stays a hypothesis. Recorded only when it is not what was `known`, however often it is asked."""
         act = self._act
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
         refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id) or _REPORTED
         payload = {"rule": refusal.rule, "reason": refusal.reason}
-        history = list(act.transaction.events_of_subject(unit.id, last=_EVENTS_BACK_MAX))
-        known = next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)
         if known is not None and (known.payload or {}).items() >= payload.items():
             receipt = receipt_for(known, duplicate=True)
         else:

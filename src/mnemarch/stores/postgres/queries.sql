@@ -10,8 +10,16 @@ INSERT INTO streams (tenant, org, project) VALUES (:tenant, :org, :project) ON C
 -- lock_head: Be the only writer of a stream until the transaction ends.
 SELECT seq, hash, position FROM streams WHERE tenant = :tenant FOR NO KEY UPDATE;
 
--- lock_known_head: The same if the stream ends where it is thought to; else the division fails, and all that follows.
-SELECT CASE WHEN seq = :seq AND hash = :hash THEN seq ELSE 1 / (seq - seq) END FROM streams WHERE tenant = :tenant FOR NO KEY UPDATE;
+-- lock_known_head: The same if the stream is there and ends where it is thought to; else the division fails, and all that follows.
+SELECT 1 / count(*) FROM (
+  SELECT 1 FROM streams WHERE tenant = :tenant AND seq = :seq AND hash = :hash FOR NO KEY UPDATE) AS known;
+
+-- ends: Where the streams of some tenants end.
+SELECT tenant, seq, hash, position FROM streams WHERE tenant IN (:tenants);
+
+-- still_ends: Go on only if a stream ends where it did, and nothing changed at its org's level; else the division fails.
+SELECT 1 / count(*) FROM streams WHERE tenant = :tenant AND seq = :seq AND hash = :hash
+  AND coalesce((SELECT position FROM streams WHERE tenant = :wide), 0) = :wide_position;
 
 -- lock_all: Be the only writer of all streams.
 LOCK TABLE streams IN EXCLUSIVE MODE;

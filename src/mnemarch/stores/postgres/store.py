@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import _local
 
 import psycopg
 
@@ -79,11 +80,12 @@ class PostgresStore:
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
-        self._has_stream = False
         # Where this process last left the stream. If others write to it too, it is soon no longer true.
         self._end: tuple[int, bytes, int] | None = None
         self._in_doubt = 0
         self._losses = self._sessions.losses
+        # By thread, what it read last.
+        self._read_last = _local()
 
     def of(self, stream: Stream) -> PostgresStore:
         """The same store for those who act in one stream."""
@@ -147,7 +149,14 @@ class PostgresStore:
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view. It is run again if the connection turns out to be lost."""
-        return self.aside(lambda session: work(OfTenants(session.execute, _QUERIES, self._tenants)))
+
+        def run(session: Session) -> T:
+            reader = OfTenants(session.execute, _QUERIES, self._tenants)
+            result = work(reader)
+            self._read_last.carried = reader.carried()
+            return result
+
+        return self.aside(run)
 
     def aside(self, work: Callable[[Session], T], *, writes: bool = False) -> T:
         """Run statements of these tenants beside the log: no stream is locked. They may be run again, as in `read`."""
@@ -239,7 +248,6 @@ class PostgresStore:
                     self._give_up(session, error)
                     raise
                 self._sessions.take_back(session)
-                self._has_stream = True
                 self._end = None if self.stream is None else transaction.end_of(self.stream)
                 return
             except psycopg.errors.DivisionByZero:  # See `lock_known_head`.
@@ -275,12 +283,18 @@ class PostgresStore:
         A project's head is locked before its org's, always: so no two writers wait for each other.
         """
         if self._losses != self._sessions.losses:
-            self._losses, self._has_stream, self._end = self._sessions.losses, False, None
+            self._losses, self._end = self._sessions.losses, None
         session.execute("BEGIN")
         self._set_up(session, wait_s)
         transaction = PostgresTransaction(
-            session, _QUERIES, psycopg.errors.UniqueViolation, self._tenants, has_org=wide
+            session,
+            _QUERIES,
+            psycopg.errors.UniqueViolation,
+            self._tenants,
+            has_org=wide,
+            carried=None if wide else getattr(self._read_last, "carried", None),
         )
+        self._read_last.carried = None
         if self.stream is None:
             transaction.query("lock_all")
         else:
@@ -291,9 +305,8 @@ class PostgresStore:
             if wide:
                 streams.append((self._tenants[0], ""))
             for tenant, project in streams:
-                if wide or not self._has_stream:
-                    transaction.query("new_stream", tenant=tenant, org=self.stream.org, project=project)
                 if known is None:
+                    transaction.query("new_stream", tenant=tenant, org=self.stream.org, project=project)
                     locked.append(transaction.query("lock_head", tenant=tenant))
                 else:
                     transaction.query("lock_known_head", tenant=tenant, seq=known[0], hash=known[1])
@@ -324,7 +337,7 @@ class PostgresStore:
                 transaction.undo_job(begun)
             else:
                 transaction.end_job()
-        transaction.write_heads()
+        transaction.finish()
 
     # Maintenance
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from mnemarch.model.caller import Level, Scope
+from mnemarch.model.testrun import short_name
+from mnemarch.stores.postgres.known import Known
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.rows import searchable_of
 from mnemarch.stores.sql.transaction import Transaction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from mnemarch.model.caller import Stream
@@ -27,8 +31,10 @@ _POSITION_BITS = 48
 _POSITION_MAX = (1 << _POSITION_BITS) - 1
 # What reads the ends of streams, which a transaction writes last.
 _OF_HEADS = {"head", "heads", "counts", "positions"}
-_WRITES = ("append", "clear", "drop", "erase", "judge", "move", "put")
 _PAGE = 1_000
+# So often work is begun anew with the answers to what it asked; then it asks one thing after another.
+_ROUNDS_MAX = 8
+_UNSENT_MAX = 1_000
 
 
 class NeedsOrg(BaseException):
@@ -56,17 +62,59 @@ class OfTenants(Reader):
         self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries, tenants: tuple[str, ...]
     ) -> None:
         super().__init__(execute, queries)
+        self._look_at(tenants)
+
+    def _look_at(self, tenants: tuple[str, ...]) -> None:
         self._tenants = tenants
-        self._asked: dict[tuple[Any, ...], Any] = {}
+        self._known = Known(self._queries)
+        self._is_rehearsing = False
+        self._carries = bool(tenants)
+        self.ends: dict[str, tuple[int, bytes, int]] = {}
 
     def together(self, work: Callable[[Any], T]) -> T:
-        asker = _Asker(self._execute, self._queries, self._tenants)
-        work(asker)
-        self._asked = {key: super(OfTenants, self).query(name, **more) for key, (name, more) in asker.noted.items()}
-        try:
+        """Run `work` without answers, ask all that it asked at once, and run it again.
+
+        Questions that don't depend on each other cost one round trip together, and each step that does one more.
+        """
+        if self._is_rehearsing:
             return work(self)
-        finally:
-            self._asked = {}
+        for _ in range(_ROUNDS_MAX):
+            begun = self._state()
+            self._is_rehearsing = True
+            try:
+                result = work(self)
+            except (Exception, NeedsOrg):
+                if not self._known.questions:
+                    raise  # It knew all the answers, so it means that.
+            else:
+                if not self._known.questions:
+                    return result
+            finally:
+                self._is_rehearsing = False
+            self._undo(begun)
+            self._answer()
+        return work(self)
+
+    def _state(self) -> Any:
+        """What `_undo` needs to undo work; a reader does nothing."""
+
+    def _undo(self, begun: Any) -> None:
+        pass
+
+    def carried(self) -> Any:
+        """What was answered here, and where the streams ended: for a transaction that begins where this view was."""
+        own = self.ends.get(self._tenant)
+        if own is None:
+            return None
+        *_, wide_position = self.ends.get(self._tenants[0], (0, b"", 0))
+        return own, wide_position, self._known.rows
+
+    def _answer(self) -> None:
+        """Ask all that was asked, in one round trip."""
+        ends = Reader.query(self, "ends", tenants=list(self._tenants)) if self._carries and not self.ends else ()
+        asked = {key: Reader.query(self, name, **parameters) for key, (name, parameters) in self._known.asked()}
+        self._known.learn([(key, cursor.fetchall()) for key, cursor in asked.items()])
+        self.ends.update((tenant, tuple(end)) for tenant, *end in ends)
 
     @property
     def _tenant(self) -> str:
@@ -74,8 +122,8 @@ class OfTenants(Reader):
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         parameters.setdefault("tenant", self._tenant)
-        known = self._asked and self._asked.pop(_key(name, parameters), None)
-        return known or super().query(name, **parameters)
+        known = self._known.answer(name, parameters, note=self._is_rehearsing)
+        return super().query(name, **parameters) if known is None else known
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         tenant = tenant_of(stream.org, stream.project)
@@ -137,42 +185,6 @@ class OfTenants(Reader):
         return parts
 
 
-class _NoRow(tuple[Any, ...]):
-    """The answer of a reader that has none: nothing, and 0 where a number is expected."""
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __getitem__(self, _: Any) -> Any:
-        return 0
-
-
-class _NoRows(list[Any]):
-    def fetchone(self) -> _NoRow:
-        return _NoRow()
-
-    def fetchall(self) -> list[Any]:
-        return []
-
-
-class _Asker(OfTenants):
-    """Notes what it is asked."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.noted: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {}
-
-    def query(self, name: str, /, **parameters: Any) -> Any:
-        parameters.setdefault("tenant", self._tenant)
-        self.noted[_key(name, parameters)] = name, parameters
-        return _NoRows()
-
-
-def _key(name: str, parameters: dict[str, Any]) -> tuple[Any, ...]:
-    items = ((each, tuple(item) if isinstance(item, list | tuple) else item) for each, item in parameters.items())
-    return name, *sorted(items, key=lambda pair: pair[0])
-
-
 def _joined(positions: list[int]) -> int:
     total = 0
     for position in positions:
@@ -181,7 +193,7 @@ def _joined(positions: list[int]) -> int:
 
 
 class PostgresTransaction(OfTenants, Transaction):
-    """Writes go out without waiting for their results; the ends of streams are moved once, before the commit."""
+    """Writes are held back until something has to see them, or the commit; the ends of streams are moved last."""
 
     def __init__(
         self,
@@ -191,24 +203,27 @@ class PostgresTransaction(OfTenants, Transaction):
         tenants: tuple[str, ...],
         *,
         has_org: bool,
+        carried: Any,
     ) -> None:
         Transaction.__init__(self, session.execute, queries, integrity_error)
+        self._look_at(tenants)
         self._session = session
-        # Events that are still to be sent; those of the job under way begin at `_job_start`, if it has no savepoint.
-        self._unsent: list[dict[str, Any]] = []
+        self._carries, self._carried = False, carried
+        # What is still to be sent; that of the job under way begins at `_job_start`, if it has no savepoint.
+        self._unsent: list[tuple[str, dict[str, Any]]] = []
         self._job_start: int | None = None
-        self._tenants = tenants
-        self._asked = {}
         # Whose row is written, if not that of the tenant that acts.
         self._row_tenant = ""
         self._has_org = has_org or len(tenants) < 2
-        # The position of the newest event here; and, of the streams that were locked, results nobody waited for yet.
+        # The position of the newest event here; the results of the locks, and the ends that they tell.
         self._clock: int | None = None
         self._locked: list[Any] = []
-        self._known: tuple[int, bytes, int] | None = None
+        self._ends: list[Any] = []
         # By tenant: the end of a stream that is still to be written, and how far an org's units have changed.
         self._moved: dict[str, dict[str, Any]] = {}
         self._changed: dict[str, tuple[str, int]] = {}
+        self._tests: dict[Stream, dict[tuple[str, str, bool], TestRecord]] = {}
+        self._appended: list[Event] = []
         self.last_event = ""
 
     @property
@@ -217,57 +232,99 @@ class PostgresTransaction(OfTenants, Transaction):
             return self._row_tenant or super()._tenant
         return tenant_of(self.stream.org, self.stream.project)
 
-    def begun(self, locked: list[Any], known: tuple[int, bytes, int] | None) -> None:
-        """Take the results of the locks, or, in their place, the end that the stream had when it was last written."""
-        self._locked, self._known = locked, known
-
-    def _see_end(self) -> tuple[int, bytes]:
-        """The end of the stream that this acts in."""
-        ends = [self._known] if self._known else [cursor.fetchone() or (0, b"", 0) for cursor in self._locked]
-        self._clock = max(position for *_, position in ends)
-        return ends[0][:2]
-
-    def end_of(self, stream: Stream) -> tuple[int, bytes, int] | None:
-        """Where a stream ends after this transaction, if it was looked at."""
-        head = self._heads.get(stream)
-        return None if head is None or self._clock is None else (*head[1:], self._clock)
-
     def query(self, name: str, /, **parameters: Any) -> Any:
-        if name == "append":
-            self._asked.clear()
-            self._unsent.append(parameters | {"tenant": self._tenant})
+        table = self._known.table_written(name)
+        if table is not None:
+            self._write(table, name, parameters)
             return None
-        self._send()
-        if self._moved and (name in _OF_HEADS or "entries" in self._queries.texts[name]):
+        if self._moved and (name in _OF_HEADS or not self._tenants):
             self.write_heads()
-        if name.startswith(_WRITES):
-            self._asked.clear()
-        cursor = super().query(name, **parameters)
-        if name == "put_unit" and parameters["root"] is not None:
-            self._session.sync()  # The store may refuse a second version in force, and who wrote it must learn of that.
-        return cursor
+        parameters.setdefault("tenant", self._tenant)
+        known = self._known.answer(name, parameters, note=self._is_rehearsing)
+        if known is not None:
+            return known
+        self._is_rehearsing = False  # What follows depends on this transaction's own writes.
+        self._send()
+        return self._execute(*self._queries.bound(name, parameters))
 
-    def together(self, work: Callable[[Any], T]) -> T:
-        self.write_heads()
-        return super().together(work)
+    def _write(self, table: str, name: str, parameters: dict[str, Any]) -> None:
+        parameters.setdefault("tenant", self._tenant)
+        if name == "append" and self._tenants:
+            self._known.write(table, parameters | {"subject": None})  # See `events_of_subject`.
+        elif name != "put_test":  # See `tests`.
+            self._known.write(table, parameters)
+        self._unsent.append((name, parameters))
+        if self._known.questions:
+            return
+        if name == "put_unit" and parameters["root"] is not None:
+            # The store may refuse a second version in force, and who wrote it must learn of that.
+            self._is_rehearsing = False
+            self._send()
+            self._session.sync()
+        elif len(self._unsent) >= _UNSENT_MAX and not self._is_rehearsing:
+            self._send()
 
     def _send(self) -> None:
-        """Send the events that wait. Those of a job that asks for more than that can be undone from now on."""
-        start, self._job_start = self._job_start, None
+        """Send what was held back. A job that others wait behind can be undone from there on."""
+        start = self._job_start
         if start is not None:
-            self._send_events(start)
-            self._session.execute("SAVEPOINT job")
-        self._send_events(len(self._unsent))
+            self._send_writes(self._unsent[:start])
+            del self._unsent[:start]
+            self._job_start = None if self._unsent else 0
+            if self._unsent:
+                self._session.execute("SAVEPOINT job")
+        self._send_writes(self._unsent)
+        self._unsent.clear()
 
-    def _send_events(self, count: int) -> None:
-        events, self._unsent = self._unsent[:count], self._unsent[count:]
-        if events:
-            self._session.execute_many(self._queries.texts["append"], events)
+    def _send_writes(self, writes: list[tuple[str, dict[str, Any]]]) -> None:
+        for name, group in groupby(writes, key=itemgetter(0)):
+            rows = [row for _, row in group]
+            self._session.execute_many(self._queries.texts[name], rows)
 
-    def begin_job(self) -> tuple[Any, ...]:
+    def _answer(self) -> None:
+        self._send()
+        super()._answer()
+        self._see_ends()
+
+    def together(self, work: Callable[[Any], T]) -> T:
+        """The same. What the thread read just before need not be asked again, if nobody has written meanwhile."""
+        if self._carried is not None and not self._is_rehearsing and not self._unsent and not self._heads:
+            (seq, hash, position), wide_position, rows = self._carried
+            wide = {"wide": self._tenants[0], "wide_position": wide_position}
+            self.query("still_ends", seq=seq, hash=hash, **wide)
+            self._known.learn(rows.items())
+            self._ends = [(seq, hash, position)]
+        self._carried = None
+        return super().together(work)
+
+    # Jobs, and work that is begun anew
+
+    def _state(self) -> Any:
+        return (
+            len(self._unsent),
+            len(self._appended),
+            self._known.marks(),
+            {stream: dict(records) for stream, records in self._tests.items()},
+            dict(self._heads),
+            dict(self._written),
+            dict(self._moved),
+            dict(self._changed),
+            self._clock,
+            self.last_event,
+        )
+
+    def _undo(self, begun: Any) -> None:
+        self.forget()
+        count, appended, marks, self._tests, self._heads, self._written, *ends = begun
+        self._moved, self._changed, self._clock, self.last_event = ends
+        del self._unsent[count:]
+        del self._appended[appended:]
+        self._known.unmark(marks)
+
+    def begin_job(self) -> Any:
         """Begin one of several jobs; gives what `undo_job` needs."""
         self._job_start = len(self._unsent)
-        return dict(self._heads), dict(self._moved), dict(self._changed), self._clock
+        return self._state()
 
     def end_job(self) -> None:
         if self._job_start is None:
@@ -275,13 +332,37 @@ class PostgresTransaction(OfTenants, Transaction):
             self._session.execute("RELEASE SAVEPOINT job")
         self._job_start = None
 
-    def undo_job(self, begun: tuple[Any, ...]) -> None:
+    def undo_job(self, begun: Any) -> None:
         start, self._job_start = self._job_start, None
-        del self._unsent[start or 0 :]
+        self._undo((start or 0, *begun[1:]))
         if start is None:
             self._session.execute("ROLLBACK TO SAVEPOINT job")
-        self.forget()
-        self._heads, self._moved, self._changed, self._clock = begun
+            self._known.forget()
+
+    # The ends of streams
+
+    def begun(self, locked: list[Any], known: tuple[int, bytes, int] | None) -> None:
+        """Take the results of the locks, or, in their place, the end that the stream had when it was last written."""
+        self._locked, self._ends = locked, [known] if known else []
+
+    def _see_ends(self) -> None:
+        if not self._ends:
+            self._ends = [cursor.fetchone() for cursor in self._locked]
+
+    def _see_end(self) -> tuple[int, bytes]:
+        """The end of the stream that this acts in."""
+        if self._is_rehearsing and not self._ends:
+            self._known.questions[None] = "", {}  # `_answer` waits for the locks as well.
+            self._clock = 0
+            return 0, b""
+        self._see_ends()
+        self._clock = max(position for *_, position in self._ends)
+        return self._ends[0][:2]  # type: ignore[no-any-return]
+
+    def end_of(self, stream: Stream) -> tuple[int, bytes, int] | None:
+        """Where a stream ends after this transaction, if it was looked at."""
+        head = self._heads.get(stream)
+        return None if head is None or self._clock is None else (*head[1:], self._clock)
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         return self._head(stream)[1:]
@@ -301,6 +382,7 @@ class PostgresTransaction(OfTenants, Transaction):
         if self._clock is None:
             self._clock = int(self._one("last_position")[0])
         self._clock += 1
+        self._known.write("streams", {})
         end = {"org": event.stream.org, "project": event.stream.project or "", "seq": event.seq, "hash": hash}
         self._moved[self._tenant] = end | {"position": self._clock}
         self.last_event = event.id
@@ -310,6 +392,11 @@ class PostgresTransaction(OfTenants, Transaction):
         position: int = self._moved[self._tenant]["position"]
         self.query("append", position=position, **row)
         return position
+
+    def finish(self) -> None:
+        """Send all that is to be committed."""
+        self.write_heads()
+        self._send()
 
     def write_heads(self) -> None:
         """Move the ends of streams to where this transaction has come."""
@@ -324,11 +411,32 @@ class PostgresTransaction(OfTenants, Transaction):
                 self.query("new_stream", tenant=tenant, org=org, project="")
             self.query("move_position", tenant=tenant, position=position)
 
+    # Own writes are laid over what is read, where that is easy: so they need not be sent first
+
+    def append(self, event: Event, hash: bytes) -> Event:
+        placed = super().append(event, hash)
+        if event.subject is not None and self._tenants:
+            self._appended.append(placed)
+        return placed
+
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+        events = {event.id: event for event in super().events_of_subject(subject, after=after, last=last)}
+        own = [event for event in self._appended if event.subject == subject and event.position > after]
+        events |= {event.id: event for event in own}
+        return iter(list(events.values())[-last if last else 0 :] if last != 0 else ())
+
+    def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
+        ids = set(unit_ids)
+        own = [event for event in self._appended if event.type == "unit.held" and event.subject in ids]
+        return super().held(ids) | {event.subject or "": event for event in own}
+
     def put_unit(self, unit: Unit, *, searchable_at: int | None, **keys: Any) -> None:
         is_wide = unit.level is Level.ORG
         if is_wide and not self._has_org:
             raise NeedsOrg
         self._row_tenant = tenant = tenant_of(unit.scope.org, unit.scope.project)
+        if unit.version > 1 or unit.erased_at:
+            self._known.write("units", {"id": unit.id})  # It may have had other keys.
         try:
             if unit.version > 1 and (is_wide or not self._tenants):
                 self.query("move_unit", id=unit.id)
@@ -341,7 +449,22 @@ class PostgresTransaction(OfTenants, Transaction):
         finally:
             self._row_tenant = ""
 
+    def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
+        wanted = set(names)
+        records = [*super().tests(stream, wanted, called=called), *self._tests.get(stream, {}).values()]
+        named = {
+            (record.name, record.place, record.witnessed): record
+            for record in records
+            if (short_name(record.name) if called else record.name) in wanted
+        }
+        return [named[key] for key in sorted(named)]
+
     def put_test(self, record: TestRecord) -> None:
         self._row_tenant = tenant_of(record.stream.org, record.stream.project)
         super().put_test(record)
         self._row_tenant = ""
+        self._tests.setdefault(record.stream, {})[record.name, record.place, record.witnessed] = record
+
+    def drop_tests(self, event_ids: Sequence[str]) -> None:
+        super().drop_tests(event_ids)
+        self._tests.clear()

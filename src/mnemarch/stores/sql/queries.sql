@@ -48,6 +48,9 @@ SELECT * FROM (
   SELECT * FROM entries WHERE subject = :subject AND position > :after ORDER BY position DESC LIMIT :last
 ) AS newest ORDER BY position;
 
+-- held: What kept some units down, oldest first.
+SELECT * FROM entries WHERE subject IN (:subjects) AND type = 'unit.held' ORDER BY position;
+
 -- events_back: A page of the log, newest first, of the scopes that begin and end so.
 SELECT * FROM entries
 WHERE position < :before AND position >= :first AND recorded_at >= :since
@@ -375,6 +378,9 @@ SELECT unit_id FROM uses WHERE task_key = :task_key AND used ORDER BY unit_id;
 
 -- uses_of_task: The units that a task met.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE task_key = :task_key ORDER BY unit_id;
+
+-- units_met: The units that a task met.
+SELECT u.id, u.body FROM uses m JOIN units u ON u.id = m.unit_id WHERE m.task_key = :task_key ORDER BY u.id;
 
 -- uses_of_unit: The tasks that met a unit.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE unit_id = :unit_id ORDER BY task_key;

@@ -88,11 +88,11 @@ class Reader:
 
     def event(self, event_id: str) -> Event | None:
         row = self._one("event", id=event_id)
-        return row and event_of(row)
+        return event_of(row) if row else None
 
     def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None:
         row = self._one("event_for_key", scope_key=scope_key, actor=actor, key=key)
-        return row and event_of(row)
+        return event_of(row) if row else None
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
         """Every event in commit order."""
@@ -107,6 +107,11 @@ class Reader:
         """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
         last = _ALL if last is None else last
         return map(event_of, self.query("events_of_subject", subject=subject, after=after, last=last))
+
+    def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
+        """Of some units, the event that last told why each stays a hypothesis."""
+        events = map(event_of, self._in_parts("held", "subjects", unit_ids))
+        return {event.subject or "": event for event in events}
 
     def events_back(
         self,
@@ -178,7 +183,7 @@ class Reader:
 
     def unit(self, unit_id: str) -> Unit | None:
         row = self._one("unit", id=unit_id)
-        return row and unit_of(row)
+        return unit_of(row) if row else None
 
     def units_named(self, beginning: str, limit: int) -> list[Unit]:
         """The units whose id, or its last group, begins so."""
@@ -270,7 +275,7 @@ class Reader:
 
     def link(self, link_id: str) -> Link | None:
         row = self._one("link", id=link_id)
-        return row and link_of(row)
+        return link_of(row) if row else None
 
     def links_named(self, beginning: str, limit: int) -> list[Link]:
         """The links whose id, or its last group, begins so."""
@@ -316,7 +321,7 @@ class Reader:
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
         row = self._one("use", unit_id=unit_id, task_key=task_key)
-        return row and use_of(row)
+        return use_of(row) if row else None
 
     def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
         """Those of these units that the task was handed, used or was credited with."""
@@ -328,6 +333,10 @@ class Reader:
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use_of(row) for row in self.query("uses_of_task", task_key=task_key)]
 
+    def units_met(self, task_key: str) -> list[Unit]:
+        """The units that a task was handed, used or was credited with."""
+        return self._units("units_met", task_key=task_key)
+
     def uses_of_unit(self, unit_id: str) -> list[Use]:
         return [use_of(row) for row in self.query("uses_of_unit", unit_id=unit_id)]
 
@@ -336,7 +345,7 @@ class Reader:
     def decision_in_force(self, root: str) -> Unit | None:
         """The one version of a decision that is in force."""
         row = self._one("in_force", root=root)
-        return row and unit_of(row)
+        return unit_of(row) if row else None
 
     def decision_versions(self, root: str) -> list[Unit]:
         """Every version, the first first: for its history, never on the way to what is in force (D7)."""

@@ -1,0 +1,154 @@
+"""What a view was answered, by question; and which answers its own writes may have changed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from mnemarch.stores.sql.queries import Queries
+
+_WRITTEN = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+_READ = re.compile(r"(?:FROM|JOIN) (\w+)")
+_EQUAL = re.compile(r"(\w+) = (?:ANY\()?%\((\w+)\)s")
+_VIEWS = {"entries": "events"}
+# Columns that a row keeps as they are: a row with another value there is none that was asked for. What is None is
+# not said, but of events, where it is a value.
+_FIXED = {
+    "events": ("id", "subject", "scope_key"),
+    "tests": ("name", "called"),
+    "units": ("id", "canonical_key", "topic_key"),
+    "uses": ("unit_id", "task_key"),
+}
+
+
+class Rows(list[Any]):
+    """Rows that were fetched already."""
+
+    def fetchone(self) -> Any:
+        return self[0] if self else None
+
+    def fetchall(self) -> list[Any]:
+        return self
+
+
+class _NoRow(tuple[Any, ...]):
+    """The answer to what was not asked yet: nothing, and 0 where a number is expected."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __getitem__(self, _: Any) -> Any:
+        return 0
+
+
+class NoRows(Rows):
+    def fetchone(self) -> _NoRow:
+        return _NoRow()
+
+
+class _Shape:
+    """What a query writes to, what it reads, and the fixed columns by which it chooses rows of its one table."""
+
+    def __init__(self, text: str) -> None:
+        written = _WRITTEN.match(text)
+        self.writes = written and written[1]
+        self.reads = frozenset(_VIEWS.get(name, name) for name in _READ.findall(text))
+        fixed = _FIXED.get(next(iter(self.reads)), ()) if len(self.reads) == 1 else ()
+        self.chooses = [(column, name) for column, name in _EQUAL.findall(text) if column in fixed]
+
+
+_shapes: dict[str, _Shape] = {}
+
+
+class Known:
+    """Answers by question. `questions` are those that are still to be asked."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._texts = queries.texts
+        self.rows: dict[Any, Rows] = {}
+        self.questions: dict[Any, tuple[str, dict[str, Any]]] = {}
+        # By table and fixed column: the values of the rows that were written since. None: rows of any value.
+        self._written: dict[str, dict[str, set[Any] | None]] = {}
+
+    def _shape(self, name: str) -> _Shape:
+        text = self._texts[name]
+        shape = _shapes.get(text)
+        if shape is None:
+            shape = _shapes[text] = _Shape(text)
+        return shape
+
+    def table_written(self, name: str) -> str | None:
+        """The table that a query writes to."""
+        return self._shape(name).writes
+
+    def write(self, table: str, row: Mapping[str, Any]) -> None:
+        """From now on, answers that depend on this row of the table are in doubt."""
+        written = self._written.setdefault(table, {column: set() for column in _FIXED.get(table, ())})
+        for column, values in written.items():
+            item = row.get(column)
+            if column not in row or (item is None and table != "events"):
+                written[column] = None
+            elif values is not None:
+                values.add(item)
+
+    def answer(self, name: str, parameters: dict[str, Any], *, note: bool) -> Rows | None:
+        """The rows that are known; None if the question has to be asked now.
+
+        With `note` it is asked later, together with others, and nothing stands for its rows until then.
+        """
+        if not (note or self.rows):
+            return None
+        key = _key(name, parameters)
+        rows = self.rows.get(key)
+        if not self._is_in_doubt(name, parameters):
+            if rows is None and note:
+                self.questions[key] = name, parameters
+                return NoRows()
+            return rows
+        return (rows or NoRows()) if self.questions else None
+
+    def _is_in_doubt(self, name: str, parameters: Mapping[str, Any]) -> bool:
+        if not self._written:
+            return False
+        shape = self._shape(name)
+        return any(table in self._written and not self._is_apart(table, shape, parameters) for table in shape.reads)
+
+    def _is_apart(self, table: str, shape: _Shape, parameters: Mapping[str, Any]) -> bool:
+        """Whether no row that was written to a table is one that a query asks for."""
+        for column, name in shape.chooses:
+            values, wanted = self._written[table][column], parameters[name]
+            if values is not None and values.isdisjoint(wanted if isinstance(wanted, list | tuple) else (wanted,)):
+                return True
+        return False
+
+    def marks(self) -> Any:
+        """What was written since the answers came, for `unmark`."""
+        return {
+            table: {column: None if values is None else set(values) for column, values in columns.items()}
+            for table, columns in self._written.items()
+        }
+
+    def unmark(self, marks: Any) -> None:
+        self._written = marks
+
+    def asked(self) -> Iterator[tuple[Any, tuple[str, dict[str, Any]]]]:
+        return ((key, question) for key, question in self.questions.items() if key is not None)
+
+    def learn(self, answers: Iterable[tuple[Any, list[Any]]]) -> None:
+        """Take answers that hold now, and keep the older ones that still do."""
+        if self._written:
+            self.forget()
+        self.questions = {}
+        self.rows.update((key, Rows(rows)) for key, rows in answers)
+
+    def forget(self) -> None:
+        self.rows, self._written = {}, {}
+
+
+def _key(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    items = ((each, tuple(item) if isinstance(item, list | tuple) else item) for each, item in parameters.items())
+    return name, *sorted(items, key=lambda pair: pair[0])
