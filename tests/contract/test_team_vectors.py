@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 import mnemarch
 from fixtures import qdrant
-from mnemarch import Actor, InvalidInput, Scope, StoreUnavailable, user, wiring_vectors
+from mnemarch import Actor, InvalidInput, Scope, StoreUnavailable, user
 from mnemarch.config import config_from
 from mnemarch.embedding import DenseSearch
 from mnemarch.embedding.vectors import row_of
@@ -22,6 +22,7 @@ from mnemarch.stores import qdrant as qdrant_store
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.postgres import vectors as pgvectors
 from mnemarch.stores.postgres.views import tenant_of
+from mnemarch.wiring import vectors as wiring_vectors
 
 QUESTION = "말이 나무 아래에서 자고 있다"
 FACT = "The horse is sleeping under the tree"

@@ -40,7 +40,7 @@ class Making:
     def __init__(self, config: Config, *, is_own: bool = False, names_vectors: bool = False) -> None:
         self.config = config
         self.semantic, self.server = config.recall.semantic, config.recall.vectors
-        self._is_own = is_own
+        self.is_own = is_own
         self._names_vectors = is_own or names_vectors
         if self.server:
             qdrant.http_address(self.server)
@@ -54,7 +54,7 @@ class Making:
         if name == "sentence":
             return dense.SentenceEncoder()
         url, _, model = name.partition("#")
-        key, withheld = _key(_EMBEDDING_KEY, "semantic", name, self._is_own)
+        key, withheld = _key(_EMBEDDING_KEY, "semantic", name, self.is_own)
         return endpoint.EndpointEmbedder(
             url, model, api_key=key, withheld=withheld, sleep=lambda wait_s: _wait(stop, wait_s)
         )

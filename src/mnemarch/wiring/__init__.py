@@ -1,0 +1,148 @@
+"""Wiring. Takes: what a user opens. Gives: a memory of concrete parts. Never: has a rule.
+
+It is the only folder that names a store, an index or a model.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch import checkout
+from mnemarch.config import Config
+from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.memory import Memory
+from mnemarch.model import stamps
+from mnemarch.model.value import replace
+from mnemarch.wiring.opening import POSTGRES, Opening
+from mnemarch.wiring.places import DATABASE
+from mnemarch.wiring.vectors import Making
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import Any
+
+    from mnemarch.model.upkeep import Copied
+
+_FILE = "file:"
+
+
+def open(
+    target: str | os.PathLike[str] | None = None,
+    *,
+    vectors: str | None = None,
+    config: Config | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> Memory:
+    """Open a memory: of this git repository, of a folder, at a postgresql:// or file:// URL, or ":memory:".
+
+    Its vectors are beside it, or in Qdrant if `vectors` or `recall.vectors` names a qdrant:// server.
+    """
+    clock = clock or stamps.now
+    if target == ":memory:":
+        if vectors:
+            raise InvalidInput("A memory without a folder keeps no vectors.", hint="Open it in a folder.")
+        return Opening(None, config or Config(), clock).in_memory()
+    address = None if target is None else _address(target)
+    is_shared = address is not None and address.startswith((*POSTGRES, _FILE))
+    if address is None or is_shared:
+        from mnemarch.code.home import home_of
+
+        is_file = address is not None and address.startswith(_FILE)
+        home = home_of(checkout.file_folder(address or "", _current_folder()) if is_file else _current_folder())
+        folder, root = home.folder, home.root
+    else:
+        folder = root = os.path.abspath(address)
+    # A configuration that the caller hands in is the caller's own.
+    settings = config or checkout.load(folder)
+    if vectors is not None:
+        settings = replace(settings, recall=replace(settings.recall, vectors=vectors))
+    making = Making(settings, is_own=config is not None, names_vectors=vectors is not None)
+    opening = Opening(root, settings, clock, making)
+    url = str((address if is_shared else settings.store.url) or "")
+    if url.startswith(_FILE):
+        return opening.files(checkout.file_folder(url, _current_folder() if is_shared else folder))
+    return opening.database(url) if url else opening.folder(folder)
+
+
+def open_offline(folder: str, config: Config, url: str = "") -> Memory:
+    """The memory of a folder, or at a URL, for hooks, which must not wait: it asks no model and searches by words."""
+    config = replace(config, recall=replace(config.recall, semantic=""))
+    opening = Opening(folder, config, stamps.now, Making(config), asks_models=False)
+    if url.startswith(_FILE):
+        return opening.files(checkout.file_folder(url, folder))
+    return opening.database(url) if url else opening.folder(folder)
+
+
+def copy(
+    source: str | os.PathLike[str] | Memory,
+    target: str | os.PathLike[str] | Memory,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Copied:
+    """Copy a memory into another store, whole and verified; each is named as for `open`, or is open already.
+
+    A folder means the memory that lies in it, whatever store its settings name. Called again, it goes on.
+    """
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        opened = [
+            each if isinstance(each, Memory) else stack.enter_context(_named(each, is_there=each is source))
+            for each in (source, target)
+        ]
+        return opened[0].copy_to(opened[1], progress)
+
+
+def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
+    address = _address(target)
+    if address.startswith((_FILE, *POSTGRES)):
+        return open(address)
+    folder = os.path.abspath(address)
+    if is_there and not _has_memory(folder):
+        from mnemarch.code.home import home_of
+
+        folder = home_of(folder).folder if os.path.isdir(folder) else folder
+        if not _has_memory(folder):
+            raise NotFound(f"There is no memory in {address!r}.", hint="Give the folder that holds .mnemarch/.")
+    return open_offline(folder, checkout.load(folder))
+
+
+def _has_memory(folder: str) -> bool:
+    return os.path.lexists(os.path.join(folder, ".mnemarch", DATABASE))
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
+
+
+def _address(target: Any) -> str:
+    """The folder that is meant; what can't be one is refused, before anything of that name is made."""
+    path = target if isinstance(target, str) else getattr(target, "__fspath__", lambda: None)()
+    if not isinstance(path, str):
+        raise InvalidInput(f"{target!r} names no memory.", hint="Give a folder, or nothing for this repository's.")
+    address = os.path.expanduser(path)
+    _refuse_unknown(address)
+    return address
+
+
+def _refuse_unknown(address: str) -> None:
+    if not address.strip():
+        raise InvalidInput("The memory to open has no name.", hint="Give a folder, or nothing for this repository's.")
+    if address.startswith(("qdrant:", "qdrants:")):
+        raise InvalidInput(
+            f"Qdrant keeps vectors, not a memory: {address!r}.",
+            hint='Open a folder or a PostgreSQL database, with vectors="qdrant://host:6333".',
+        )
+    if address.startswith(_FILE):
+        return
+    if "://" in address and not address.startswith(POSTGRES):
+        raise InvalidInput(
+            f"No store is known by {address!r}.", hint="Open a folder, or nothing for this repository's."
+        )
+    if os.path.exists(address) and not os.path.isdir(address):
+        raise InvalidInput(f"{address!r} is a file.", hint="Give the folder that holds (or shall hold) .mnemarch/.")

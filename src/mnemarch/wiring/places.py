@@ -1,0 +1,72 @@
+"""The folders of a memory: made private, kept from git, and signed as this user's."""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch import checkout, user
+from mnemarch.errors import StoreUnavailable
+from mnemarch.model import stamps
+
+DATABASE, _IGNORE = "memory.db", ".gitignore"
+_IGNORE_BYTES_MAX = 65_536
+
+
+def make_place(place: str) -> None:
+    """The folder of the memory, which git should never pick up: also not when its making was cut short."""
+    is_new = not os.path.lexists(os.path.join(place, DATABASE))
+    is_ignored = os.path.exists(os.path.join(place, _IGNORE))
+    if is_ignored and not is_new:
+        return
+    from mnemarch.files import make_folder, read_small, write_whole
+
+    try:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        make_folder(place)
+        # First of all: what another process makes of the folder meanwhile must be known as this user's.
+        if is_new:
+            checkout.sign(place)
+        ignore = os.path.join(place, _IGNORE)
+        # One that came with a checkout may let git pick the memory up.
+        if _is_ours(place) and not (is_ignored and b"*" in read_small(ignore, _IGNORE_BYTES_MAX).split()):
+            write_whole(ignore, "*\n", private=True)
+    except OSError as error:
+        # One that may only be read is opened; another process may have been faster.
+        if not os.path.isdir(place):
+            raise StoreUnavailable(
+                f"{place} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
+            ) from None
+
+
+def _is_ours(place: str) -> bool:
+    """Whether the folder is a memory's, or nobody's yet. Another's is left as it is."""
+    names = os.listdir(place)
+    return DATABASE in names or all(name.startswith((_IGNORE, checkout.MAKER)) for name in names)
+
+
+def make_local(folder: str) -> str:
+    """The part of a folder of files that git ignores; one that somebody else made holds nothing that counts."""
+    local = os.path.join(folder, checkout.LOCAL)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.path.isdir(local) and checkout.is_signed(local):
+            return local
+        from shutil import rmtree
+
+        from mnemarch.files import make_folder, write_whole
+
+        if os.path.lexists(local):
+            rmtree(local)
+        make_folder(local)
+        checkout.sign(local)
+        write_whole(os.path.join(local, _IGNORE), "*\n", private=True)
+    except OSError as error:
+        if not os.path.isdir(folder) or os.path.islink(local):
+            raise StoreUnavailable(
+                f"{local} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
+            ) from None
+        # It can only be read: what is made of it stands in the user's cache.
+        name = stamps.blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=16).hexdigest()
+        local = user.cache_path_of(os.path.join("files", name))
+        os.makedirs(local, mode=0o700, exist_ok=True)
+    return local
