@@ -150,7 +150,8 @@ class Call:
     @property
     def url(self) -> str:
         """The address of a memory that is in no folder."""
-        return self._store if "://" in (self._store or "") else load(self.home.folder).store.url  # type: ignore[return-value]
+        store = self.store
+        return load(self.home.folder).store.url if store is None or _is_folder(store) else store
 
     @property
     def place(self) -> str:
