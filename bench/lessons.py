@@ -90,9 +90,9 @@ def lessons() -> int:
 
 
 def day() -> tuple[list[float], list[float], int]:
-    """A day's tasks worked and learned; processor seconds of learning and peak of memory in MB after each half, and lessons.
+    """A day's tasks worked and learned; seconds of learning and peak of memory in MB after each half, and lessons.
 
-    Processor time: how long a busy machine takes says nothing of the program.
+    The seconds are the processor's: how long a busy machine takes says nothing of the program.
     """
     faults = [
         f"{name}Error: no {name.lower()} here" for name in ("Token", "Table", "Socket", "Module", "Width", "Case")
@@ -127,8 +127,8 @@ def main() -> int:
     (half_s, day_s), (half_mb, day_mb), count = day()
     print(f"half a day: learned in {half_s:.1f} s of processor time, at most {half_mb:.0f} MB")
     print(
-        f"a day ({EVENTS:,} entries, {TASKS} tasks): learned in {day_s:.1f} s of processor time, at most {day_mb:.0f} MB,"
-        f" {count} lessons"
+        f"a day ({EVENTS:,} entries, {TASKS} tasks): learned in {day_s:.1f} s of processor time,"
+        f" at most {day_mb:.0f} MB, {count} lessons"
     )
     print(f"twice the work: {day_s / half_s:.2f} of the time, {day_mb / half_mb:.2f} of the memory")
     holds = day_s <= DAY_S_MAX and day_mb <= GROWTH_MAX * half_mb

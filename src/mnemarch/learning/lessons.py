@@ -264,7 +264,9 @@ def _differing(failed: str, worked: str) -> tuple[str, str]:
 
 def _is_telling(text: str) -> bool:
     """Whether the difference of a call is a word or two, and no value that was cut off in the middle."""
-    is_whole = text.count('"') % 2 == 0 and all(text.count(one) == text.count(other) for one, other in ("[]", "{}", "()"))
+    is_whole = text.count('"') % 2 == 0 and all(
+        text.count(one) == text.count(other) for one, other in ("[]", "{}", "()")
+    )
     return is_whole and 0 < len(text.split()) <= _DIFFERING_MAX
 
 
