@@ -40,35 +40,17 @@ _TOPICS = ("naming", "comment", "style", "quotes", "imports", "assertions")
 # A shorter function needs no docstring: that it has none says nothing.
 _DOCUMENTED_LINES_MIN = 3
 # What declares a name in each language, and the field that holds it; nothing where the whole node is the name.
-_DECLARED = {
-    "python": {
-        "function_definition": "name",
-        "assignment": "left",
-        "augmented_assignment": "left",
-        "named_expression": "name",
-        "for_statement": "left",
-        "for_in_clause": "left",
-        "as_pattern_target": "",
-        "default_parameter": "name",
-        "typed_default_parameter": "name",
-    },
-    "typescript": {
-        "function_declaration": "name",
-        "method_definition": "name",
-        "variable_declarator": "name",
-        "required_parameter": "pattern",
-        "optional_parameter": "pattern",
-    },
-    "go": {
-        "function_declaration": "name",
-        "method_declaration": "name",
-        "parameter_declaration": "name",
-        "var_spec": "name",
-        "short_var_declaration": "left",
-    },
-    "java": {"method_declaration": "name", "formal_parameter": "name", "variable_declarator": "name"},
-    "rust": {"function_item": "name", "let_declaration": "pattern", "parameter": "pattern"},
+_DECLARING = {
+    "python": "function_definition:name assignment:left augmented_assignment:left named_expression:name"
+    " for_statement:left for_in_clause:left as_pattern_target: default_parameter:name typed_default_parameter:name",
+    "typescript": "function_declaration:name method_definition:name variable_declarator:name required_parameter:pattern"
+    " optional_parameter:pattern",
+    "go": "function_declaration:name method_declaration:name parameter_declaration:name var_spec:name"
+    " short_var_declaration:left",
+    "java": "method_declaration:name formal_parameter:name variable_declarator:name",
+    "rust": "function_item:name let_declaration:pattern parameter:pattern",
 }
+_DECLARED = {name: dict(each.split(":") for each in kinds.split()) for name, kinds in _DECLARING.items()}
 # What holds names that no other node declares, and what has a body and is no function.
 _HOLD_NAMES = frozenset(
     {"parameters", "lambda_parameters", "typed_parameter", "list_splat_pattern", "dictionary_splat_pattern"}
