@@ -3,9 +3,9 @@
     python -m bench.learning.pipeline [--half dev|held] [--shown]
 
 Our own texts are in buckets.txt, and requests for now beside standing wishes in the same words in requests.txt; each
-in two halves that the hash of a text decides: rules are tuned on `dev` only. Whoever wrote the rules wrote the texts, so
-the figures flatter. From MNEMARCH_BENCH_DATA (by default ../shared/data) come the
-turns that hold the evidence of LoCoMo and LongMemEval: each is ingested by an agent, and lost if it becomes no unit.
+in two halves that the hash of a text decides: rules are tuned on `dev` only. Whoever wrote the rules wrote the texts,
+so the figures flatter. From MNEMARCH_BENCH_DATA (by default ../shared/data) come the turns that hold the evidence of
+LoCoMo and LongMemEval: each is ingested by an agent, and lost if it becomes no unit.
 """
 
 from __future__ import annotations

@@ -49,24 +49,27 @@ def test_that_functions_have_no_docstring_is_no_habit_and_only_a_long_one_counts
     assert ("comment" in habits(seats)) == (code == SHORT)
 
 
+SCRIPT = "TypeScript and JavaScript"
+
+
 @pytest.mark.parametrize(
-    ("path", "code", "says"),
+    ("path", "code", "language", "case"),
     [
-        ("a{}.ts", "function loadTotal(cartItems: Item[]) {\n  return cartItems;\n}\n", "in TypeScript and JavaScript are written in camelCase"),
-        ("a{}.js", "const load_total = (cart_items) => cart_items;\n", "in TypeScript and JavaScript are written in snake_case"),
-        ("a{}.go", "func LoadTotal(cartItems []int) int {\n\treturn 1\n}\n", "in Go are written in camelCase"),
-        ("A{}.java", "class A {\n  int loadTotal(int cartItems) { return 1; }\n}\n", "in Java are written in camelCase"),
-        ("a{}.rs", "fn load_total(cart_items: u8) -> u8 { cart_items }\n", "in Rust are written in snake_case"),
+        ("a{}.ts", "function loadTotal(cartItems: Item[]) {\n  return cartItems;\n}\n", SCRIPT, "camelCase"),
+        ("a{}.js", "const load_total = (cart_items) => cart_items;\n", SCRIPT, "snake_case"),
+        ("a{}.go", "func LoadTotal(cartItems []int) int {\n\treturn 1\n}\n", "Go", "camelCase"),
+        ("A{}.java", "class A {\n  int loadTotal(int cartItems) { return 1; }\n}\n", "Java", "camelCase"),
+        ("a{}.rs", "fn load_total(cart_items: u8) -> u8 { cart_items }\n", "Rust", "snake_case"),
     ],
-)  # fmt: skip
-def test_names_of_other_languages_are_habits_of_their_own(seats, path, code, says):
+)
+def test_names_of_other_languages_are_habits_of_their_own(seats, path, code, language, case):
     for number in range(4):
         seat = seats.agent("coder-1", task=f"T-{number}")
         for each, text in ((path, code), ("b{}.py", SNAKE)):
             seat.log("edit", "wrote it", data={"path": each.format(number), "before": "", "after": text})
         seat.verify(True)
     contents = [unit.content for topic, unit in habits(seats).items() if topic.startswith("naming")]
-    assert f"Names of functions and variables {says}." in contents
+    assert f"Names of functions and variables in {language} are written in {case}." in contents
     assert "Names of functions and variables are written in snake_case." in contents
     assert len(contents) == 2
 

@@ -108,10 +108,19 @@ def test_a_server_that_fails_is_away_and_its_error_tells_no_key(server, api, ste
     assert KEY not in str(reply.error)
 
 
-@pytest.mark.parametrize("trouble", ["silence", (200, {}, "drip"), (200, {}, "cut")], ids=str)
-def test_a_server_that_hangs_drips_or_breaks_off_is_given_up(server, api, trouble):
+@pytest.mark.parametrize(
+    ("trouble", "says"),
+    [
+        ("silence", "did not answer within 0.3 s"),
+        ((200, {}, "drip"), "did not answer within 0.3 s"),
+        ((200, {}, "cut"), "can't be reached"),
+    ],
+    ids=str,
+)
+def test_a_server_that_hangs_drips_or_breaks_off_is_given_up(server, api, trouble, says):
     reply = asked(server, api, trouble, timeout_s=0.3, retries_max=0)
     assert reply.error.is_away
+    assert says in reply.error.message
 
 
 def test_an_address_where_nobody_listens_is_away(api):

@@ -937,7 +937,9 @@ def test_g10_a_failure_promotes_no_skill(seats):
     assert seats.agent().units(kind="skill") == []
 
 
-@pytest.mark.parametrize("code", [None, "", "pytest -q", "# edit app/cart.py\ncd app && python -m pytest -x", "git add -A; git commit -m x"])
+@pytest.mark.parametrize(
+    "code", [None, "", "pytest -q", "# edit app/cart.py\ncd app && pytest -x", "git add -A; git commit -m x"]
+)
 def test_g10_without_a_step_worth_repeating_there_is_no_skill(seats, code):
     analysis = {"is_repeatable": True, "suggested_skill_name": "retry", "extracted_code": code}
     for task in ("T-1", "T-2", "T-3"):

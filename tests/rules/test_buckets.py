@@ -60,6 +60,12 @@ def test_a_request_for_now_is_no_knowledge_and_one_for_each_time_is_a_preference
     assert standing_wishes(f"{text}. The port is 80.") == (f"{text}." if expected == "PREFERENCE" else "")
 
 
+def test_in_a_rules_file_nothing_is_only_for_now_and_advice_of_an_assistant_is_no_request():
+    assert bucket("Don't touch legacy/ yet.", "rules-file") == "PREFERENCE"
+    assert bucket("Don't touch legacy/ yet.") == "LEFT_OUT"
+    assert bucket("Preheat the oven to 180 degrees.", "assistant") == "FACT"
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -75,6 +75,26 @@ def test_a_command_that_failed_again_and_again_is_a_dead_end():
     assert "`search` failed with it 8 times and worked later in none of these 2 tasks" in lesson.content
 
 
+def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
+    def calls(then):
+        return [{"command": "search words=1"}, {"command": "search words=2", "next": then}]
+
+    (lesson,) = lessons(
+        episode(1, True, tried=calls("read_range file=a")),
+        episode(2, False, tried=calls("read_range file=b")),
+        episode(3, False, tried=calls("search_docs x")),
+    )
+    assert "2 went on with `read_range` instead, and 1 of them succeeded." in lesson.content
+    (alone,) = lessons(episode(1, True, tried=calls("read_range")), episode(2, False, tried=calls("search_docs")))
+    assert "went on" not in alone.content, "one task is no evidence"
+
+
+def test_a_value_that_was_cut_off_is_no_difference_between_two_calls():
+    turns = [{"command": 'fix change=[{"a', "then": ['fix change=[{"b']}, {"command": "fix x=1"}]
+    told = lessons(episode(1, True, tried=turns), episode(2, True, tried=turns), episode(3, False, tried=turns[1:]))
+    assert all("once it failed with" not in lesson.content for lesson in told)
+
+
 def test_what_failed_in_two_tasks_is_a_dead_end_and_what_nobody_solved_a_problem():
     (dead,) = lessons(*(episode(number, False, tried=tried("raise the timeout")) for number in range(2)))
     (problem,) = lessons(episode(1, False, tried=tried("raise the timeout")), episode(2, False))

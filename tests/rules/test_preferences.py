@@ -12,7 +12,10 @@ from mnemarch.learning.preferences import Tally, interaction_votes, style_votes,
 @pytest.mark.parametrize(
     ("before", "after", "votes"),
     [
-        ("", "def load_all(x): 0\n", {"naming": "snake_case", "comment": "no_docstring", "style": "no_type_hints"}),
+        ("", "def load_all(x): 0\n", {"naming": "snake_case", "style": "no_type_hints"}),
+        ("", "def f():\n    a\n    b\n    c\n", {"comment": "no_docstring"}),
+        ("def f():\n    a\n    b\n    c\n", "def f():\n    a\n    b\n    d\n", {}),
+        ("", "def f(self): 0\n", {}),
         ("", 'def loadAll(x: int): """Do."""', {"naming": "camelCase", "comment": "docstring", "style": "type_hints"}),
         ("x = 1\n", "x = 'a'\n", {"quotes": "single"}),
         ("x = 1\n", 'x = "it\'s"\ny = "a"\n', {"quotes": "double"}),
@@ -26,7 +29,9 @@ from mnemarch.learning.preferences import Tally, interaction_votes, style_votes,
         ("    if a_b:\n", "    if a_b and other_thing:\n", {}),
         ("        x_y = 1\n", "        x_y = 1\n        long_name = 2\n", {"naming": "snake_case"}),
         ("", "a_b = cD = 1\n", {"naming": "mixed"}),
-        ("def (", "x_y = 1", {}),
+        ("def (", "x_y = 1", {"naming": "snake_case"}),
+        ("", "for a_b in c:\n    with d as e_f:\n        g_h = i = {j_k for j_k in l}\n", {"naming": "snake_case"}),
+        ("", "def f(a_b, *, cD=1, **eF): ...\n", {"naming": "camelCase", "style": "no_type_hints"}),
     ],
 )  # fmt: skip
 def test_a_patch_votes_by_what_it_introduces(before, after, votes):
@@ -44,6 +49,24 @@ def test_a_patch_votes_by_what_it_introduces(before, after, votes):
 )
 def test_a_file_votes_only_on_what_its_place_lets_it_choose(path, code, votes):
     assert style_votes("", code, path) == votes
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "votes"),
+    [
+        ("a.ts", "/** Sum. */\nexport function f(x: number) {\n  a;\n}\n", {"comment": "doc_comment", "style": "type_hints"}),
+        ("a.ts", "function f(x) {\n  a;\n  b;\n}\n", {"comment": "no_doc_comment", "style": "no_type_hints"}),
+        ("a.js", "function f(x) { return 'a' }\n", {"quotes": "single"}),
+        ("a.rs", "/// Sum.\n#[inline]\nfn f(x: u8) -> u8 { x }\n", {"comment": "doc_comment"}),
+        ("A.java", "class A {\n  /** Sum. */\n  int f(int x) { return x; }\n}\n", {"comment": "doc_comment"}),
+        ("a.go", "// F sums.\nfunc F(x int) int { return x }\n", {"comment": "doc_comment"}),
+        ("a.go", "// Of the file.\n\nfunc F(x int) int {\n\ta()\n\tb()\n}\n", {"comment": "no_doc_comment"}),
+        ("a.md", "# load_all\n", {}),
+    ],
+)  # fmt: skip
+def test_other_languages_vote_on_what_they_leave_open(path, code, votes):
+    language = {"ts": "typescript", "js": "typescript", "rs": "rust", "java": "java", "go": "go"}.get(path[2:], "")
+    assert style_votes("", code, path) == {f"{topic}:{language}": choice for topic, choice in votes.items()}
 
 
 def test_an_underscore_in_a_path_says_nothing():

@@ -60,8 +60,10 @@ _CODE = r"(?m)```(?s:.*?)(?:```|\Z)|^[ \t]*>.*$"
 _WORD = r"[^\W_][\w'-]*"
 # The files that hold the words: data/buckets.txt.
 _FILE = "buckets"
+_RULES_FILE = "rules-file"
 _PATTERNS = Patterns(_FILE, "moods", "signs", "importance")
-_MOODS = {"assistant": ("question", "announcement", "plan", "request")}
+# What an assistant tells somebody to do is advice, and no request.
+_MOODS = {"assistant": ("question", "announcement", "plan")}
 _MOODS_OF_OTHERS = ("question", "announcement", "request")
 _ASSERTED = 1.0
 _PAST = 1.5
@@ -104,7 +106,8 @@ class RuleBasedClassifier:
         for clause in clauses_of(event.text):
             mood = _mood(clause, event.source)
             moods.append(mood)
-            signs += _signs(clause, mood)
+            # As long as a rule stands in its file, nothing in it is only for now.
+            signs += [sign for sign in _signs(clause, mood) if sign[1] > 0 or event.source != _RULES_FILE]
         for bucket, weight, name in signs:
             weights[bucket] += weight
             if weight > 0:

@@ -140,6 +140,8 @@ class ReflectionGenerator:
             f"{_tasks(len(episodes))} met “{quoted(cluster.line)}”: {_outcomes(won, lost)}.",
             *([sentence] if sentence else []),
         ]
+        instead = _went_on_with(met, advice, won) if vain is not None and form is Form.DEAD_END else ""
+        lines += [instead] if instead else []
         if dead:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
@@ -230,7 +232,7 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
         for fault in faults:
             then, command = texts(fault.get("then")), str(fault.get("command", ""))
             failed, worked = _differing(command, then[-1]) if then else ("", "")
-            if 0 < len(failed.split()) <= _DIFFERING_MAX and 0 < len(worked.split()) <= _DIFFERING_MAX:
+            if _is_telling(failed) and _is_telling(worked):
                 says = f"`{quoted(command_head(command))}` worked later in {_tasks(len(turns))}"
                 return worked, f"{says}: once it failed with `{quoted(failed)}` and worked with `{quoted(worked)}`."
     return None
@@ -258,6 +260,14 @@ def _differing(failed: str, worked: str) -> tuple[str, str]:
     """What each of two calls has that the other has not."""
     ours, theirs = failed.split(), worked.split()
     return " ".join(word for word in ours if word not in theirs), " ".join(word for word in theirs if word not in ours)
+
+
+def _is_telling(text: str) -> bool:
+    """Whether the difference of a call is a word or two, and no value that was cut off in the middle."""
+    is_whole = text.count('"') % 2 == 0 and all(
+        text.count(one) == text.count(other) for one, other in ("[]", "{}", "()")
+    )
+    return is_whole and 0 < len(text.split()) <= _DIFFERING_MAX
 
 
 def _arguments(command: str) -> set[str]:
@@ -294,6 +304,20 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
             none = "none of those that failed did" if len(lost) > 1 else "the one that failed did not"
             return best, f"{who} that succeeded {did} `{quoted(best)}`; {none}."
     return None
+
+
+def _went_on_with(met: Mapping[str, list[dict[str, Any]]], head: str, won: Sequence[Unit]) -> str:
+    """What to do instead of a dead end: what tasks ran next, if one of those that did succeeded."""
+    nexts = {
+        episode_id: {command_head(str(fault.get("next", ""))) for fault in faults} - {"", head}
+        for episode_id, faults in met.items()
+    }
+    counts = Counter(step for steps in nexts.values() for step in steps)
+    by_success = Counter(step for episode in won for step in nexts[episode.id])
+    best = max(by_success, key=lambda step: (by_success[step] / counts[step], counts[step], step), default="")
+    if not best or counts[best] < 2:
+        return ""
+    return f"{counts[best]} went on with `{quoted(best)}` instead, and {by_success[best]} of them succeeded."
 
 
 def _open_problem(met: Mapping[str, list[dict[str, Any]]], failed: Sequence[list[str]]) -> str:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from math import sqrt
+from textwrap import dedent
 
-from mnemarch.code.symbols import language_of
+from mnemarch.code.symbols import SOURCE_CHARS_MAX, language_of
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import ast_grep_py as ast_grep
     from ast_grep_py import SgNode
-
-    Function = ast.FunctionDef | ast.AsyncFunctionDef
 else:
-    ast = Lazy("ast")
+    ast_grep = Lazy("ast_grep_py")
 
 _VOTES_MIN = 3
 # Whether a function needs a docstring depends on the function, so that habit must have hardly an exception.
@@ -40,25 +39,23 @@ _TEST = r"(?:^|[/\\_.])tests?(?:[/\\_.]|$)"
 _TOPICS = ("naming", "comment", "style", "quotes", "imports", "assertions")
 # A shorter function needs no docstring: that it has none says nothing.
 _DOCUMENTED_LINES_MIN = 3
-# Of other languages than Python: what declares a name, and the field that holds it.
-_DECLARED = {
-    "typescript": {
-        "function_declaration": "name",
-        "method_definition": "name",
-        "variable_declarator": "name",
-        "required_parameter": "pattern",
-        "optional_parameter": "pattern",
-    },
-    "go": {
-        "function_declaration": "name",
-        "method_declaration": "name",
-        "parameter_declaration": "name",
-        "var_spec": "name",
-        "short_var_declaration": "left",
-    },
-    "java": {"method_declaration": "name", "formal_parameter": "name", "variable_declarator": "name"},
-    "rust": {"function_item": "name", "let_declaration": "pattern", "parameter": "pattern"},
+# What declares a name in each language, and the field that holds it; nothing where the whole node is the name.
+_DECLARING = {
+    "python": "function_definition:name assignment:left augmented_assignment:left named_expression:name"
+    " for_statement:left for_in_clause:left as_pattern_target: default_parameter:name typed_default_parameter:name",
+    "typescript": "function_declaration:name method_definition:name variable_declarator:name required_parameter:pattern"
+    " optional_parameter:pattern",
+    "go": "function_declaration:name method_declaration:name parameter_declaration:name var_spec:name"
+    " short_var_declaration:left",
+    "java": "method_declaration:name formal_parameter:name variable_declarator:name",
+    "rust": "function_item:name let_declaration:pattern parameter:pattern",
 }
+_DECLARED = {name: dict(each.split(":") for each in kinds.split()) for name, kinds in _DECLARING.items()}
+# What holds names that no other node declares, and what has a body and is no function.
+_HOLD_NAMES = frozenset(
+    {"parameters", "lambda_parameters", "typed_parameter", "list_splat_pattern", "dictionary_splat_pattern"}
+)
+_NO_FUNCTIONS = frozenset({"for_statement"})
 _WRITTEN_AS = {"typescript": "TypeScript and JavaScript", "go": "Go", "java": "Java", "rust": "Rust"}
 _DOC_COMMENT = {"typescript": "/**", "java": "/**", "rust": "///", "go": "//"}
 # What is done both ways.
@@ -141,14 +138,9 @@ def style_votes(before: str, after: str, path: str = "") -> dict[str, str]:
     """
     written = language_of(path) if path else "python"
     language = "typescript" if written in {"javascript", "tsx"} else written
-    if language == "python":
-        sides = [_shown(text, path) for text in _completed(before, after)]
-    elif language in _DECLARED:
-        sides = [_shown_elsewhere(text, language, written or "") for text in _completed(before, after, language)]
-    else:
+    if language not in _DECLARED or max(len(before), len(after)) > SOURCE_CHARS_MAX:
         return {}
-    if len(sides) != 2 or sides[0] is None or sides[1] is None:
-        return {}
+    sides = [_Shown(text, language, written or "", path).by_topic for text in (before, after)]
     votes = {}
     for topic, shown in sides[1].items():
         introduced, around = _majority(_choices(shown - sides[0][topic])), _majority(_choices(shown))
@@ -179,64 +171,80 @@ def _majority(ballot: Counter[str]) -> str:
     return first if count > second else MIXED if count else ""
 
 
-def _completed(before: str, after: str, language: str = "python") -> list[str]:
-    """Both sides as code that parses: an edit is often a part of a file."""
-    from textwrap import dedent
+class _Shown:
+    """What a text shows on each topic, as pairs of what it is and how it is done. It may be a part of a file."""
 
-    plain = [dedent(before), dedent(after)]
-    if language == "python" and all(_tree(text) is not None for text in plain):
-        return plain
-    from mnemarch.learning.trees import fragments
+    def __init__(self, source: str, language: str, written: str, path: str) -> None:
+        self._language, self._has_types = language, written not in {"javascript", "go", "java", "rust"}
+        self._own = set(path.replace("\\", "/").split("/")[:-1])
+        self._is_test = pattern(_TEST).search(path) is not None
+        self.by_topic: dict[str, Counter[tuple[str, str]]] = {topic: Counter() for topic in _TOPICS}
+        waiting = [ast_grep.SgRoot(dedent(source), language).root()]
+        while waiting:
+            node = waiting.pop()
+            # What stands inside an f-string has to use the other quotes.
+            waiting += node.children() if node.kind() != "interpolation" else []
+            for topic, what, choice in self._told_by(node):
+                self.by_topic[topic][what, choice] += 1
+        # A name counts once, however often it is assigned.
+        self.by_topic["naming"] = Counter(dict.fromkeys(self.by_topic["naming"], 1))
 
-    return [tree.source for tree in fragments([before, after], language)]
+    def _told_by(self, node: SgNode) -> Iterator[tuple[str, str, str]]:
+        kind, text = node.kind(), ""
+        if kind in _DECLARED[self._language]:
+            field = _DECLARED[self._language][kind]
+            named = node.field(field) if field else node
+            text = named.text() if named is not None else ""
+        elif kind == "identifier" and (parent := node.parent()) is not None and parent.kind() in _HOLD_NAMES:
+            text = node.text()
+        for name in pattern(r"\w+").findall(text):
+            # An exported name of Go begins with a capital.
+            yield from _cased(name[:1].lower() + name[1:] if self._language == "go" else name)
+        if text and node.field("body") is not None and kind not in _NO_FUNCTIONS:
+            if not pattern(_LAID_DOWN).match(text):
+                yield from self._told_by_function(node, text)
+        elif kind == "string":
+            yield from _quoted(node.text())
+        elif kind == "import_from_statement" and _OUTSIDE.isdisjoint(self._own):
+            module = node.field("module_name")
+            first = module.text().partition(".")[0] if module is not None else ""
+            if not first or first in self._own:  # Those of the own package: its first name is a folder of the path.
+                yield "imports", node.text(), "absolute" if first else "relative"
+        elif self._is_test and kind == "assert_statement":
+            yield "assertions", node.text(), "assert"
+        elif self._is_test and kind == "call" and node.text().startswith("self.assert"):
+            yield "assertions", node.text(), "unittest"
 
+    def _told_by_function(self, function: SgNode, name: str) -> Iterator[tuple[str, str, str]]:
+        """Its doc comment and its type hints. That one is absent says something only where it could be expected."""
+        body, parameters = function.field("body"), function.field("parameters")
+        lines = body.range().end.line - body.range().start.line + 1 if body is not None else 0
+        word = "docstring" if self._language == "python" else "doc_comment"
+        if self._is_documented(function):
+            yield "comment", name, word
+        elif lines >= _DOCUMENTED_LINES_MIN:
+            yield "comment", name, f"no_{word}"
+        declared = [each for each in parameters.children() if each.is_named()] if parameters is not None else []
+        if not self._has_types:
+            return  # Others have types without a choice, or none at all.
+        if function.field("return_type") is not None or any(each.field("type") is not None for each in declared):
+            yield "style", name, "type_hints"
+        elif any(each.text() not in {"self", "cls"} for each in declared):
+            yield "style", name, "no_type_hints"
 
-def _tree(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _shown(source: str, path: str) -> dict[str, Counter[tuple[str, str]]] | None:
-    """What a text shows on each topic, as pairs of what it is and how it is done; None if it does not parse."""
-    tree = _tree(source)
-    if tree is None:
-        return None
-    own, is_test = set(path.replace("\\", "/").split("/")[:-1]), pattern(_TEST).search(path) is not None
-    is_outside = not _OUTSIDE.isdisjoint(own)
-    lines = source.encode().replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    shown: dict[str, Counter[tuple[str, str]]] = {topic: Counter() for topic in _TOPICS}
-    inside: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            inside.update(map(id, node.values))  # Their places in the text are not told before Python 3.12.
-        for topic, what, choice in _told_by(node, lines, own, is_test=is_test):
-            if id(node) not in inside and not (is_outside and topic == "imports"):
-                shown[topic][what, choice] += 1
-    # A name counts once, however often it is assigned.
-    shown["naming"] = Counter(dict.fromkeys(shown["naming"], 1))
-    return shown
-
-
-def _told_by(node: ast.AST, lines: Sequence[bytes], own: set[str], *, is_test: bool) -> Iterator[tuple[str, str, str]]:
-    """What one node shows: topic, what it is, and how it is done."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            if not pattern(_LAID_DOWN).match(name):
-                yield from _told_by_function(node)
-            yield from _cased(name)
-        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-            yield from _cased(name)
-        case ast.Constant(value=str() | bytes()):
-            yield from _quoted(node, lines)
-        # Those of the own package: relative ones, and those whose first name is a folder of the path.
-        case ast.ImportFrom(module=module, level=level) if level or (module or "").partition(".")[0] in own:
-            yield "imports", ast.dump(node), "relative" if level else "absolute"
-        case ast.Assert() if is_test:
-            yield "assertions", ast.dump(node), "assert"
-        case ast.Call(func=ast.Attribute(attr=name, value=ast.Name(id="self"))) if is_test and name[:6] == "assert":
-            yield "assertions", ast.dump(node), "unittest"
+    def _is_documented(self, function: SgNode) -> bool:
+        if self._language == "python":
+            body = function.field("body")
+            first = next((each for each in body.children() if each.is_named()), None) if body is not None else None
+            inner = first.children()[:1] if first is not None and first.kind() == "expression_statement" else []
+            return bool(inner) and inner[0].kind() == "string"
+        parent = function.parent()
+        outer = parent if parent is not None and parent.kind() == "export_statement" else function
+        above = outer.prev()
+        while above is not None and above.kind() == "attribute_item":
+            above = above.prev()
+        is_near = above is not None and above.range().end.line >= outer.range().start.line - 1
+        return above is not None and is_near and above.text().startswith(_DOC_COMMENT[self._language])
 
 
 def _cased(name: str) -> Iterator[tuple[str, str, str]]:
@@ -248,70 +256,8 @@ def _cased(name: str) -> Iterator[tuple[str, str, str]]:
             yield "naming", name, "camelCase"
 
 
-def _quoted(node: ast.Constant, lines: Sequence[bytes]) -> Iterator[tuple[str, str, str]]:
+def _quoted(written: str) -> Iterator[tuple[str, str, str]]:
     """Only a plain string without quotes inside could be written either way."""
-    written = b"".join(lines[node.lineno - 1 : node.lineno])[node.col_offset :].lstrip(b"rbuRBU")
-    inner = node.value if isinstance(node.value, str) else repr(node.value)[2:-1]
-    is_plain = written[:1] in b"'\"" and written[:3] not in {b"'''", b'"""'} and not set(inner) & {"'", '"'}
-    if is_plain and written:
-        yield "quotes", inner, "single" if written[:1] == b"'" else "double"
-
-
-def _told_by_function(function: Function) -> Iterator[tuple[str, str, str]]:
-    """Its docstring and its type hints. That one is absent says something only where it could be expected."""
-    lines = (function.end_lineno or 0) - function.body[0].lineno + 1
-    if ast.get_docstring(function):
-        yield "comment", function.name, "docstring"
-    elif lines >= _DOCUMENTED_LINES_MIN:
-        yield "comment", function.name, "no_docstring"
-    arguments = function.args
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    if function.returns is not None or any(parameter.annotation for parameter in parameters):
-        yield "style", function.name, "type_hints"
-    elif any(parameter.arg not in {"self", "cls"} for parameter in parameters):
-        yield "style", function.name, "no_type_hints"
-
-
-def _shown_elsewhere(source: str, language: str, written: str) -> dict[str, Counter[tuple[str, str]]]:
-    """What a text in another language than Python shows: names, quotes, doc comments, and types if it has them."""
-    from ast_grep_py import SgRoot
-
-    shown: dict[str, Counter[tuple[str, str]]] = {topic: Counter() for topic in _TOPICS}
-    waiting = [SgRoot(source, language).root()]
-    while waiting:
-        node = waiting.pop()
-        waiting += node.children()
-        field = _DECLARED[language].get(node.kind())
-        names = node.field(field) if field else None
-        for name in pattern(r"\w+").findall(names.text()) if names is not None else ():
-            # An exported name of Go begins with a capital.
-            for _, what, choice in _cased(name[:1].lower() + name[1:] if language == "go" else name):
-                shown["naming"][what, choice] = 1
-        if names is not None and node.field("body") is not None:
-            for topic, choice in _told_by_body(node, language, written):
-                shown[topic][names.text(), choice] += 1
-        if language == "typescript" and node.kind() == "string" and not set(node.text()[1:-1]) & {"'", '"'}:
-            shown["quotes"][node.text()[1:-1], "single" if node.text()[0] == "'" else "double"] += 1
-    return shown
-
-
-def _told_by_body(function: SgNode, language: str, written: str) -> Iterator[tuple[str, str]]:
-    body, parent = function.field("body"), function.parent()
-    outer = parent if parent is not None and parent.kind() == "export_statement" else function
-    above = outer.prev()
-    while above is not None and above.kind() == "attribute_item":
-        above = above.prev()
-    start, end = function.range().start.line, function.range().end.line
-    is_near = above is not None and above.range().end.line >= outer.range().start.line - 1
-    if above is not None and is_near and above.text().startswith(_DOC_COMMENT[language]):
-        yield "comment", "doc_comment"
-    elif body is not None and end - start - 1 >= _DOCUMENTED_LINES_MIN:
-        yield "comment", "no_doc_comment"
-    parameters = function.field("parameters")
-    declared = [each for each in parameters.children() if each.is_named()] if parameters is not None else []
-    if written not in {"typescript", "tsx"}:
-        return  # Others have types without a choice, or none at all.
-    if function.field("return_type") is not None or any(each.field("type") is not None for each in declared):
-        yield "style", "type_hints"
-    elif declared:
-        yield "style", "no_type_hints"
+    plain = written.lstrip("rbuRBU")
+    if plain[:1] in {"'", '"'} and plain[:3] not in {"'''", '"""'} and not set(plain[1:-1]) & {"'", '"'}:
+        yield "quotes", plain[1:-1], "single" if plain[0] == "'" else "double"

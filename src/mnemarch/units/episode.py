@@ -193,7 +193,7 @@ def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, st
 
 
 def _waiting(act: Act, analysis: Analysis, story: Sequence[LoggedStep]) -> dict[str, Any]:
-    """Who analysed, is_worth_repeating, and whether the configured model shall still do so: of a task that logged something."""
+    """Who analysed, and whether the configured model shall still do so: of a task that logged something."""
     waits = bool(act.config.analyst.api) and analysis.analyst == RULES and len(story) >= _ANALYSED_STEPS_MIN
     return {"analyst": analysis.analyst} | ({WAITS: True} if waits else {})
 

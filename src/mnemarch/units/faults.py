@@ -32,7 +32,8 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
 def faults_of(staged: Iterable[Event]) -> list[dict[str, Any]]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
 
-    `command` is what failed, `then` the commands up to the one of the same program that worked again.
+    `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
+    program that worked again.
     """
     faults: dict[str, dict[str, Any]] = {}
     failing = ""
@@ -65,6 +66,7 @@ def _noted(command: str, failed: bool, waiting: list[tuple[dict[str, Any], list[
     for fault, since in list(waiting):
         if not failed:
             since.append(command)
+            fault.setdefault("next", command)
             if command_head(command) == command_head(fault["command"]):
                 fault["then"] = since[-_THEN_MAX:]
                 waiting.remove((fault, since))
