@@ -27,6 +27,7 @@ from mnemarch.recall.question import Question
 from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
 from mnemarch.text.coherence import project_key
 from mnemarch.units.gate import Gate, withheld_reason
+from mnemarch.units.status import red_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Recall:
         self.gate = Gate(now, as_of, code, caller.actor)
         # Those of the answer's units that the caller's task was handed before.
         self.handed_before: set[str] = set()
+        self._red: set[str] = set()
 
     def answer(self) -> Found:
         """What binds this caller, and what it may be told about the query."""
@@ -300,9 +302,16 @@ class Recall:
         bound = self._bound(reader) if self._binding else ()
         ids = list(dict.fromkeys(item.unit.id for item in (*bound, *items)))
         task = self._caller.scope_key
-        contested, self.handed_before = reader.together(
-            lambda reader: (reader.contested(ids, self._visible), reader.noted_uses(ids, task))
+        shown = [item.unit for item in (*bound, *items)]
+        contested, self.handed_before, self._red = reader.together(
+            lambda reader: (
+                reader.contested(ids, self._visible),
+                reader.noted_uses(ids, task),
+                red_here(reader, self._caller, shown),
+            )
         )
+        # What fails here comes after what holds here (R8).
+        items.sort(key=lambda item: item.unit.id in self._red)
         items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
@@ -321,7 +330,8 @@ class Recall:
 
     def _labelled(self, item: Recalled, contested: Collection[str]) -> Recalled:
         elsewhere = item.unit.id in self.gate.elsewhere
-        label = label_of(item.unit, is_contested=item.unit.id in contested, is_elsewhere=elsewhere)
+        is_red = item.unit.id in self._red
+        label = label_of(item.unit, is_contested=item.unit.id in contested, is_elsewhere=elsewhere, is_red_here=is_red)
         return replace(item, label=label, elsewhere=elsewhere)
 
     def _with_anchored(self, reader: Reader, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:

@@ -33,6 +33,8 @@ _ACTS = frozenset({"read"})
 _UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
 _THINGLESS = frozenset(USES)
 _BEFORE_NAMES = frozenset({"a", "an", "the", "our", "only"})
+# So far back the word is looked for that says by what something is done.
+_NEAR = 4
 _UNNAMED = frozenset({"something"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
@@ -101,10 +103,8 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
         end = slots.get(at)
         if end is not None:
             relation = relations.get(at, ())
-            topic += [
-                *relation,
-                "▢" if relation == USES else _mark(found[at:end], is_means=is_english and _is_means(found[:at])),
-            ]
+            is_means = is_english and relation != USES and _is_means(found[max(0, at - _NEAR) : at])
+            topic += [*relation, "▢" if relation == USES else _mark(found[at:end], is_means=is_means)]
             at = end
         else:
             topic += relations[at] if at in relations else _topic_words(found[at])

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # What stands in a topic for the verb that says by what a thing is done.
 USES = ("±use",)
 AMOUNT = frozenset({"amount"})
+# So far back a copula is looked for.
+_NEAR = 8
 
 
 def parsed(found: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], dict[int, int], dict[int, tuple[str, ...]]]:
@@ -41,7 +43,7 @@ def _relationverb_forms(found: Sequence[Piece], slots: dict[int, int]) -> dict[i
         verb = next((at for at in range(max(0, begin - 3), begin) if found[at][3].lower() in verb_forms("place")), None)
         if verb is not None:
             relations[verb] = ("@place",)
-        elif _is_told_where(found[:begin]):
+        elif _is_told_where(found[max(0, begin - _NEAR) : begin]):
             relations[begin] = ("@place",)
     return relations
 
