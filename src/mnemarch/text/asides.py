@@ -60,14 +60,18 @@ def without_asides(text: str) -> tuple[str, str]:
     text = _plain(text)
 
     def left(match: re.Match[str]) -> str:
-        rejected.append(
-            match["rejected"] or match["refused"] or match["over"] or match["denied"] or match["spurned"] or ""
-        )
-        return f"{match['preferred'] or match['chosen'] or ''} "
+        named = match.groupdict("")
+        chosen = named.pop("chosen")
+        rejected.extend(filter(None, named.values()))
+        return f"{chosen} "
 
-    text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
+    if "=" in text:
+        text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
     text = _phrases().sub(lambda match: f" {_PHRASES[int(str(match.lastgroup)[1:])]} ", text)
-    return _ASIDES["aside"].sub(left, text), " ".join(filter(None, rejected))
+    text = _ASIDES["aside"].sub(left, text)
+    if not text.isascii():
+        text = _ASIDES["korean aside"].sub(left, text)
+    return text, " ".join(rejected)
 
 
 def _assigned(match: re.Match[str]) -> str:

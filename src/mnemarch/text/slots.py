@@ -177,10 +177,17 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
     return has_subject and (is_bound or not takes_many)
 
 
+@cache
+def _relating() -> frozenset[str]:
+    """Every word after which a value may begin, but for the -ed forms: most words are none of them."""
+    verbs = verb_forms("use") | verb_forms("one value") | verb_forms("takes place")
+    return verbs | COPULAS | _CALLS | {"with", "as"} | word_set("means") | frozenset(english.irregular_forms())
+
+
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
     """Where a value begins if the piece here is a relation that takes one."""
     what, word = found[at][0], words[at]
-    if what not in ("word", "opposite"):
+    if what not in ("word", "opposite") or not (word in _relating() or word.endswith("ed")):
         return None
     if word in COPULAS:
         return _complement(found, words, at)
