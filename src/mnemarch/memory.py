@@ -8,7 +8,7 @@ from mnemarch.checkout import sign
 from mnemarch.code.home import FOLDER, top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import Actor, Caller, Scope, Stream
+from mnemarch.model.caller import DOCTOR, Actor, Caller, Scope, Stream
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int], None]
 
 # The doctor works in a place of its own: its traces are in nobody's scope.
-_DOCTORS_SCOPE = Scope(org="mnemarch-doctor", project="round-trip", task="check")
+_DOCTORS_SCOPE = Scope(org=DOCTOR, project="round-trip", task="check")
 
 
 _WAITING_MAX = 500

@@ -97,6 +97,7 @@ EXEMPT = {
             "words.listed",
             "words.opposites",
             "words.kinds_of",
+            "slots.kinds_of_things",
             "slots.verb_forms",
             "slots_korean.word_set",
         ),

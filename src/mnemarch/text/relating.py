@@ -24,10 +24,11 @@ def parsed(found: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], dict[int, int],
     """The pieces, where each value begins and ends, and what stands in the topic for verbs of place."""
     found = with_its_kind(found)
     slots = korean_slots(found) if has_hangul(found) else english_slots(found)
-    return found, slots, _relationverb_forms(found, slots) | _uses(found, slots)
+    relations = _places(found, slots) | _uses(found, slots) | _outcomes(found, slots)
+    return found, slots, relations
 
 
-def _relationverb_forms(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
+def _places(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
     """What stands in a topic for a verb that says where a thing is, or for the first piece of a value if none does."""
     relations: dict[int, tuple[str, ...]] = {}
     for begin, end in slots.items():
@@ -60,6 +61,13 @@ def _uses(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str,
     return relations
 
 
+def _outcomes(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
+    """What stands in a topic for what a call ends with in a case that is told: returns None, raises KeyError if …"""
+    told = [(max(0, begin - _NEAR), begin) for begin, end in slots.items() if end < len(found)]
+    verbs = (at for start, begin in told for at in range(start, begin) if word_of(found[at]) in verb_forms("outcomes"))
+    return dict.fromkeys(verbs, ("@outcome",))
+
+
 def _korean_use(found: Sequence[Piece], end: int) -> Sequence[int]:
     verbs = listed("relations", "korean use", "korean run by")
     return [at for at in range(end, min(len(found), end + 2)) if found[at][3].startswith(tuple(verbs))][:1]
@@ -74,9 +82,10 @@ def _english_use(found: Sequence[Piece], begin: int) -> Sequence[int]:
 
 
 def verb_of(piece: Piece) -> str:
-    """By what a verb is compared that says by what a thing is done."""
+    """By what a verb is compared that says by what a thing is done; nothing for the words beside it."""
     is_use = word_of(piece) in verb_forms("using") or piece[3].startswith(tuple(listed("relations", "korean use")))
-    return "use" if is_use else piece[1]
+    is_run = word_of(piece) in verb_forms("run by") or piece[3].startswith(tuple(listed("relations", "korean run by")))
+    return "use" if is_use else piece[1] if is_run else ""
 
 
 def kinds_in(slot: Sequence[Piece]) -> frozenset[str]:
