@@ -82,10 +82,12 @@ def _english_use(found: Sequence[Piece], begin: int) -> Sequence[int]:
 
 
 def verb_of(piece: Piece) -> str:
-    """By what a verb is compared that says by what a thing is done; nothing for the words beside it."""
-    is_use = word_of(piece) in verb_forms("using") or piece[3].startswith(tuple(listed("relations", "korean use")))
-    is_run = word_of(piece) in verb_forms("run by") or piece[3].startswith(tuple(listed("relations", "korean run by")))
-    return "use" if is_use else piece[1] if is_run else ""
+    """By what a verb is compared that says by what a thing is done, and its preposition; nothing for an article."""
+    word, written = word_of(piece), piece[3]
+    if word in verb_forms("using") or written.startswith(tuple(listed("relations", "korean use"))):
+        return "use"
+    is_run = word in verb_forms("run by") or written.startswith(tuple(listed("relations", "korean run by")))
+    return piece[1] if is_run or word in word_set("slot prepositions") else ""
 
 
 def kinds_in(slot: Sequence[Piece]) -> frozenset[str]:

@@ -98,7 +98,7 @@ def is_reworded(left: str, right: str) -> bool:
         )
         for said, text in ((opposing.statement(left), left), (opposing.statement(right), right))
     )
-    return ours == theirs and not differing.differences(left, right)
+    return ours == theirs and not differing.differences(left, right) and opposing.opposes(left, right) is None
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:
