@@ -310,8 +310,9 @@ class Recall:
                 red_here(reader, self._caller, shown),
             )
         )
-        # What fails here comes after what holds here (R8).
-        items.sort(key=lambda item: item.unit.id in self._red)
+        if self._red:
+            # Of one tier, what fails here comes after what holds here (R8).
+            items.sort(key=lambda item: (item.tier, item.unit.id in self._red))
         items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
