@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import MnemarchError
 from mnemarch.log.audit import audited
+from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from mnemarch.seat import Seat
 
 # A place of its own: its traces are in nobody's scope. The task names what a hook is to find there.
-PLACE = {"org": "mnemarch-doctor", "project": "round-trip", "worktree": "doctor", "task": "find the sentence again"}
+PLACE = {"org": DOCTOR, "project": "round-trip", "worktree": "doctor", "task": "find the sentence again"}
 SENTENCE = "The doctor left this sentence to see whether it can be found again"
 _BEHIND_S_MAX = 60.0
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
+from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Scope, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
 from mnemarch.model.stamps import checked_instant, instant, micros
@@ -176,6 +176,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         since = micros(now - _DAY)
         below = Scope(org=scope.org, project=scope.project)
         activity = [row for row in reader.activity_since(below, since) if caller.may_read(row[1])]
+        activity = [row for row in activity if not (row[1].task or "").startswith(DOCTOR)]
         # What was learned in another worktree may be everybody's: each reader is shown what it may read.
         news = reader.events_back(below, types=_NEWS, since=since, limit=_NEWS_MAX)
         stuck = [event for event in reader.stuck_tasks(below, _STUCK_MAX) if caller.may_read(event.scope)]

@@ -52,6 +52,39 @@ def test_evidence_stays_as_narrow_as_its_actor_may_write(seats, memory):
     assert str(org.decisions.add_evidence("seven").level) == "org"
 
 
+# What is in force already
+
+
+def test_r12_two_who_decide_the_same_have_one_decision_with_the_evidence_of_both(seats, memory):
+    first = decided(seats.human("ada"), "Ship on Fridays")
+    desk = seats.human("bob").decisions
+    again = desk.commit(desk.propose("Ship on Fridays.", reason=WHY, snapshots=["the customer said so"]))
+    assert (again.id, len(again.evidence), len(desk.active())) == (first.id, 2, 1)
+    assert Citation.human("bob") in again.unit.citations
+    assert desk.commit(desk.propose("Ship on Fridays", reason=WHY, snapshots=["the customer said so"])) == again
+    with pytest.raises(Conflict, match="says the same"):
+        desk.commit(desk.propose("Ship on Fridays", reason=WHY, snapshots=["seen"], strength="lock"))
+    assert decided(seats.human("bob"), "Ship on Fridays", domain="mobile").id != first.id
+    assert memory.rebuild().same
+
+
+def test_r12_a_request_for_what_a_person_decided_meanwhile_becomes_no_second_decision(seats):
+    asking, person = seats.agent().decisions, seats.human("ada")
+    request = asking.commit(asking.propose("Ship on Fridays", reason=WHY, snapshots=["seen"]))
+    first = decided(person, "Ship on Fridays", strength="lock")
+    assert person.decisions.accept_request(request.unit_id).id == first.id
+    assert (person.decisions.requests(), len(person.decisions.active())) == ([], 1)
+    revised = person.decisions.commit(revision(person, first, "Ship on Mondays", strength="lock"))
+    assert [each.id for each in person.decisions.active()] == [revised.id]
+    other = asking.commit(asking.propose("Ship on Mondays", reason=WHY, snapshots=["seen"], strength="lock"))
+    assert (other.unit_id, "says the same" in other.reason) == (revised.id, True)
+    orchestrator = seats.orchestrator().decisions
+    assert (
+        orchestrator.commit(orchestrator.propose("Ship on Mondays", reason=WHY, snapshots=["x"], strength="lock"))
+        == revised
+    )
+
+
 # What makes a proposal stale (D5, R12)
 
 

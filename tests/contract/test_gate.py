@@ -317,6 +317,45 @@ def test_r2_a_red_branch_unverifies_nothing_of_the_project_but_the_default_branc
     assert (agent.get(unit.id).status, agent.get(unit.id).proof.carries) == (Status.VERIFIED, True)
 
 
+def test_r2_a_reader_in_a_red_worktree_is_told_that_the_test_fails_there(memory, shop, tmp_path):
+    there = worktree(shop, tmp_path / "feat", "-b", "feat")
+    agent = place(memory, shop)
+    agent.remember("Luck helps", citations=[Citation.test("test_luck.py::test_luck")])
+    (shop / "test_luck.py").write_text(FLAKY + "\n# changed in this task\n")
+    (unit,) = outcome(memory, shop, True).units
+    other = agent.remember("Luck helps those who wait", citations=[Citation.test("test_luck.py::test_wait")]).unit
+    outcome(memory, shop, True, name="test_luck.py::test_wait", task="T-1")
+    outcome(memory, there, False, tree="feat", task="T-2")
+    red = place(memory, there, tree="feat", task="T-3")
+    assert label(red, unit) == "[VERIFIED by test_luck, fails here]"
+    facts = [item.unit.id for item in red.recall("luck helps").items if item.unit.kind == "fact"]
+    assert (facts[-1], set(facts)) == (unit.id, {unit.id, other.id})
+    assert "[VERIFIED, fails here]" in red.context("luck helps", 400).text
+    assert label(agent, unit) == "[VERIFIED by test_luck]"
+    outcome(memory, there, True, tree="feat", task="T-4")
+    assert label(red, unit) == "[VERIFIED by test_luck]"
+
+
+def test_r2_what_a_branch_alone_showed_falls_for_all_when_it_turns_red_there(memory, shop, tmp_path):
+    there, name = worktree(shop, tmp_path / "feat", "-b", "feat"), "test_new.py::test_new"
+    worktree(shop, tmp_path / "other", "-b", "other")
+    place(memory, there, tree="feat").remember("Luck helps", citations=[Citation.test(name)])
+    (there / "test_new.py").write_text("def test_new():\n    assert 1\n")
+    (unit,) = outcome(memory, there, True, tree="feat", name=name).units
+    reader = place(memory, shop)
+    assert (unit.level, label(reader, unit)) == (Level.PROJECT, "[VERIFIED by test_new in feat]")
+    (there / "test_new.py").write_text("def test_new():\n    assert 0\n")
+    (change,) = outcome(memory, there, False, tree="feat", task="T-2", name=name).trust_changes
+    assert (change.unit_id, reader.get(unit.id).status) == (unit.id, Status.HYPOTHESIS)
+    outcome(memory, tmp_path / "other", False, tree="other", task="T-3", name=name)
+    (there / "test_new.py").write_text("def test_new():\n    assert 2\n")
+    outcome(memory, there, True, tree="feat", task="T-4", name=name)
+    assert reader.get(unit.id).status is Status.VERIFIED
+    outcome(memory, tmp_path / "other", False, tree="other", task="T-5", name=name)
+    assert reader.get(unit.id).status is Status.VERIFIED
+    assert memory.rebuild().same
+
+
 def test_r2_a_test_that_is_gone_leaves_a_date_until_it_passes_again(memory, shop):
     agent, (name, text) = place(memory, shop), ("test_luck.py::test_luck", FLAKY + "\n# in this task\n")
     agent.remember("Luck helps", citations=[Citation.test(name)])

@@ -175,6 +175,7 @@ def test_a_status_tells_who_works_on_what_and_what_waits(seats, clock):
     old.mark_stuck("needs a password")
     clock.advance(days=2)
     seats.agent("early", task="T-3").log("thought", "x")
+    seats.agent("early", task="mnemarch-doctor-17").log("thought", "nobody works there")
     clock.advance(hours=2)
     unit = seats.agent(task="T-4").remember("Checkout retries 3 times", citations=[Citation.test("t")]).unit
     seats.agent(task="T-4").verify(True, tests=["t"])

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.cases import cases
-from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint
+from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import LINE_CHARS_MAX
 
 Faults = dict[str, tuple[str, ...]]
@@ -331,3 +331,13 @@ def test_a_megabyte_of_lines_is_read(piece: str) -> None:
 def test_outputs_that_are_nothing_but_values_are_told_apart(left, right):
     assert fingerprint(left).hash != fingerprint(right).hash
     assert fingerprint(left) == fingerprint(f"  {left}\n")
+
+
+def test_the_line_that_people_read_is_the_assertion_and_not_what_explains_it():
+    output = """>       assert add(1, 2) == 3
+E       assert -1 == 3
+E        +  where -1 = add(1, 2)
+
+test_calc.py:4: AssertionError
+"""
+    assert telling_line(output) == "assert -1 == 3"

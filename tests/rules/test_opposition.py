@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mnemarch.text.canonical import canonical_key
 from mnemarch.text.changes import change_of, ended
 from mnemarch.text.opposition import breaks, opposes, statement, topic_key
+from mnemarch.units.same_text import is_reworded
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
 WORDS = (
@@ -49,6 +50,17 @@ def test_r6_the_pairs_of_the_other_half_are_told_apart():
 @pytest.mark.parametrize(
     ("left", "right"),
     [
+        ("Use npm", "Use yarn"),
+        ("We use pytest", "We use unittest"),
+        ("Background jobs run on Celery", "We use Sidekiq for background jobs"),
+        ("The docs are built with Sphinx", "MkDocs builds the docs"),
+        ("Emails are sent with tracking pixels", "Emails are sent without tracking pixels"),
+        ("Set `DEBUG=1` in CI", "Set `DEBUG=0` in CI"),
+        ("`find` returns `None` for unknown ids", "`find` raises `KeyError` for unknown ids"),
+        ("The rate limit is 100 requests per minute", "The rate limit is 100 requests per second"),
+        ("캐시를 쓴다 😀", "캐시를 쓰지 않는다"),
+        ("로그에 이메일을 남긴다 (운영)", "로그에 이메일을 남기지 않는다 (운영)"),
+        ("업로드 파일은 S3에 둔다", "업로드 파일은 로컬 디스크에 보관한다"),
         ("Always use pnpm, never npm", "Use npm, not pnpm"),
         ("Merge with rebase, never with squash", "Merge with squash, never with rebase"),
         ("항상 pnpm을 쓰고 npm은 쓰지 않는다", "npm을 쓰고 pnpm은 쓰지 않는다"),
@@ -89,6 +101,7 @@ def test_r6_two_ways_to_say_it_and_two_things_are_none(left, right):
         ("Sessions are stored in Redis", "We switched from Redis to Postgres for sessions"),
         ("The parser accepts tabs", "The parser no longer accepts tabs"),
         ("Docs are built with Sphinx", "We replaced Sphinx with MkDocs for docs"),
+        ("The admin UI is built with Angular", "The admin UI no longer uses Angular"),
         ("The limit is 10", "The limit is now 20"),
         ("세션은 Redis에 저장한다", "세션 저장소를 Redis에서 Postgres로 바꿨다"),
         ("파서는 탭을 읽는다", "파서는 더 이상 탭을 읽지 않는다"),
@@ -130,6 +143,26 @@ def test_nothing_opposes_or_ends_itself(text):
 def test_r12_a_rule_is_broken_by_what_is_said_of_more_or_less_than_it(text, rule, is_broken):
     assert bool(breaks(text, rule)) is is_broken
     assert bool(breaks(rule, text)) is is_broken
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("The gateway uses Envoy", "The gateway uses mutual TLS"),
+        ("The build uses Docker", "The build uses a layer cache"),
+        ("The dashboard uses Vue", "The dashboard uses Frobnitz"),
+        ("Use npm", "Use Postgres"),
+        ("The worker runs on Kubernetes", "The worker uses Celery"),
+        ("The call at 10:15 took 220 ms", "The call at 10:20 took 640 ms"),
+        ("`run()` returns a list", "`run()` raises ValueError"),
+        ("The crash happens in Firefox", "The crash happens in Safari"),
+        ("워커는 Redis를 사용한다", "워커는 메모리 2GB를 사용한다"),
+        ("iOS ✅", "iOS ❌"),
+    ],
+)
+def test_r6_names_of_two_kinds_and_things_of_a_series_go_together(left, right):
+    assert (opposes(left, right), ended(left, right), ended(right, left)) == (None, None, None)
+    assert not is_reworded(left, right)
 
 
 def test_r12_a_rule_is_broken_by_nothing_that_is_compatible():

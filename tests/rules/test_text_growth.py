@@ -82,7 +82,9 @@ CALLS = {
     ),
     "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
     "slots_korean.korean_slots": lambda text: PUBLIC["slots_korean.korean_slots"](guarded.pieces(f"가 {text}")),
-    "slots.parsed": lambda text: PUBLIC["slots.parsed"](guarded.pieces(text)),
+    "slots.with_its_kind": lambda text: PUBLIC["slots.with_its_kind"](guarded.pieces(text)),
+    "relating.parsed": lambda text: PUBLIC["relating.parsed"](guarded.pieces(text)),
+    "relating.kinds_in": lambda text: PUBLIC["relating.kinds_in"](guarded.pieces(text)),
     "slots_korean.has_hangul": lambda text: PUBLIC["slots_korean.has_hangul"](guarded.pieces(text)),
 }
 EXEMPT = {
@@ -96,6 +98,9 @@ EXEMPT = {
             "words.inflected",
             "words.listed",
             "words.opposites",
+            "words.kinds_of",
+            "slots.kinds_of_things",
+            "slots.verb_forms",
             "slots_korean.word_set",
         ),
         "reads the program's own tables",
@@ -105,7 +110,8 @@ EXEMPT = {
         "takes a match of the pattern that `pieces` reads by",
     ),
     **dict.fromkeys(
-        ("slots_korean.is_name", "slots_korean.without_particle"), "takes one piece of those that `pieces` reads"
+        ("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of", "relating.verb_of"),
+        "takes one piece of those that `pieces` reads",
     ),
     **dict.fromkeys(
         ("coherence.Coherence", "coherence.project_of", "coherence.weight_of"), "takes what an index keeps"

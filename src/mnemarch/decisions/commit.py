@@ -64,6 +64,9 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None, request: 
         return earlier
     _refuse_elsewhere(act, proposal)
     act.require_at(Deed.DECIDE, proposal.level, "commit a decision")
+    same = decided_already(act.transaction, proposal)
+    if same is not None:
+        return _supported(act, same, proposal)
     base = None if proposal.base is None else _unchanged(act, proposal.base)
     if base is not None and base.unit.level > proposal.level:
         # A narrower version takes the decision from everybody else who had it.
@@ -97,6 +100,42 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None, request: 
     for other, note in against:
         link_units(act, unit_id, other.id, LinkType.CONTRADICTS, 1.0, note)
     return Decision(_stored(act, unit_id))
+
+
+def decided_already(reader: Reader, proposal: DecisionProposal) -> Decision | None:
+    """The decision in force, other than the revised one, that says the same in the same place and domain."""
+    for unit in live_with_same_text(reader, [proposal.scope.key], proposal.text):
+        key = version_key_of(unit)
+        if key is not None and unit.domain == proposal.domain and key.root != proposal.revises:
+            return Decision(unit)
+    return None
+
+
+def _supported(act: Act, known: Decision, proposal: DecisionProposal) -> Decision:
+    """The decision in force that says the same already, with what the proposal rests on as further evidence.
+
+    A person's axis or lock stays as it is unless a person adds to it (R4). To make it stronger is a revision of it, and
+    no decision is revised to say what another says.
+    """
+    if proposal.revises is not None or known.strength < proposal.strength:
+        raise Conflict(
+            f"Decision {known.id}, a {known.strength} in force, says the same.",
+            hint=Hint("revise the decision"),
+            current=known.unit,
+        )
+    is_person = act.caller.actor.kind is ActorKind.HUMAN
+    if is_a_persons(known.unit) and not is_person:
+        return known
+    evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
+    evidence += [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
+    attributes = dict(known.unit.attributes)
+    attributes["evidence"] = list(dict.fromkeys([*attributes["evidence"], *evidence]))
+    cited = [Citation.human(act.caller.actor.id)] if is_person else []
+    new = [item.to_json() for item in cited if item not in known.unit.citations]
+    if not new and attributes == known.unit.attributes:
+        return known
+    payload = {"cite": new, "set": {"attributes": attributes}}
+    return Decision(change(act, EventType.UNIT_CITED, known.unit, payload))
 
 
 def _key(proposal: DecisionProposal) -> str | None:

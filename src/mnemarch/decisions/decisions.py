@@ -70,10 +70,8 @@ class Decisions:
         whole = self._whole(target_id)
         target = self._read(lambda reader: reader.unit(whole))
         if target is None or target.scope.key not in self._caller.visible_keys or not is_original(target):
-            raise InvalidInput(
-                f"{target_id!r} is no decision or evidence here.",
-                hint="Anchor a version of a decision, or an evidence.",
-            )
+            hint = "Anchor a version of a decision, or an evidence."
+            raise InvalidInput(f"{target_id!r} is no decision or evidence here.", hint=hint)
         attributes = {"target": target.id, "anchor_kind": str(named)}
         return self._kept(Claim(content=hint, kind=Kind.ANCHOR, domain=domain, attributes=attributes), level)
 
@@ -196,7 +194,7 @@ class Decisions:
         }
 
     def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision | Refused:
-        """Make it a decision, durable at once (D3). The same proposal committed again gives the same decision.
+        """Make it a decision, durable at once (D3). Committed again, or in force already, it gives the same decision.
 
         Of whoever may not decide it becomes a request that waits for a person or an orchestrator (R12).
         """
@@ -216,6 +214,9 @@ class Decisions:
         """The answer to somebody who may not decide: it waits in the inbox."""
         from mnemarch.model.outcome import Refused
 
+        known = self._read(lambda reader: commit.decided_already(reader, proposal))
+        if known is not None:
+            return Refused(rule="R12", reason=f"Decision {known.id}, in force, says the same.", unit_id=known.id)
         request = self._log.act(self._caller, lambda act: requests.ask(act, proposal), durable=True)
         return Refused(
             rule="R12",

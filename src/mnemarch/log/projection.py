@@ -216,8 +216,13 @@ def put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | N
     """Write a unit; its keys stay as they are unless `keyed`."""
     from mnemarch.model.decision import version_key_of
 
-    merges = bool(unit.content) and unit.kind in _MERGING_KINDS
-    keys = (None, None) if not keyed else keys_of(unit.content) if merges else ("", "")
+    has_text = bool(unit.content)
+    keys: tuple[str | None, str | None] = (None, None)
+    if keyed:
+        keys = keys_of(unit.content) if has_text and unit.kind in _MERGING_KINDS else ("", "")
+    if keyed and has_text and unit.kind is Kind.DECISION:
+        # Nobody decides twice what is in force; a decision is no member of a topic of facts.
+        keys = keys_of(unit.content)[0], ""
     transaction.put_unit(
         unit,
         canonical_key=keys[0],

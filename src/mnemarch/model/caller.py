@@ -84,6 +84,8 @@ def checked_id(id: object, what: str) -> str:
 
 
 GATE = Actor.orchestrator("gate")
+# What the doctor's own sessions, tasks and places are called: nobody works there.
+DOCTOR = "mnemarch-doctor"
 
 
 class Level(Ranks):

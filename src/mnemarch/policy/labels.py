@@ -11,14 +11,17 @@ if TYPE_CHECKING:
 
 # Every token of a label is one less for content.
 _NAME_CHARS_MAX = 24
+_RED_HERE = ", fails here"
 
 
-def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = False) -> str:
+def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = False, is_red_here: bool = False) -> str:
     """The label of a unit that is handed out.
 
-    `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree.
+    `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree. `is_red_here`: it
+    was last seen failing there.
     """
     words = _verified(unit, is_elsewhere=is_elsewhere) if unit.status in TRUSTED else _kept(unit)
+    words += _RED_HERE if is_red_here else ""
     return f"[{words}]" + (" [CONTESTED]" if is_contested else "")
 
 
@@ -39,6 +42,8 @@ def head_of(unit: Unit, label: str) -> str:
             return "[REPORTED]"
         if proof.until is not None:
             return f"[{word} once]"
+        if words.endswith(_RED_HERE):
+            return f"[{word}{_RED_HERE}]"
         elsewhere = " elsewhere" if f" in {proof.worktree}" in words else ""
         return f"[{word}{', flaky' if proof.flaky else elsewhere}]"
     return f"[{word}, fails]" if words.endswith(" fails") else f"[{word}]"

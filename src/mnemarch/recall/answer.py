@@ -35,6 +35,7 @@ from mnemarch.recall.scores import (
 )
 from mnemarch.text.coherence import project_key
 from mnemarch.units.gate import Gate, withheld_reason
+from mnemarch.units.status import red_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class Recall:
         self._read: dict[str, Unit | None] = {}
         self._asked_of: set[str] = set()
         self._contested: set[str] = set()
+        self._red: set[str] = set()
 
     def answer(self, newest: Newest | None = None) -> Found:
         """What binds this caller, and what it may be told about the query; `newest` is what `Finder.newest` gave."""
@@ -365,6 +367,11 @@ class Recall:
             reader.together(lambda reader: self._note(reader, ids))
         contested = self._contested.intersection(ids)
         self.handed_before = self.handed_before.intersection(ids)
+        shown = [item.unit for item in (*bound, *items)]
+        self._red = red_here(reader, self._caller, shown)
+        if self._red:
+            # Of one tier, what fails here comes after what holds here (R8).
+            items.sort(key=lambda item: (item.tier, item.unit.id in self._red))
         items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
@@ -383,7 +390,8 @@ class Recall:
 
     def _labelled(self, item: Recalled, contested: Collection[str]) -> Recalled:
         elsewhere = item.unit.id in self.gate.elsewhere
-        label = label_of(item.unit, is_contested=item.unit.id in contested, is_elsewhere=elsewhere)
+        is_red = item.unit.id in self._red
+        label = label_of(item.unit, is_contested=item.unit.id in contested, is_elsewhere=elsewhere, is_red_here=is_red)
         return replace(item, label=label, elsewhere=elsewhere)
 
     def _with_anchored(self, reader: Reader, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from unicodedata import category
 
 from mnemarch.text.cache import pattern
@@ -12,13 +13,21 @@ if TYPE_CHECKING:
     import re
 
 _ASIDES = Patterns("relations", "asides")
-_PHRASES = Patterns("relations", "phrases")
+_SOURCES = Patterns("relations", "phrases").sources
+_PHRASES = list(_SOURCES)
 # The categories of emoji and of what joins them; and those that say yes or no.
 _SIGNS = frozenset({"So", "Sk", "Cf", "Cs"})
 _TELLING_SIGNS = frozenset("✓✔✗✘✅❌⭕🚫⛔")
 _HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
 _HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
 _TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
+
+
+@cache
+def _phrases() -> re.Pattern[str]:
+    """One pattern for all that is said in several words: a text is read once for them."""
+    plain = [f"(?i:{source[4:]})" if source.startswith("(?i)") else source for source in _SOURCES.values()]
+    return pattern("|".join(f"(?P<p{number}>{source})" for number, source in enumerate(plain)))
 
 
 def _in_minutes(match: re.Match[str]) -> str:
@@ -31,7 +40,12 @@ def _plain(text: str) -> str:
     if text.isascii():
         return text
     text = "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()
-    return pattern(r"(?s)(.*[가-힣].*?)\s*[(（]([^()（）]+)[)）][.!]?").sub(r"\2 \1", text)
+    told = text.rstrip(".! ")
+    begin = max(told.rfind("("), told.rfind("（"))
+    aside = told[begin + 1 : -1]
+    if begin <= 0 or told[-1] not in ")）" or ")" in aside or not pattern("[가-힣]").search(told):
+        return text
+    return f"{aside} {told[:begin]}"
 
 
 def _is_sign(letter: str) -> bool:
@@ -46,15 +60,18 @@ def without_asides(text: str) -> tuple[str, str]:
     text = _plain(text)
 
     def left(match: re.Match[str]) -> str:
-        rejected.append(
-            match["rejected"] or match["refused"] or match["over"] or match["denied"] or match["spurned"] or ""
-        )
-        return f"{match['preferred'] or match['chosen'] or ''} "
+        named = match.groupdict("")
+        chosen = named.pop("chosen")
+        rejected.extend(filter(None, named.values()))
+        return f"{chosen} "
 
-    text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
-    for word in _PHRASES.sources:
-        text = _PHRASES[word].sub(f" {word} ", text)
-    return _ASIDES["aside"].sub(left, text), " ".join(filter(None, rejected))
+    if "=" in text:
+        text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
+    text = _phrases().sub(lambda match: f" {_PHRASES[int(str(match.lastgroup)[1:])]} ", text)
+    text = _ASIDES["aside"].sub(left, text)
+    if not text.isascii():
+        text = _ASIDES["korean aside"].sub(left, text)
+    return text, " ".join(rejected)
 
 
 def _assigned(match: re.Match[str]) -> str:

@@ -7,10 +7,13 @@ from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import pieces
 from mnemarch.text.opposition import STATEMENT_CHARS_MAX, Opposition, empty_words, opposes, statement
+from mnemarch.text.relating import USES
 from mnemarch.text.slots_korean import has_hangul, is_hangul
 from mnemarch.text.words import Patterns
 
 _CIRCUMSTANCE = Patterns("relations", "asides")
+# By what negations, and verbs of use, are compared.
+_SAYING_NO = frozenset({"not", "un", "prefer+", "prefer-"})
 _CHANGES = {"english": Patterns("relations", "changes"), "korean": Patterns("relations", "korean changes")}
 
 
@@ -63,6 +66,12 @@ def ended(older: str, newer: str) -> Opposition | None:
     if opposed is not None:
         return Opposition("change", opposed.left, opposed.right)
     known = statement(older)
+    if not any(change.names):
+        # Built with Angular; no longer uses Angular.
+        told = statement(newer)
+        rest = told.words - empty_words() - _SAYING_NO
+        is_ended = bool(told.values) and USES[0] in told.topic and rest <= known.words
+        return Opposition("change", told.values[0].written, "") if is_ended else None
     if not change.new or change.new <= known.words:
         return None
     if change.old:

@@ -16,6 +16,7 @@ from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import polarity
 from mnemarch.text.guarded import Piece, pieces
 from mnemarch.text.relating import AMOUNT, USES, kinds_in, parsed, verb_of
+from mnemarch.text.slots import kinds_of_things
 from mnemarch.text.slots_korean import has_hangul, is_hangul, is_name, without_particle, word_set
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import REWORDING_WORDS, listed
@@ -33,6 +34,8 @@ _ACTS = frozenset({"read"})
 _UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
 _THINGLESS = frozenset(USES)
 _BEFORE_NAMES = frozenset({"a", "an", "the", "our", "only"})
+# So far back the word is looked for that says by what something is done.
+_NEAR = 4
 _UNNAMED = frozenset({"something"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
@@ -101,10 +104,8 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
         end = slots.get(at)
         if end is not None:
             relation = relations.get(at, ())
-            topic += [
-                *relation,
-                "▢" if relation == USES else _mark(found[at:end], is_means=is_english and _is_means(found[:at])),
-            ]
+            is_means = is_english and relation != USES and _is_means(found[max(0, at - _NEAR) : at])
+            topic += [*relation, "▢" if relation == USES else _mark(found[at:end], is_means=is_means)]
             at = end
         else:
             topic += relations[at] if at in relations else _topic_words(found[at])
@@ -134,7 +135,7 @@ def statement(text: str) -> Statement:
     words = frozenset(word for piece in found for word in _words(piece))
     # What a condition denies is not denied: it returns null when nothing matches.
     condition = next((at for at, piece in enumerate(polar) if piece[1][:-1] == "if"), len(polar))
-    is_denied = sum(piece[0] == "negation" for piece in polar[: condition or len(polar)]) % 2 == 1
+    is_denied = sum(_denies(polar, at) for at in range(condition or len(polar))) % 2 == 1
     is_open = is_denied or any(piece[1] in _POSSIBLE for piece in polar)
     shown = ["…" if at in slots else piece[3] for at, piece in enumerate(found) if at in slots or at not in inside]
     return Statement(
@@ -144,8 +145,15 @@ def statement(text: str) -> Statement:
         polar=polar,
         words=words,
         is_open=is_open,
-        verbs=frozenset(verb_of(found[at]) for at in verbs),
+        verbs=frozenset(filter(None, (verb_of(found[at]) for at in verbs))),
     )
+
+
+def _denies(polar: Sequence[Piece], at: int) -> bool:
+    """Whether a piece denies the statement, and not only tells which thing is meant: for unknown ids."""
+    what, key, _, written, _ = polar[at]
+    is_attribute = key == "un" and at + 2 < len(polar) and bool(polar[at + 2][2])
+    return what == "negation" and not (is_attribute and written.lower() in kinds_of_things())
 
 
 # The keys of a batch are computed before its transaction begins, and asked for in it.
@@ -334,9 +342,7 @@ def _exclude(ours: Statement, theirs: Statement) -> bool:
     pairs = zip(ours.values, theirs.values, strict=True)
     is_reworded = ours.verbs != theirs.verbs
     for a, b in pairs:
-        if _is_other(a, b) and (
-            _go_together(a, b, uses=USES[0] in ours.topic) or (is_reworded and a.kinds.isdisjoint(b.kinds))
-        ):
+        if _is_other(a, b) and (_go_together(a, b, ours) or (is_reworded and a.kinds.isdisjoint(b.kinds))):
             return False
     # "Use SQLite" and "Use WAL" name no thing that can have one value only.
     shares_words = any(a.words & b.words for a, b in zip(ours.values, theirs.values, strict=True))
@@ -345,8 +351,12 @@ def _exclude(ours: Statement, theirs: Statement) -> bool:
     return names_a_thing and not (ours.is_open or theirs.is_open)
 
 
-def _go_together(a: Value, b: Value, *, uses: bool) -> bool:
+def _go_together(a: Value, b: Value, said: Statement) -> bool:
     """Whether a thing may well have both: Envoy and mutual TLS; and use both: Docker and a layer cache."""
+    uses = "use" in said.verbs
+    if bool(a.kinds) != bool(b.kinds):
+        # The dashboard uses Vue, and Chart.js; the API returns JSON, and long lists.
+        return (uses and not a.words & b.words) or ("return" in said.topic and (b if a.kinds else a).written.islower())
     if a.kinds | b.kinds >= _UNNAMED:
         return uses and not a.words & b.words
     if a.kinds | b.kinds >= AMOUNT and a.kinds != b.kinds:

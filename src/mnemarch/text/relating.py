@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 # What stands in a topic for the verb that says by what a thing is done.
 USES = ("±use",)
 AMOUNT = frozenset({"amount"})
+# So far back a copula is looked for.
+_NEAR = 8
 
 
 def parsed(found: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], dict[int, int], dict[int, tuple[str, ...]]]:
     """The pieces, where each value begins and ends, and what stands in the topic for verbs of place."""
     found = with_its_kind(found)
     slots = korean_slots(found) if has_hangul(found) else english_slots(found)
-    return found, slots, _relationverb_forms(found, slots) | _uses(found, slots)
+    relations = _places(found, slots) | _uses(found, slots) | _outcomes(found, slots)
+    return found, slots, relations
 
 
-def _relationverb_forms(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
+def _places(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
     """What stands in a topic for a verb that says where a thing is, or for the first piece of a value if none does."""
     relations: dict[int, tuple[str, ...]] = {}
     for begin, end in slots.items():
@@ -41,7 +44,7 @@ def _relationverb_forms(found: Sequence[Piece], slots: dict[int, int]) -> dict[i
         verb = next((at for at in range(max(0, begin - 3), begin) if found[at][3].lower() in verb_forms("place")), None)
         if verb is not None:
             relations[verb] = ("@place",)
-        elif _is_told_where(found[:begin]):
+        elif _is_told_where(found[max(0, begin - _NEAR) : begin]):
             relations[begin] = ("@place",)
     return relations
 
@@ -58,6 +61,13 @@ def _uses(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str,
     return relations
 
 
+def _outcomes(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
+    """What stands in a topic for what a call ends with in a case that is told: returns None, raises KeyError if …"""
+    told = [(max(0, begin - _NEAR), begin) for begin, end in slots.items() if end < len(found)]
+    verbs = (at for start, begin in told for at in range(start, begin) if word_of(found[at]) in verb_forms("outcomes"))
+    return dict.fromkeys(verbs, ("@outcome",))
+
+
 def _korean_use(found: Sequence[Piece], end: int) -> Sequence[int]:
     verbs = listed("relations", "korean use", "korean run by")
     return [at for at in range(end, min(len(found), end + 2)) if found[at][3].startswith(tuple(verbs))][:1]
@@ -72,9 +82,12 @@ def _english_use(found: Sequence[Piece], begin: int) -> Sequence[int]:
 
 
 def verb_of(piece: Piece) -> str:
-    """By what a verb is compared that says by what a thing is done."""
-    is_use = word_of(piece) in verb_forms("using") or piece[3].startswith(tuple(listed("relations", "korean use")))
-    return "use" if is_use else piece[1]
+    """By what a verb is compared that says by what a thing is done, and its preposition; nothing for an article."""
+    word, written = word_of(piece), piece[3]
+    if word in verb_forms("using") or written.startswith(tuple(listed("relations", "korean use"))):
+        return "use"
+    is_run = word in verb_forms("run by") or written.startswith(tuple(listed("relations", "korean run by")))
+    return piece[1] if is_run or word in word_set("slot prepositions") else ""
 
 
 def kinds_in(slot: Sequence[Piece]) -> frozenset[str]:

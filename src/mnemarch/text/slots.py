@@ -56,13 +56,13 @@ def with_its_kind(found: tuple[Piece, ...]) -> tuple[Piece, ...]:
         return found
     _, _, _, written, particle = found[first]
     word = written.lower()
-    if word not in _kinds() or not is_name(found[first + 1]):
+    if word not in kinds_of_things() or not is_name(found[first + 1]):
         return found
     return (*found[:first], ("word", word, word, written, particle), *found[first + 1 :])
 
 
 @cache
-def _kinds() -> frozenset[str]:
+def kinds_of_things() -> frozenset[str]:
     return frozenset(listed("opposites", "kinds"))
 
 
@@ -124,8 +124,8 @@ def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, in
     owner = next((at for at in names if words[at] in verb_forms("owner")), 0)
     if owner and all(map(is_name, found[begin:owner])):
         return begin, owner
-    if 1 in names and words[1] in verb_forms("served by") and _is_proper(found[0]):
-        return 0, 1
+    if begin + 1 in names and words[begin + 1] in verb_forms("served by") and _is_proper(found[begin]):
+        return begin, begin + 1
     # GitHub Actions builds the image: what a known tool does, another may do.
     size = next((size for size in (2, 1) if kinds_of(" ".join(words[:size]))), 0)
     is_done = size in names and words[size] in verb_forms("done by")
@@ -177,10 +177,17 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
     return has_subject and (is_bound or not takes_many)
 
 
+@cache
+def _relating() -> frozenset[str]:
+    """Every word after which a value may begin, but for the -ed forms: most words are none of them."""
+    verbs = verb_forms("use") | verb_forms("one value") | verb_forms("takes place")
+    return verbs | COPULAS | _CALLS | {"with", "as"} | word_set("means") | frozenset(english.irregular_forms())
+
+
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
     """Where a value begins if the piece here is a relation that takes one."""
     what, word = found[at][0], words[at]
-    if what not in ("word", "opposite"):
+    if what not in ("word", "opposite") or not (word in _relating() or word.endswith("ed")):
         return None
     if word in COPULAS:
         return _complement(found, words, at)
@@ -264,7 +271,7 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         begin = _past_determiners(words, begin + 1) or begin
         is_last = found[begin][0] == "word" and begin == len(found) - 1
         # In local time.
-        is_last |= words[begin] in _kinds() and begin == len(found) - 2 and found[begin + 1][0] in NAMING
+        is_last |= words[begin] in kinds_of_things() and begin == len(found) - 2 and found[begin + 1][0] in NAMING
         return begin if _is_proper(found[begin]) or is_last else None
     what = found[begin][0]
     if _is_proper(found[begin]):
@@ -307,7 +314,7 @@ def _name_end(found: Sequence[Piece], words: Sequence[str], begin: int) -> int:
             end += 2
             continue
         # As local time, but not: to staging first.
-        is_kind = words[end] in _kinds() and end + 1 < len(found) and found[end + 1][0] in NAMING
+        is_kind = words[end] in kinds_of_things() and end + 1 < len(found) and found[end + 1][0] in NAMING
         is_boundary = words[end] in word_set("boundaries") and found[end][3] not in ("and", "or", "May")
         if not (is_name(found[end]) or is_kind) or is_boundary:
             break

@@ -82,6 +82,7 @@ def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], 
         return False
     # 42번 마이그레이션은, 10시 15분 호출은: the number tells which one.
     is_ordinal = (found[at][3].endswith("번") or ":" in found[at][1]) and following[1] in _TOPIC_MARKERS
+    is_ordinal |= found[at][3].endswith("번째")
     return not (at == 0 and (is_ordinal or following[0] in word_set("korean entities")))
 
 

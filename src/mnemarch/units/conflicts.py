@@ -99,7 +99,7 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     if differing.differences(content, other.content):
         return None
     similarity = _similarity(content, other.content)
-    if ours.topic == theirs.topic and ours.telling == theirs.telling:
+    if (ours.topic, ours.telling, ours.verbs) == (theirs.topic, theirs.telling, theirs.verbs):
         return Comparison(LinkType.DUPLICATES, other, similarity, "the same but for words that say nothing")
     if similarity >= rules.tau_dup:
         return Comparison(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")

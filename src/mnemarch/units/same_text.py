@@ -89,10 +89,16 @@ def is_reworded(left: str, right: str) -> bool:
     Order counts, and so do values, numbers, negations, opposites, names and quoted strings: the guard of R6.
     """
     ours, theirs = (
-        (said.topic, said.telling, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
+        (
+            said.topic,
+            said.verbs,
+            said.telling,
+            [value.words for value in said.values],
+            _LIMITS.intersection(text.lower().split()),
+        )
         for said, text in ((opposing.statement(left), left), (opposing.statement(right), right))
     )
-    return ours == theirs and not differing.differences(left, right)
+    return ours == theirs and not differing.differences(left, right) and opposing.opposes(left, right) is None
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:

@@ -195,11 +195,42 @@ def follow_tests(act: Act, unit: Unit) -> Unit:
     return unit
 
 
+def red_here(reader: Reader, caller: Caller, units: Iterable[Unit]) -> set[str]:
+    """The ids of verified units whose every test was last seen failing in the caller's worktree (R2).
+
+    The label of a project's unit follows the default branch; a reader who stands where its tests fail has to know.
+    """
+    place = caller.scope.worktree
+    shown = {unit.id: tests for unit in units if unit.status in TRUSTED and (tests := _tests_behind(unit.proof))}
+    if place is None or not shown:
+        return set()
+    names = {short_name(name) for tests in shown.values() for name in tests}
+    here = [item for item in reader.tests(caller.stream, names, called=True) if item.witnessed and item.place == place]
+    scope = caller.scope.at(Level.PROJECT)
+    return {
+        unit_id
+        for unit_id, tests in shown.items()
+        if here and all(standing(name, here, scope).failed for name in meant(tests))
+    }
+
+
+def _tests_behind(proof: Proof | None) -> Sequence[str]:
+    """The tests that a label rests on, if it rests on nothing else."""
+    return () if proof is None or proof.person is not None or proof.until is not None else proof.tests
+
+
 def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedTest]:
-    """How the tests stand where the unit lives: in its worktree, or for a project's unit on the default branch."""
+    """How the tests stand where the unit lives: in its worktree, or for a project's unit on the default branch.
+
+    A test that the default branch has not yet stands as it does in the worktrees that ran it: it fails if none has it
+    passing. So one red worktree moves nothing, and what a branch showed and took back is shown by nobody.
+    """
     place = unit.scope.worktree or DEFAULT_BRANCH
     records = act.transaction.tests(act.caller.stream, {short_name(name) for name in names}, called=True)
-    there = [record for record in records if record.place == place and record.witnessed]
+    records = [record for record in records if record.witnessed]
+    there = [record for record in records if record.place == place]
+    if unit.scope.worktree is None:
+        there = there or records
     return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in meant(names) if there]
 
 

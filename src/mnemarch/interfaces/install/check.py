@@ -19,6 +19,7 @@ from mnemarch.interfaces.install.commands import own_command, places_of
 from mnemarch.interfaces.install.files import text_of
 from mnemarch.interfaces.install.forms import form_of, has_server
 from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
 
 TYPE_CHECKING = False
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _SECONDS_MAX = 20
 _FILE_BYTES_MAX = 256 << 20
-_OWN_SESSION = "mnemarch-doctor"
 # What stands in every context that a hook hands over.
 _MARKS = (b"<mnemarch-memory", b"shared memory. Prompts, edits and commands")
 _COMMAND = r'"((?:[^"\\]|\\.)*hook --host {})"|COMMAND = (\[[^\n]*\])'
@@ -89,7 +89,7 @@ def _tried(name: str, command: str, call: Call) -> Finding:
             what=f"{title}: its hooks don't start this program, so they were not tried: {command}",
             hint=f"mnemarch install {name} writes the path of this program.",
         )
-    session = f"{_OWN_SESSION}-{os.getpid()}"
+    session = f"{DOCTOR}-{os.getpid()}"
     event = "session.created" if hooks is None else next(iter(hooks.events))
     own = {key: text for key, text in os.environ.items() if key == "HOME" or key.startswith(("XDG_", "MNEMARCH_"))}
     place = {f"MNEMARCH_{part.upper()}": name for part, name in PLACE.items()}
@@ -155,6 +155,6 @@ def _files_in(folder: str) -> list[str]:
 def _state_in(path: str) -> dict[str, Any]:
     with suppress(OSError, ValueError):
         state = json.loads(read_small(path, 1 << 20))
-        if isinstance(state, dict) and state.get("events") and _OWN_SESSION not in path:
+        if isinstance(state, dict) and state.get("events") and DOCTOR not in path:
             return state
     return {}
