@@ -119,11 +119,12 @@ class PgVectors:
         labels = {name: list(allowed) for name, allowed in zip(_LABELS, within, strict=True) if allowed is not None}
         conditions = " AND ".join(f"{name} = ANY(%({name})s)" for name in labels) or "true"
         ef_search = str(min(_EF_SEARCH_MAX, max(_EF_SEARCH, 2 * count)))
+        text = _text(vector)
 
         def work(ask: _Ask) -> list[tuple[str, float]]:
             ask("tune", ef_search=ef_search)
             cursors = [
-                ask("nearest", tenant, {"within": conditions}, vector=_text(vector), limit=count, **labels)
+                ask("nearest", tenant, {"within": conditions}, vector=text, limit=count, **labels)
                 for tenant in self._tenants
             ]
             return [row for cursor in cursors for row in cursor]
@@ -298,7 +299,8 @@ def _size(ask: _Ask, tenant: str) -> tuple[int, int]:
 
 
 def _text(vector: Any) -> str:
-    return f"[{','.join(map(str, vector.tolist()))}]"
+    """As pgvector reads it, with more digits than a half-precision number has."""
+    return f"[{','.join(map('%.6g'.__mod__, vector.tolist()))}]"
 
 
 def _ranked(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
