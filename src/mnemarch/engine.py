@@ -180,12 +180,12 @@ class Engine:
         forget_texts()
         trouble = None
         for engine in self.everywhere() if unit_ids else ():
-            try:
-                engine.finder.forget_all(unit_ids)
-                if engine.vectors is not None:
-                    engine.vectors.erase(unit_ids)
-            except StoreUnavailable as error:
-                trouble = error  # A vector server that is away must not keep the rest from being cleaned.
+            places = [engine.finder.forget_all, *([engine.vectors.erase] if engine.vectors is not None else [])]
+            for erase in places:
+                try:
+                    erase(unit_ids)
+                except StoreUnavailable as error:
+                    trouble = error  # A vector server that is away must not keep the rest from being cleaned.
         self.finder.forget_tail()
         self.finder.index_patiently(self.config.store.lock_wait_s_max)
         files = self.store.scrub()

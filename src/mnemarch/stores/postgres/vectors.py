@@ -271,14 +271,9 @@ def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:
 
 
 def has_vectors(store: PostgresStore) -> bool:
-    """Whether somebody began to make vectors for this stream."""
-
-    def work(session: Session) -> bool:
-        if not session.execute("SELECT to_regclass('vector_sets') IS NOT NULL").fetchone()[0]:
-            return False
-        return session.execute("SELECT EXISTS (SELECT 1 FROM vector_sets)").fetchone()[0] is True
-
-    return store.aside(work)
+    """Whether somebody began to make vectors in this memory."""
+    row = store.aside(lambda session: session.execute("SELECT to_regclass('vectors') IS NOT NULL").fetchone())
+    return bool(row[0])
 
 
 def _filled(name: str, values: dict[str, str]) -> str:
