@@ -285,7 +285,7 @@ class Rows:
             for labels in self._groups
         ]
         rows = np.array(allowed)[np.asarray(self._group)].nonzero()[0] if self._ids else ()
-        if not len(rows):
+        if not len(rows) or count <= 0 or not vector.any():
             return []
         cosines = (self._matrix[: len(self._ids)] @ vector)[rows]
         if count < len(rows):
