@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _PREFIX = "mnemarch_"
 _SCHEMES = {"qdrant": "http", "qdrants": "https"}
 _PORT = 6333
-_TIMEOUT_S = 2
+# A question waits no longer than this; who makes vectors keeps nobody waiting, and a busy server may need more.
+_TIMEOUT_S, _MAKING_TIMEOUT_S = 2, 10
 # So long after a failure questions are answered without Qdrant: each of them would wait for the time-out.
 _PAUSE_S = 5.0
 _LABELS = ("scope", "state", "kind", "domain")
@@ -109,37 +110,42 @@ class EmbeddingMemoryStore(Forkable):
         self._clock = clock
         self._head = Head()
         self._paused: tuple[float, StoreUnavailable] | None = None
-        self._opened: QdrantClient | None = None
+        self._opened: dict[int, QdrantClient] = {}
         watch(self)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:  # Its connections are the parent's.
-            abandon([self._opened])
-            self._opened = None
+            abandon(list(self._opened.values()))
+            self._opened = {}
 
     # Calling
 
-    def _client(self) -> QdrantClient:
-        if self._opened is None:
+    def _client(self, timeout_s: int) -> QdrantClient:
+        client = self._opened.get(timeout_s)
+        if client is None:
             require_client()
             from qdrant_client import QdrantClient
 
             with warnings.catch_warnings():  # It warns of a key without TLS; docs/howto/qdrant.md does so too.
                 warnings.simplefilter("ignore")
-                self._opened = QdrantClient(
-                    url=self._address, api_key=self._api_key, timeout=_TIMEOUT_S, check_compatibility=False
+                client = self._opened[timeout_s] = QdrantClient(
+                    url=self._address, api_key=self._api_key, timeout=timeout_s, check_compatibility=False
                 )
-        return self._opened
+        return client
 
     def _asked(self, call: Callable[[QdrantClient], T]) -> T:
         """An answer for a question, which is not kept waiting by a server that failed a moment ago."""
         if self._paused is not None and self._clock() < self._paused[0]:
             raise self._paused[1]
-        return self._done(call)
+        return self._called(call, _TIMEOUT_S)
 
     def _done(self, call: Callable[[QdrantClient], T]) -> T:
+        """An answer for who makes vectors."""
+        return self._called(call, _MAKING_TIMEOUT_S)
+
+    def _called(self, call: Callable[[QdrantClient], T], timeout_s: int) -> T:
         """What a call gives. Raises StoreUnavailable for what goes wrong, and _MissingError without a collection."""
-        client = self._client()
+        client = self._client(timeout_s)
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         try:
@@ -382,9 +388,9 @@ class EmbeddingMemoryStore(Forkable):
             self._upsert(name, points)
 
     def close(self) -> None:
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.close()
+        opened, self._opened = self._opened, {}
+        for client in opened.values():
+            client.close()
 
 
 def _point_id(tenant: str, unit_id: str) -> str:
