@@ -27,7 +27,7 @@ from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.postgres.vectors import PgVectors
 from mnemarch.stores.qdrant import EmbeddingMemoryStore
 
-DIM, CENTRES, QUESTIONS, K, BATCH = 512, 1_000, 60, 10, 500
+DIM, CENTRES, QUESTIONS, K, BATCH = 512, 1_000, 60, 10, 64
 # A reader sees its project and its own task; most knowledge is the project's.
 SCOPES = {"project and task": (["project", "task-1"], 0.90), "one small task": (["task-1"], 0.01)}
 

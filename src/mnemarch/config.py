@@ -41,7 +41,7 @@ _CHOICES = {
     "learning.classifier": ("rules", "hybrid"),
 }
 _EMBEDDERS = '"auto", "sentence", "https://host/v1#model", or "" for none'
-_VECTORS = '"qdrant://host:6333", "qdrants://host:6333" with TLS, or "" for beside the memory'
+_VECTORS = '"qdrant://host:6333", "qdrants://..." with TLS, or "" for beside the memory'
 _ADDRESS = 'an http or https address without a name or key in it, or "" for the vendor\'s own'
 _WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
 
@@ -141,7 +141,8 @@ class RecallRules:
         _check("recall", self)
         weights = tuple(getattr(self, name) for name in _WEIGHTS)
         _require(_is_embedder(self.semantic), "recall.semantic", self.semantic, _EMBEDDERS)
-        _require(_is_vector_server(self.vectors), "recall.vectors", self.vectors, _VECTORS)
+        is_place = self.vectors == "" or str(self.vectors).startswith(("qdrant://", "qdrants://"))
+        _require(is_place, "recall.vectors", self.vectors, _VECTORS)
         _require(self.half_life_hours > 0, "recall.half_life_hours", self.half_life_hours, "above 0")
         names = ", ".join(f"recall.{name}" for name in _WEIGHTS)
         _require(any(weights), names, weights, "above 0 for one of them")
@@ -152,10 +153,6 @@ def _is_embedder(name: Any) -> bool:
         return False
     kind, separator, place = name.partition(":")
     return name in {"", "auto", "sentence"} or (bool(separator and place) and kind in {"http", "https"})
-
-
-def _is_vector_server(name: Any) -> bool:
-    return isinstance(name, str) and (not name or name.startswith(("qdrant://", "qdrants://")))
 
 
 @value
@@ -361,10 +358,8 @@ def config_from(settings: Mapping[str, Any]) -> Config:
     for name, setting in settings.items():
         if name in {*_SECTIONS, "policy", "trust", "graph"} and not isinstance(setting, dict):
             raise InvalidInput(f"{name} must be a table, not {setting!r}.", hint=f"Write [{name}] in mnemarch.toml.")
-        if name == "project":
-            changes[name] = setting
-        elif name == "policy":
-            changes[name] = policy_from(setting)
+        if name in {"project", "policy"}:
+            changes[name] = setting if name == "project" else policy_from(setting)
         elif name == "graph":
             from mnemarch.policy.heat import graph_settings
 

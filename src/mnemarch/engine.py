@@ -6,6 +6,7 @@ from functools import cached_property
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import Log
+from mnemarch.model.caller import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.episodic import EpisodeCaches
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
-    from mnemarch.model.caller import Caller, Stream
+    from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
@@ -95,10 +96,14 @@ class Engine:
         return engine
 
     def everywhere(self) -> list[Engine]:
-        """The engines of all streams where the store keeps tenants apart, which takes an operator; else this one."""
+        """The engines of all streams where the store keeps tenants apart, which takes an operator; else this one.
+
+        An empty store has the default org's, so that search by meaning can begin there before anything is known.
+        """
         if self._tenant is None:
             return [self]
-        return [self.of(stream) for stream in self.store.read(lambda reader: reader.heads())]
+        streams = self.store.read(lambda reader: list(reader.heads()))
+        return [self.of(stream) for stream in streams or [Stream("default", None)]]
 
     @cached_property
     def _meanings(self) -> MeaningIndex | None:
@@ -183,12 +188,12 @@ class Engine:
         forget_texts()
         trouble = None
         for engine in self.everywhere() if unit_ids else ():
-            try:
-                engine.finder.forget_all(unit_ids)
-                if engine.vectors is not None:
-                    engine.vectors.erase(unit_ids)
-            except StoreUnavailable as error:
-                trouble = error  # A vector server that is away must not keep the rest from being cleaned.
+            places = [engine.finder.forget_all, *([engine.vectors.erase] if engine.vectors is not None else [])]
+            for erase in places:
+                try:
+                    erase(unit_ids)
+                except StoreUnavailable as error:
+                    trouble = error  # A vector server that is away must not keep the rest from being cleaned.
         self.finder.forget_tail()
         self.finder.index_patiently(self.config.store.lock_wait_s_max)
         files = self.store.scrub()

@@ -254,6 +254,7 @@ def test_dropped_tables_are_told_and_made_again(postgres_url):
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(qdrant_store, "_TIMEOUT_S", 1)
+    monkeypatch.setattr(qdrant_store, "_MAKING_TIMEOUT_S", 1)
     monkeypatch.setattr(qdrant_store, "_PAUSE_S", 0.0)
 
 

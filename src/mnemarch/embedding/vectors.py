@@ -304,7 +304,7 @@ class Rows:
             for labels in self._groups
         ]
         rows = np.array(allowed)[np.asarray(self._group)].nonzero()[0] if self._ids else ()
-        if not len(rows):
+        if not len(rows) or count <= 0 or not vector.any():
             return []
         few = max(_COMPARED_MIN, _COMPARED_EACH * count)
         if len(rows) > few:

@@ -34,16 +34,24 @@ if TYPE_CHECKING:
 _PREFIX = "mnemarch_"
 _SCHEMES = {"qdrant": "http", "qdrants": "https"}
 _PORT = 6333
-_TIMEOUT_S = 2
+# A question waits no longer than this; who makes vectors keeps nobody waiting, and a busy server may need more.
+_TIMEOUT_S, _MAKING_TIMEOUT_S = 2, 10
 # So long after a failure questions are answered without Qdrant: each of them would wait for the time-out.
 _PAUSE_S = 5.0
 _LABELS = ("scope", "state", "kind", "domain")
 _DETAIL_CHARS_MAX = 200
 _ABOUT_KEYS = frozenset({401, 403})
-_MISSING, _EXISTS = 404, 409
+_MISSING = 404
 # Graphs inside of each tenant and none across: no search crosses tenants.
 _LINKS = 16
 _HNSW_EF = 128
+
+
+def require_client() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("qdrant_client") is None:
+        raise InvalidInput("Qdrant needs its client, which is not installed.", hint="pip install 'mnemarch[qdrant]'")
 
 
 def http_address(url: str) -> str:
@@ -102,40 +110,42 @@ class EmbeddingMemoryStore(Forkable):
         self._clock = clock
         self._head = Head()
         self._paused: tuple[float, StoreUnavailable] | None = None
-        self._opened: QdrantClient | None = None
+        self._opened: dict[int, QdrantClient] = {}
         watch(self)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:  # Its connections are the parent's.
-            abandon([self._opened])
-            self._opened = None
+            abandon(list(self._opened.values()))
+            self._opened = {}
 
     # Calling
 
-    def _client(self) -> QdrantClient:
-        if self._opened is None:
-            try:
-                from qdrant_client import QdrantClient
-            except ImportError:
-                raise InvalidInput(
-                    "Qdrant needs its client, which is not installed.", hint="pip install 'mnemarch[qdrant]'"
-                ) from None
+    def _client(self, timeout_s: int) -> QdrantClient:
+        client = self._opened.get(timeout_s)
+        if client is None:
+            require_client()
+            from qdrant_client import QdrantClient
+
             with warnings.catch_warnings():  # It warns of a key without TLS; docs/howto/qdrant.md does so too.
                 warnings.simplefilter("ignore")
-                self._opened = QdrantClient(
-                    url=self._address, api_key=self._api_key, timeout=_TIMEOUT_S, check_compatibility=False
+                client = self._opened[timeout_s] = QdrantClient(
+                    url=self._address, api_key=self._api_key, timeout=timeout_s, check_compatibility=False
                 )
-        return self._opened
+        return client
 
     def _asked(self, call: Callable[[QdrantClient], T]) -> T:
         """An answer for a question, which is not kept waiting by a server that failed a moment ago."""
         if self._paused is not None and self._clock() < self._paused[0]:
             raise self._paused[1]
-        return self._done(call)
+        return self._called(call, _TIMEOUT_S)
 
     def _done(self, call: Callable[[QdrantClient], T]) -> T:
+        """An answer for who makes vectors."""
+        return self._called(call, _MAKING_TIMEOUT_S)
+
+    def _called(self, call: Callable[[QdrantClient], T], timeout_s: int) -> T:
         """What a call gives. Raises StoreUnavailable for what goes wrong, and _MissingError without a collection."""
-        client = self._client()
+        client = self._client(timeout_s)
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         try:
@@ -266,11 +276,13 @@ class EmbeddingMemoryStore(Forkable):
         return locked_if_free(self._lock)
 
     def begin(self, *, may_replace: bool) -> Head | None:  # noqa: ARG002 - each embedder has a collection of its own
-        self._make_collection()
+        if not self._done(lambda client: client.collection_exists(self._collection)):
+            self._make_collection()
         self._head = self._seen(self._done)
         if not self._head.born:
             from qdrant_client import models
 
+            self._make_payload_indexes()  # Again for each tenant: the making of the first may have been cut short.
             # What another past left there; others of the org know what is the org's.
             old = models.FilterSelector(filter=models.Filter(must=[_any_of("tenant", self._tenants[-1:])]))
             self._done(lambda client: client.delete(self._collection, old, wait=True))
@@ -299,27 +311,38 @@ class EmbeddingMemoryStore(Forkable):
         kept = [self._id_of(unit) for unit, vector in changes if vector is None and unit.content]
         known = {point.id: point.vector for point in self._points(kept, with_vectors=True)} if kept else {}
         points: list[models.PointStruct] = []
-        gone: list[str] = []
-        moved: list[Any] = []
+        erased: list[str] = []
+        left: list[Any] = []
         for unit, vector in changes:
             id = self._id_of(unit)
             unit_id, key, *labels, packed = row_of(unit, vector)
             numbers = known.get(id) if packed is None else unpacked(packed).tolist()
             if numbers is None:
-                gone.append(id)
+                (left if unit.content else erased).append(id)
                 continue
             named = dict(zip(_LABELS, labels, strict=True))
             payload = {"tenant": self._tenant_of(unit), "unit": unit_id, "text": key, **named}
-            points.append(models.PointStruct(id=id, vector=numbers, payload=payload))
+            # As it is: to have 512 numbers checked takes longer than to embed a text.
+            points.append(models.PointStruct.model_construct(id=id, vector=numbers, payload=payload))
             if self._tenant_of(unit) != self._tenants[-1]:
-                moved.append(_point_id(self._tenants[-1], unit_id))
-        still = models.Filter(must_not=[models.FieldCondition(key="erased", match=models.MatchValue(value="yes"))])
+                left.append(_point_id(self._tenants[-1], unit_id))
+        is_erased = models.FieldCondition(key="erased", match=models.MatchValue(value="yes"))
         if points:
-            self._done(lambda client: client.upsert(self._collection, points, wait=True, update_filter=still))
-        if gone:
-            self._done(lambda client: client.upsert(self._collection, [_tombstone(id) for id in gone], wait=True))
-        if moved:
-            self._done(lambda client: client.delete(self._collection, moved, wait=True))
+            self._upsert(self._collection, points, unless=is_erased)
+        if erased:
+            self._upsert(self._collection, [_tombstone(id) for id in erased])
+        if left:  # They rose to the org, or have a text without a direction.
+            where = models.Filter(must=[models.HasIdCondition(has_id=left)], must_not=[is_erased])
+            self._done(lambda client: client.delete(self._collection, models.FilterSelector(filter=where), wait=True))
+
+    def _upsert(self, collection: str, points: list[models.PointStruct], *, unless: Any = None) -> None:
+        """Write points, in one order on all replicas; those that are there already unless they are so."""
+        from qdrant_client import models
+
+        how: dict[str, Any] = {"wait": True, "ordering": models.WriteOrdering.MEDIUM}
+        if unless is not None:
+            how["update_filter"] = models.Filter(must_not=[unless])
+        self._done(lambda client: client.upsert(collection, points, **how))
 
     def _put_head(self, head: Head) -> None:
         from qdrant_client import models
@@ -329,17 +352,23 @@ class EmbeddingMemoryStore(Forkable):
         point = models.PointStruct(
             id=self._head_id, vector={}, payload={"head": {**told, "position": str(head.position)}}
         )
-        self._done(lambda client: client.upsert(self._collection, [point], wait=True))
+        self._upsert(self._collection, [point])
         self._head = head
 
     def _make_collection(self) -> None:
         from qdrant_client import models
 
-        if self._done(lambda client: client.collection_exists(self._collection)):
-            return
         vectors = models.VectorParams(size=self._dim(), distance=models.Distance.COSINE, on_disk=True)
         links = models.HnswConfigDiff(m=0, payload_m=_LINKS)
-        self._done(lambda client: client.create_collection(self._collection, vectors, hnsw_config=links))
+        try:
+            self._done(lambda client: client.create_collection(self._collection, vectors, hnsw_config=links))
+        except StoreUnavailable:
+            if not self._done(lambda client: client.collection_exists(self._collection)):
+                raise
+
+    def _make_payload_indexes(self) -> None:
+        from qdrant_client import models
+
         tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
         for name in ("tenant", *_LABELS):
             schema: Any = tenant if name == "tenant" else models.PayloadSchemaType.KEYWORD
@@ -356,12 +385,12 @@ class EmbeddingMemoryStore(Forkable):
             return
         collections = self._done(lambda client: client.get_collections()).collections
         for name in (each.name for each in collections if each.name.startswith(_PREFIX)):
-            self._done(lambda client, name=name: client.upsert(name, points, wait=True))  # type: ignore[misc]
+            self._upsert(name, points)
 
     def close(self) -> None:
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.close()
+        opened, self._opened = self._opened, {}
+        for client in opened.values():
+            client.close()
 
 
 def _point_id(tenant: str, unit_id: str) -> str:

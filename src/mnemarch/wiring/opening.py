@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from mnemarch import checkout
 from mnemarch.errors import InvalidInput
@@ -107,6 +108,8 @@ class Opening:
             store = shared.of(stream)
             cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
             place = os.path.join(cache, "mnemarch", store.id, store.tenant)
+            with suppress(OSError):  # Where there is no room for an index, the newest units are all units.
+                os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
             return store, index, TenantVectors(store, place, making)
 

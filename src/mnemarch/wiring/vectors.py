@@ -44,6 +44,8 @@ class Making:
         self._names_vectors = is_own or names_vectors
         if self.server:
             qdrant.http_address(self.server)
+            if self.semantic:
+                qdrant.require_client()
         # A server for vectors is named by who wants some.
         if self.semantic == "auto" and self.server:
             self.semantic = "sentence"

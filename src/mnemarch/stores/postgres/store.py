@@ -61,8 +61,6 @@ class PostgresStore:
 
     format_version = FORMAT_VERSION
     writable = True
-    epoch = 0
-    keeps_erased = ""
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0) -> None:
         self._sessions = Sessions(url)
@@ -149,36 +147,25 @@ class PostgresStore:
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view. It is run again if the connection turns out to be lost."""
-
-        def run(session: Session) -> T:
-            reader = OfTenants(session.execute, _QUERIES, self._tenants)
-            result = work(reader)
-            self._read_last.carried = reader.carried()
-            return result
-
-        return self.aside(run)
-
-    def aside(self, work: Callable[[Session], T], *, writes: bool = False) -> T:
-        """Run statements of these tenants beside the log: no stream is locked. They may be run again, as in `read`."""
         try:
             try:
-                return self._aside(work, writes)
+                return self._read(work)
             except psycopg.OperationalError as error:
                 if not isinstance(error, psycopg.errors.AdminShutdown) and error.sqlstate is not None:
                     raise
-                return self._aside(work, writes, is_new=True)
+                return self._read(work, is_new=True)
         except (psycopg.Error, OSError) as error:
             raise self._translation(error) from error
 
-    def _aside(self, work: Callable[[Session], T], writes: bool, *, is_new: bool = False) -> T:
+    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False) -> T:
         session = self._sessions.lend(is_new=is_new)
         try:
-            session.execute("BEGIN" if writes else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._set_up(session, self._lock_wait_s_max)
-            result = work(session)
+            reader = OfTenants(session.execute, _QUERIES, self._tenants)
+            result = work(reader)
             session.end()
-            if writes:
-                session.sync()
+            self._read_last.carried = reader.carried()
         except BaseException as error:
             self._give_up(session, error)
             raise
@@ -206,10 +193,6 @@ class PostgresStore:
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
         """The rows of one named query, on a view of its own."""
         return self.read(lambda reader: list(reader.query(name, **parameters)))
-
-    def plain(self) -> Any:
-        """A connection of one's own, as the user who connects: for what is not a tenant's."""
-        return self._sessions.plain()
 
     # Writing
 

@@ -11,6 +11,7 @@ from xxhash import xxh3_64_hexdigest
 from mnemarch.embedding.vectors import Head, row_of, text_key, unpacked
 from mnemarch.errors import StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
+from mnemarch.stores.postgres.aside import aside, own_connection
 from mnemarch.stores.postgres.sessions import translated
 from mnemarch.stores.postgres.views import tenants_of
 from mnemarch.stores.sql.queries import named_queries
@@ -60,7 +61,7 @@ class PgVectors:
 
     def _run(self, work: Callable[[_Ask], T], *, writes: bool = False) -> T:
         try:
-            return self._store.aside(lambda session: work(_Ask(session, self._schema, self._ours)), writes=writes)
+            return aside(self._store, lambda session: work(_Ask(session, self._schema, self._ours)), writes=writes)
         except StoreCorrupt:
             self._schema, self._head = "", Head()
             raise StoreUnavailable(
@@ -84,7 +85,7 @@ class PgVectors:
         if self._has_tables():
             return
         try:
-            with self._store.plain() as connection, connection.transaction():
+            with own_connection(self._store) as connection, connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [_TABLES_LOCK])
                 connection.execute(_TEXTS["extension"])
                 *_, schema, version = connection.execute(_TEXTS["tables"], {"extension": _EXTENSION}).fetchone()
@@ -119,11 +120,12 @@ class PgVectors:
         labels = {name: list(allowed) for name, allowed in zip(_LABELS, within, strict=True) if allowed is not None}
         conditions = " AND ".join(f"{name} = ANY(%({name})s)" for name in labels) or "true"
         ef_search = str(min(_EF_SEARCH_MAX, max(_EF_SEARCH, 2 * count)))
+        text = _text(vector)
 
         def work(ask: _Ask) -> list[tuple[str, float]]:
             ask("tune", ef_search=ef_search)
             cursors = [
-                ask("nearest", tenant, {"within": conditions}, vector=_text(vector), limit=count, **labels)
+                ask("nearest", tenant, {"within": conditions}, vector=text, limit=count, **labels)
                 for tenant in self._tenants
             ]
             return [row for cursor in cursors for row in cursor]
@@ -228,7 +230,7 @@ class PgVectors:
     def _make_index(self, tenant: str, name: str, dim: int) -> None:
         values = {"pgvector": self._schema, "tenant": tenant, "embedder": self._ours["embedder"], "name": name}
         try:
-            with self._store.plain() as connection:
+            with own_connection(self._store) as connection:
                 if connection.execute(_TEXTS["alone"], {"name": name}).fetchone()[0]:
                     for each in ("drop_index", "new_index"):
                         connection.execute(_filled(each, {**values, "dim": str(dim)}))
@@ -266,18 +268,13 @@ def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:
             session.execute(_TEXTS["erase_rows"], {"ids": list(unit_ids)})
             session.execute(_TEXTS["erase_later"], {"ids": list(unit_ids), "tenants": tenants})
 
-    store.aside(work, writes=True)
+    aside(store, work, writes=True)
 
 
 def has_vectors(store: PostgresStore) -> bool:
-    """Whether somebody began to make vectors for this stream."""
-
-    def work(session: Session) -> bool:
-        if not session.execute("SELECT to_regclass('vector_sets') IS NOT NULL").fetchone()[0]:
-            return False
-        return session.execute("SELECT EXISTS (SELECT 1 FROM vector_sets)").fetchone()[0] is True
-
-    return store.aside(work)
+    """Whether somebody began to make vectors in this memory."""
+    row = aside(store, lambda session: session.execute("SELECT to_regclass('vectors') IS NOT NULL").fetchone())
+    return bool(row[0])
 
 
 def _filled(name: str, values: dict[str, str]) -> str:
@@ -298,7 +295,8 @@ def _size(ask: _Ask, tenant: str) -> tuple[int, int]:
 
 
 def _text(vector: Any) -> str:
-    return f"[{','.join(map(str, vector.tolist()))}]"
+    """As pgvector reads it, with more digits than a half-precision number has."""
+    return f"[{','.join(map('%.6g'.__mod__, vector.tolist()))}]"
 
 
 def _ranked(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
