@@ -9,7 +9,6 @@ from contextlib import suppress
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
 from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.log.copying import empty_payloads
 from mnemarch.log.projection import keys_of, project
 from mnemarch.log.shapes import changes_in, check_payload, is_id
 from mnemarch.model.caller import Actor, Scope, Stream
@@ -96,7 +95,10 @@ def _appended(
             continue
         placed = transaction.append(event, event.hash)
         if placed.type is EventType.UNIT_ERASED:
-            erased += empty_payloads(transaction, placed)
+            erasure = placed.payload or {}
+            erased += [record["id"] for record in erasure.get("units", ())]
+            for event_id in erasure.get("events", ()):
+                transaction.erase_payload(event_id)
         try:
             project(transaction, placed)
         except DAMAGE as error:
