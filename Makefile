@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 4
 HOSTS ?= .hosts
 
-.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres bench-vectors clean
+.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres bench-vectors bench-moving clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -84,6 +84,9 @@ bench-postgres: $(READY)  ## The PostgreSQL store against bare inserts, and agai
 
 bench-vectors: $(READY)  ## Nearest vectors in a file, in PostgreSQL and in Qdrant's engine
 	$(BIN)/python -m bench.vectors
+
+bench-moving: $(READY)  ## A copy against bare inserts, an import against remember_many
+	$(BIN)/python -m bench.moving
 
 bench-rules: $(READY)  ## What patches teach: yield, precision, transfer, categories
 	$(BIN)/python -m bench.learning.rules

@@ -17,9 +17,10 @@ from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, 
 from mnemarch.model.value import replace
 from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
+from mnemarch.text.words import counted
 from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.evidence import approve, reject
-from mnemarch.units.imports import judge_import, replacing, waiting_imports
+from mnemarch.units.imports import WAITING_MAX, judge_import, replacing, waiting_imports
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
 from mnemarch.units.same_text import RULE
@@ -183,11 +184,10 @@ class Inbox:
         for import_id, brought in waiting_imports(reader, project).items():
             said = "; ".join(f"“{_cut(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
             first = brought[0]
-            what, by = (
-                f"{len(brought)} units from {first.attributes.get('import_from', '')}",
-                first.attributes.get("kept_by"),
-            )
-            news = f", and replaces {count} that an earlier one brought" if (count := replacing(brought)) else ""
+            origin, by = first.attributes.get("import_from", ""), first.attributes.get("kept_by")
+            more = " or more" if len(brought) == WAITING_MAX else ""
+            what = f"{counted(len(brought), 'unit')}{more} from {origin}"
+            news = f", and replaces {old} that an earlier one brought" if (old := replacing(brought)) else ""
             why = f"imported by {by}; a person's yes verifies all of it{news}; see: mnemarch show {short_id(import_id)}"
             yield InboxItem(import_id, IMPORT, what, said, why, str(by), first.recorded_at)
         keys = [*self._caller.visible_keys, *scopes]

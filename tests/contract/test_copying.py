@@ -63,7 +63,6 @@ def target(tmp_path, clock):
 @pytest.fixture
 def small_pages(monkeypatch):
     monkeypatch.setattr(copying, "_PAGE", 7)
-    monkeypatch.setattr(copying, "_LINKS", 10)
 
 
 def test_a_copy_has_every_event_and_the_same_projections(source, target):
@@ -224,3 +223,36 @@ def test_a_source_that_holds_nothing_is_refused(tmp_path, name, error):
     with pytest.raises(error):
         mnemarch.copy(tmp_path / name, tmp_path / "target")
     assert not (tmp_path / "nothing").exists()
+
+
+def test_rows_of_the_source_that_its_log_does_not_say_are_not_called_verified(source, target):
+    def spoil(transaction):
+        transaction._execute("UPDATE units SET body = replace(body, 'English', 'Latin')", {})
+
+    source._engine.store.write(spoil)
+    with pytest.raises(StoreCorrupt, match="not what its log says") as refused:
+        source.copy_to(target)
+    assert "rebuild" in refused.value.hint
+    assert target.audit(full=True).ok
+    source.rebuild()
+    source.copy_to(target)
+    assert state(target) == state(source)
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_writers_of_other_projects_who_were_behind_are_not_passed_by(postgres_url, target, tmp_path, monkeypatch):
+    """In PostgreSQL each project counts by itself: a slow one's new entry stands before what was read already."""
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(postgres_url) as source:
+        quick, slow = (source.seat(Actor.human("ada"), scope) for scope in (SHOP, BANK))
+        for number in range(30):
+            quick.log("thought", f"quick {number}")
+        slow.log("thought", "slow")
+
+        def write(_):
+            slow.remember("Names are in English", level="org", key="one")
+            quick.log("thought", "written while it is copied")
+
+        source.copy_to(target, progress=write)
+        source.copy_to(target)
+        assert state(target) == state(source)

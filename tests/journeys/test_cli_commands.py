@@ -54,6 +54,7 @@ HAPPY = {
     "export": ("export", "copy"),
     "backup": ("backup", "copy"),
     "import": ("import", "copy", "--store", "elsewhere", *PERSON),
+    "copy": ("copy", ".", "elsewhere", *PERSON),
     "verify-receipt": ("verify-receipt", "RECEIPT"),
     **{name: (name, "UNIT") for name in ("get", "explain", "related", "history", "show", "use")},
 }

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from mnemarch.errors import AnalystFailed
+from mnemarch.importers.markdown import rules_in
 from mnemarch.learning import Bucket, Classified, HybridClassifier, MemoryEvent, RuleBasedClassifier
 from mnemarch.learning.classify import clauses_of, importance_of, standing_wishes
-from mnemarch.learning.pipeline import pre_filter, rules_in
+from mnemarch.learning.pipeline import pre_filter
 
 RULES = RuleBasedClassifier()
 

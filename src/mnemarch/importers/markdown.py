@@ -24,7 +24,6 @@ _WIKI = re.compile(r"\[\[([^\]|]{1,200})(?:\|([^\]]*))?\]\]")
 _TAG = re.compile(r"(?<!\S)#([^\s#]{1,60})")
 _TASK = re.compile(r"\[[ xX-]\] +")
 _KEY = re.compile(r"([\w-]{1,60})\s*:\s*(.*)")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # A bullet of a word or two means nothing without its heading, and under one that forbids it means the contrary.
 _LONE_WORDS_MAX = 2
 _FORBIDS = re.compile(
@@ -61,9 +60,18 @@ def blocks_in(text: str, line: int = 0) -> Iterator[Block]:
         if token.type == "heading_open":
             heading = " ".join(tokens[number + 1].content.split())
         elif token.type == "paragraph_open" and token.map:
-            said = " ".join(_COMMENT.sub("", tokens[number + 1].content).split())
+            said = " ".join(_without_comments(tokens[number + 1].content).split())
             if said and not said.startswith("|"):
                 yield Block(heading, said, (line + token.map[0] + 1, line + token.map[1]), depth > 0)
+
+
+def _without_comments(text: str) -> str:
+    """The text without HTML comments, each looked for once: a pattern would begin anew at every one that has no end."""
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        parts.append(text[at:start])
+        at = end + 3
+    return "".join([*parts, text[at:]])
 
 
 def rules_in(text: str) -> list[tuple[str, tuple[int, int]]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO
 
-TEXT_BYTES_MAX = 4 << 20
+TEXT_BYTES_MAX = 512 << 10
 _DOCUMENT_BYTES_MAX = 64 << 20
 _LINE_BYTES_MAX = 4 << 20
 _HEAD_BYTES = 65_536
@@ -267,7 +267,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
 def _at_most(file: BinaryIO, bytes_max: int) -> bytes:
     raw = file.read(bytes_max + 1)
     if len(raw) > bytes_max:
-        raise ValueError(f"more than {bytes_max:,} bytes; split it, or give one record a line")
+        raise ValueError(f"more than {bytes_max:,} bytes; split it")
     return raw
 
 

@@ -60,9 +60,11 @@ def _text(done: Copied, source: str, target: str) -> str:
 def _imported(done: ImportedClaims, _: Call) -> str:
     rest = f"{done.known:,} are known here, {done.left_out:,} are left out (decisions, preferences, what was rejected)"
     verb = "would import" if done.dry_run else "imported"
-    lines = [f"{verb}  {done.units:,} units of {done.format} as claims; {rest}"]
+    lines = [f"{verb}  {counted(done.units, 'unit')} of {done.format} as claims; {rest}"]
     lines += [f"  {quoted(text)}" for text in done.texts]
     lines += [f"  and {done.units - len(done.texts):,} more"] if done.units > len(done.texts) else []
+    if not (done.units or done.known or done.left_out or done.problems):
+        lines.append(f"Nothing in it can be read as {done.format}: another format may fit (--from).")
     if done.replacing:
         lines.append(f"{done.replacing:,} of them replace what an earlier import brought, once a person accepts them.")
     lines += [f"removed: {', '.join(done.redacted)}"] if done.redacted else []

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput, StoreCorrupt
 from mnemarch.log.chain import problem_of
-from mnemarch.log.projection import digest, keys_of, project
-from mnemarch.model.caller import Stream
+from mnemarch.log.projection import digest, keys_of, project, rebuild
 from mnemarch.model.event import EventType
 from mnemarch.model.upkeep import Copied
 from mnemarch.stores.sql.rows import DAMAGE
@@ -17,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Heads = dict[Stream, tuple[int, bytes]]
 
 _PAGE = 1_000
-_LINKS = 20_000
 _ALL = 1 << 62
 _NOTHING = (0, b"")
 
@@ -45,23 +44,22 @@ class Copying:
         known = sum(seq for seq, _ in self._heads.values())
         goal, after = self._source.read(self._beginning)
         # Page by page, each on a view of its own: a view that is open for long keeps a store from tidying up.
-        while self._heads != goal:
-            page = self._source.read(lambda reader: list(reader.events(after=after, limit=_PAGE)))  # noqa: B023
+        while self._heads != goal and (page := self._page_after(after)):
             after = page[-1].position  # Before it is taken: in the target it has another.
             self._take(page, goal)
-        heads, expected = self._source.read(self._finish)
-        found = self._target.read(lambda reader: (reader.heads(), digest(reader)))
-        if found != (heads, expected):
-            raise _disturbed()
+        heads, expected = self._source.read(lambda reader: self._finish(reader, after))
+        self._compare(heads, expected)
         now = self._source.read(lambda reader: reader.heads())
-        total = sum(seq for seq, _ in heads.values())
         return Copied(
             events=self._copied,
             skipped=known,
             streams=len(heads),
             digest=expected,
-            behind=sum(seq for seq, _ in now.values()) - total,
+            behind=sum(seq for seq, _ in now.values()) - sum(seq for seq, _ in heads.values()),
         )
+
+    def _page_after(self, position: int) -> list[Event]:
+        return self._source.read(lambda reader: list(reader.events(after=position, limit=_PAGE)))
 
     def _beginning(self, reader: Reader) -> tuple[Heads, int]:
         """Where the streams end in the source now, and the position before the first event that the target lacks."""
@@ -70,13 +68,31 @@ class Copying:
             raise InvalidInput("The source holds nothing.", hint="Check its name; nothing was copied.")
         return goal, self._before_missing(reader, goal)
 
-    def _finish(self, reader: Reader) -> tuple[Heads, str]:
+    def _finish(self, reader: Reader, after: int) -> tuple[Heads, str]:
         """Copy what came meanwhile, on one view, and give what the target has to be like then."""
         goal = reader.heads()
         if goal != self._heads:
-            for page in _pages(reader, self._before_missing(reader, goal)):
+            missing = sum(seq - self._heads.get(stream, _NOTHING)[0] for stream, (seq, _) in goal.items())
+            # A stream may have got an event at a position that was passed by: another stream was ahead of it.
+            is_all = missing == sum(event.seq > self._seq_of(event.stream) for event in reader.events(after=after))
+            for page in _pages(reader, after if is_all else self._before_missing(reader, goal)):
                 self._take(page, goal)
         return goal, digest(reader)
+
+    def _seq_of(self, stream: Stream) -> int:
+        return self._heads.get(stream, _NOTHING)[0]
+
+    def _compare(self, heads: Heads, expected: str) -> None:
+        """Refuse to call it a copy unless the logs end alike, and the rows that are made of them are the same."""
+        found, made = self._target.read(lambda reader: (reader.heads(), digest(reader)))
+        if found != heads:
+            raise _disturbed()
+        # The same log folded from its beginning: what several writers did at once may need to be seen together.
+        if made != expected and self._target.write(rebuild, durable=True).digest_after != expected:
+            raise StoreCorrupt(
+                "The log was copied whole, but the rows of the source are not what its log says.",
+                hint="Run mnemarch rebuild on the source, then copy again.",
+            )
 
     def _before_missing(self, reader: Reader, goal: Heads) -> int:
         """The position before the first event that the target lacks. Refused unless the target is a beginning of it."""
@@ -85,17 +101,13 @@ class Copying:
         for stream, (seq, _) in self._heads.items():
             if goal.get(stream, _NOTHING)[0] < seq:
                 raise _other(stream, seq)
-        before, met = _ALL, set()
-        for position, seq, hash, stream in _links(reader):
-            known = self._heads.get(stream, _NOTHING)
-            if seq > known[0]:
-                before = min(before, position - 1)
-            elif seq == known[0]:
-                if hash != known[1]:
-                    raise _other(stream, seq)
-                met.add(stream)
-        if len(met) < len(self._heads):
-            raise StoreCorrupt("The source lacks events of its own log.", hint=_AUDIT)
+        before = _ALL
+        for event in reader.events():
+            seq, hash = self._heads.get(event.stream, _NOTHING)
+            if event.seq > seq:
+                before = min(before, event.position - 1)
+            elif event.seq == seq and event.hash != hash:
+                raise _other(event.stream, seq)
         return before
 
     def _take(self, page: Sequence[Event], goal: Mapping[Stream, tuple[int, bytes]]) -> None:
@@ -128,14 +140,14 @@ class Copying:
             placed = transaction.append(event, event.hash)
             try:
                 if placed.type is EventType.UNIT_ERASED:
-                    erased += empty_payloads(transaction, placed)
+                    erased += _empty_payloads(transaction, placed)
                 project(transaction, placed)
             except DAMAGE as error:
                 raise _damaged(event, f"it can't be applied: {error!r}") from None
         return erased
 
 
-def empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:
+def _empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:
     """Empty the entries that an erasure names; gives its units, if one of those entries still had its text."""
     payload, had_text = erasure.payload or {}, False
     for event_id in payload.get("events", ()):
@@ -150,15 +162,6 @@ def _pages(reader: Reader, after: int) -> Iterator[list[Event]]:
     while page := list(reader.events(after=after, limit=_PAGE)):
         after = page[-1].position
         yield page
-
-
-def _links(reader: Reader) -> Iterator[tuple[int, int, bytes, Stream]]:
-    """Of every event its position, its number, its hash and its stream, in order."""
-    after = 0
-    while rows := reader.query("chain_links", after=after, limit=_LINKS).fetchall():
-        for position, seq, hash, org, name in rows:
-            yield position, seq, hash, Stream(org, name or None)
-        after = rows[-1][0]
 
 
 _AUDIT = "See what is wrong there with: mnemarch audit"

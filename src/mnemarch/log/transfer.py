@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
-from mnemarch.log.copying import empty_payloads
 from mnemarch.log.merging import Merge
 from mnemarch.log.projection import keys_of
 from mnemarch.log.reach import ABOUT_UNITS, MALFORMED, Reach, check_form, follows, problem_of
@@ -97,7 +96,10 @@ def _appended(
             continue
         placed = transaction.append(event, event.hash)
         if placed.type is EventType.UNIT_ERASED:
-            erased += empty_payloads(transaction, placed)
+            erasure = placed.payload or {}
+            erased += [record["id"] for record in erasure.get("units", ())]
+            for event_id in erasure.get("events", ()):
+                transaction.erase_payload(event_id)
         try:
             merge.project(placed)
         except DAMAGE as error:

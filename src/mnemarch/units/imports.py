@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _IMPORT, _REPLACES = "import", "import_replaces"
 _ENTRIES_MAX = 50
+# So many units of one import are looked at to tell of it: an inbox must not wait for the rest.
+WAITING_MAX = 2_000
 _VERSIONS_MAX = 1_000
 _SHOWN_MAX, _TAGS_MAX, _TAG_CHARS_MAX = 5, 20, 60
 # Decisions are made here, preferences belong to a person, and episodes to whoever lived through them.
@@ -95,11 +97,7 @@ class Importer:
 
     def __init__(self, log: Log, caller: Caller, intake: Intake) -> None:
         if caller.actor.kind not in {ActorKind.HUMAN, ActorKind.ORCHESTRATOR}:
-            raise NotAllowed(
-                f"{caller.actor} may not import: a person or an orchestrator does (R4).",
-                rule="R4",
-                hint="Ask a person or the lead to import it.",
-            )
+            log.act(caller, _refuse)
         self._log, self._caller, self._intake = log, caller, intake
         # The program keeps them, nobody says them: what a person says again would be approved.
         self._there = Caller(IMPORTER, caller.scope.at(Level.PROJECT))
@@ -261,6 +259,14 @@ class Importer:
         return import_id, verdicts
 
 
+def _refuse(act: Act) -> None:
+    raise NotAllowed(
+        f"{act.caller.actor} may not import: a person or an orchestrator does (R4).",
+        rule="R4",
+        hint="Ask a person or the lead to import it.",
+    )
+
+
 @value
 class _Entry:
     """What the log says of an import: of what, and by which digest the same one is known again."""
@@ -313,15 +319,24 @@ def _domain(name: str) -> str:
 
 def imported_units(reader: Reader, project: Scope, import_id: str) -> list[Unit]:
     """What one import brought and nobody has judged, the first first."""
-    units = reader.units_citing([project.key], CitationKind.LOG, [import_id])
+    return _unjudged(reader.units_citing([project.key], CitationKind.LOG, [import_id]), import_id)
+
+
+def _unjudged(units: Sequence[Unit], import_id: str) -> list[Unit]:
     return [unit for unit in units if unit.status is Status.HYPOTHESIS and unit.attributes.get(_IMPORT) == import_id]
 
 
 def waiting_imports(reader: Reader, project: Scope) -> dict[str, list[Unit]]:
-    """The imported units of a project that nobody has judged, by import."""
-    entries = reader.events_of_subject(_subject(project), last=_ENTRIES_MAX)
-    waiting = {entry.id: imported_units(reader, project, entry.id) for entry in entries}
-    return {import_id: units for import_id, units in waiting.items() if units}
+    """The imported units of a project that nobody has judged, by import; of a large one, not all of them."""
+    waiting: dict[str, list[Unit]] = {}
+    for entry in reader.events_of_subject(_subject(project), last=_ENTRIES_MAX):
+        newest = reader.newest_citing([project.key], CitationKind.LOG, entry.id, WAITING_MAX)
+        units = _unjudged(newest[::-1], entry.id)
+        if not units and len(newest) == WAITING_MAX:
+            units = imported_units(reader, project, entry.id)[:WAITING_MAX]
+        if units:
+            waiting[entry.id] = units
+    return waiting
 
 
 def replacing(units: Sequence[Unit]) -> int:

@@ -50,9 +50,6 @@ WHERE e.id = :id ORDER BY b.position DESC LIMIT 1;
 -- events: The log in order; what has one position comes together.
 SELECT * FROM entries WHERE position > :after ORDER BY position FETCH FIRST (:limit) ROWS WITH TIES;
 
--- chain_links: Of each event only where it stands and how it is chained, in order; what has one position comes together.
-SELECT position, seq, hash, org, project FROM entries WHERE position > :after ORDER BY position FETCH FIRST (:limit) ROWS WITH TIES;
-
 -- event_at: The event at a position of one tenant.
 SELECT id FROM events WHERE tenant = :tenant AND position = :position;
 

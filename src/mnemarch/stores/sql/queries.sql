@@ -37,9 +37,6 @@ SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = 
 -- events: The log in commit order.
 SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
 
--- chain_links: Of each event only where it stands and how it is chained, in commit order.
-SELECT position, seq, hash, org, project FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
-
 -- events_of_scope: What was recorded from exactly one scope.
 SELECT * FROM entries WHERE scope_key = :scope_key ORDER BY position;
 
