@@ -82,8 +82,11 @@ class FileStore(SqliteStore):
         self._catch_up_now(wait_s_max=None)
 
     def _migration(self, version: int) -> str:
+        script = super()._migration(version)
+        if version < self.format_version:
+            return script
         with open(os.path.join(_HERE, "tables.sql"), encoding="utf-8") as file:
-            return super()._migration(version) + file.read()
+            return script + file.read()
 
     @property
     def writable(self) -> bool:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 class FileTransaction(Transaction):
     """Writes as one of the writers of the folder, and notes what leaves its files."""
 
-    keeps_writers = True
-
     def __init__(self, execute: Callable[..., Any], queries: Queries, integrity_error: type[Exception]) -> None:
         super().__init__(execute, queries, integrity_error)
         self.writer = ""
@@ -48,6 +46,9 @@ class FileTransaction(Transaction):
         news = {writer: lamport for writer, lamport in others.items() if lamport > known.get(writer, 0)}
         stream = type(stream)(stream.org, stream.project, self.writer)
         return stream, canonical_json([self.lamport + 1, news])
+
+    def next_number(self, stream: Stream) -> int:  # noqa: ARG002
+        return self.lamport + 1
 
     def append(self, event: Event, hash: bytes) -> Event:
         placed = super().append(event, hash)

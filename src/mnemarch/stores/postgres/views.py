@@ -183,6 +183,8 @@ def _joined(positions: list[int]) -> int:
 class PostgresTransaction(OfTenants, Transaction):
     """Writes go out without waiting for their results; the ends of streams are moved once, before the commit."""
 
+    keeps_writers = False
+
     def __init__(
         self,
         session: Session,
