@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 4
 HOSTS ?= .hosts
 
-.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres clean
+.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres bench-files clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -81,6 +81,9 @@ bench-graph: $(READY)  ## The session graph: speed, memory, and Korean paraphras
 
 bench-postgres: $(READY)  ## The PostgreSQL store against bare inserts, and against the embedded one
 	$(BIN)/python -m bench.postgres
+
+bench-files: $(READY)  ## A memory in files against bare appends, and how fast a pull is read
+	$(BIN)/python -m bench.files
 
 bench-rules: $(READY)  ## What patches teach: yield, precision, transfer, categories
 	$(BIN)/python -m bench.learning.rules

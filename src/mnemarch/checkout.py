@@ -338,13 +338,10 @@ def file_folder(url: str, base: str) -> str:
     from urllib.parse import unquote
 
     path = unquote(url.removeprefix(_FILE))
-    if path.startswith("//"):
-        host, slash, rest = path[2:].partition("/")
-        if not slash or host not in ("", "localhost"):
-            raise InvalidInput(f"{url!r} names no folder of this machine.", hint="file:///FOLDER, or file:FOLDER")
-        path = f"/{rest}"
-    if not path.strip("/ ") or "\0" in path:
-        raise InvalidInput(f"{url!r} names no folder.", hint="file:///FOLDER, or file:FOLDER")
+    host, _, rest = path[2:].partition("/") if path.startswith("//") else ("", "", path)
+    path = f"/{rest}" if path.startswith("//") else rest
+    if not rest.strip("/ ") or host not in ("", "localhost") or "\0" in path:
+        raise InvalidInput(f"{url!r} names no folder of this machine.", hint="file:///FOLDER, or file:FOLDER")
     folder = os.path.abspath(os.path.join(base, os.path.expanduser(path)))
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise InvalidInput(f"{folder!r} is a file.", hint="Give the folder that holds (or shall hold) the files.")
@@ -366,9 +363,8 @@ def foreign_files(folder: str) -> Foreign | None:
     log = os.path.join(folder, "log")
     if not _names_in(log) or is_own_local(os.path.join(folder, LOCAL)):
         return None
-    writers = len(_names_in(log))
-    why = f"its files came with a checkout or a copy, from {writers} writer{'s' if writers > 1 else ''}"
-    return Foreign(path=folder, content=_FILE.encode(), why=f"{why}. A yes is to all who can write there, also later")
+    why = "its files came with a checkout or a copy. A yes is to all who can write there, also later"
+    return Foreign(path=folder, content=_FILE.encode(), why=why)
 
 
 def is_own_local(place: str) -> bool:

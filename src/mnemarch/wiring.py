@@ -85,11 +85,14 @@ def open(
 
 def open_offline(folder: str) -> Memory:
     """The memory of a folder for a process that must not wait: it asks no model and searches by words alone."""
-    folder = os.path.abspath(folder)
-    config = checkout.load(folder)
-    if config.store.url.startswith(_FILE):
-        place = checkout.file_folder(config.store.url, folder)
-        return _in_files(place, folder, config, stamps.now, is_own=False, asks_models=False)
+    is_file = folder.startswith(_FILE)
+    root = _current_folder() if is_file else os.path.abspath(folder)
+    config = checkout.load(root)
+    url = folder if is_file else config.store.url
+    if url.startswith(_FILE):
+        place = checkout.file_folder(url, root)
+        return _in_files(place, root, config, stamps.now, is_own=False, asks_models=False)
+    folder = root
     return _embedded(folder, folder, config, stamps.now, is_own=False, asks_models=False)
 
 

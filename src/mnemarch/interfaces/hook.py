@@ -61,17 +61,34 @@ def _run(named: str | None, stop_after: Timer) -> None:
     event = hosts.read(hosts.host_of(named, payload, os.environ), payload, os.getcwd())
     if event is None or not os.path.isdir(event.cwd):
         return
-    from mnemarch.code.home import FOLDER, home_of
+    from mnemarch.code.home import home_of
 
     home = home_of(event.cwd)
     store = os.environ.get("MNEMARCH_STORE") or home.folder
-    place = os.path.join(os.path.abspath(store), FOLDER)
+    place = _place_of(store)
     if not os.path.lexists(os.path.join(place, "memory.db")):
         return
     try:
         _answer(event, home, store, place, stop_after)
     except Exception as error:  # noqa: BLE001 - see above
         _tell_trouble(place, event, error)
+
+
+def _place_of(store: str) -> str:
+    """The folder of this machine's own files: of the memory that is named, or that the settings name."""
+    from mnemarch.code.home import FOLDER
+
+    folder = os.path.abspath(store)
+    place = os.path.join(folder, FOLDER)
+    is_file = store.startswith("file:")
+    if os.path.lexists(os.path.join(place, "memory.db")) or not (is_file or os.path.exists(f"{folder}/mnemarch.toml")):
+        return place
+    from mnemarch import checkout
+
+    url = store if is_file else checkout.load(folder).store.url
+    if not url.startswith("file:"):
+        return place
+    return os.path.join(checkout.file_folder(url, os.getcwd() if is_file else folder), checkout.LOCAL)
 
 
 def _answer(event: HookEvent, home: Any, store: str, place: str, stop_after: Timer) -> None:
