@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 4
 HOSTS ?= .hosts
 
-.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres bench-vectors bench-moving clean
+.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres bench-vectors bench-moving bench-files clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -87,6 +87,9 @@ bench-vectors: $(READY)  ## Nearest vectors in a file, in PostgreSQL and in Qdra
 
 bench-moving: $(READY)  ## A copy against bare inserts, an import against remember_many
 	$(BIN)/python -m bench.moving
+
+bench-files: $(READY)  ## A memory in files against bare appends, and how fast a pull is read
+	$(BIN)/python -m bench.files
 
 bench-rules: $(READY)  ## What patches teach: yield, precision, transfer, categories
 	$(BIN)/python -m bench.learning.rules

@@ -39,7 +39,7 @@ user.keep_person("ada")
 Path(user.path_of("orchestrators")).write_text("lead\nci\n")
 
 # `MNEMARCH_TEST_STORES=postgres` runs on PostgreSQL what else runs on the stores of one machine.
-STORES = tuple(os.environ.get("MNEMARCH_TEST_STORES", "in_memory sqlite").split())
+STORES = tuple(os.environ.get("MNEMARCH_TEST_STORES", "in_memory sqlite files").split())
 
 settings.register_profile(
     "mnemarch",

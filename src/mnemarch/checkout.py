@@ -235,7 +235,7 @@ def foreign_memory(place: str) -> Foreign | None:
         return Foreign(path=place, content=committed, why="git has its files from a commit")
     # Listed before the mark is looked for: who makes a memory at this moment leaves the mark first.
     parts = sorted(name for name in _names_in(place) if name in _FOLDERS or name.startswith(_DATABASE))
-    if not parts or is_signed(place):
+    if not parts or _is_signed(place):
         return None
     made = "another user or another machine made it"
     why = made if _DATABASE in parts else f"{made}, and it has {', '.join(parts)} without a database"
@@ -244,7 +244,7 @@ def foreign_memory(place: str) -> Foreign | None:
 
 def sign(place: str) -> None:
     """Leave in a new memory's folder by what it is known again: here by its folder, elsewhere by the user's key."""
-    if is_signed(place):
+    if _is_signed(place):
         return
     nonce = os.urandom(_NONCE_BYTES).hex()
     mark = user.signature(nonce.encode(), make_key=True) or "-"
@@ -252,7 +252,7 @@ def sign(place: str) -> None:
     write_private(os.path.join(place, MAKER), lines.encode())
 
 
-def is_signed(place: str) -> bool:
+def _is_signed(place: str) -> bool:
     # The first two lines count: a list of guesses is no signature.
     here, _, by = _maker_of(place).decode("ascii", "replace").strip().partition("\n")
     status = os.stat(place)
@@ -339,13 +339,10 @@ def file_folder(url: str, base: str) -> str:
     from urllib.parse import unquote
 
     path = unquote(url.removeprefix(_FILE))
-    if path.startswith("//"):
-        host, slash, rest = path[2:].partition("/")
-        if not slash or host not in ("", "localhost"):
-            raise InvalidInput(f"{url!r} names no folder of this machine.", hint="file:///FOLDER, or file:FOLDER")
-        path = f"/{rest}"
-    if not path.strip("/ ") or "\0" in path:
-        raise InvalidInput(f"{url!r} names no folder.", hint="file:///FOLDER, or file:FOLDER")
+    host, _, rest = path[2:].partition("/") if path.startswith("//") else ("", "", path)
+    path = f"/{rest}" if path.startswith("//") else rest
+    if not rest.strip("/ ") or host not in ("", "localhost") or "\0" in path:
+        raise InvalidInput(f"{url!r} names no folder of this machine.", hint="file:///FOLDER, or file:FOLDER")
     folder = os.path.abspath(os.path.join(base, os.path.expanduser(path)))
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise InvalidInput(f"{folder!r} is a file.", hint="Give the folder that holds (or shall hold) the files.")
@@ -364,12 +361,16 @@ def require_own_files(folder: str) -> None:
 
 def foreign_files(folder: str) -> Foreign | None:
     """Why the files in this folder are foreign, if they are. A yes is to the folder: they change with every pull."""
-    log, local = os.path.join(folder, "log"), os.path.join(folder, LOCAL)
-    if not _names_in(log) or (not os.path.islink(local) and os.path.isdir(local) and is_signed(local)):
+    log = os.path.join(folder, "log")
+    if not _names_in(log) or is_own_local(os.path.join(folder, LOCAL)):
         return None
-    writers = len(_names_in(log))
-    why = f"its files came with a checkout or a copy, from {writers} writer{'s' if writers > 1 else ''}"
-    return Foreign(path=folder, content=_FILE.encode(), why=f"{why}. A yes is to all who can write there, also later")
+    why = "its files came with a checkout or a copy. A yes is to all who can write there, also later"
+    return Foreign(path=folder, content=_FILE.encode(), why=why)
+
+
+def is_own_local(place: str) -> bool:
+    """Whether what a folder of files keeps for this machine was made by this user here."""
+    return os.path.isdir(place) and not os.path.islink(place) and _is_signed(place)
 
 
 def _file_url(folder: str) -> str:

@@ -45,7 +45,7 @@ class Merging:
         self._clock = clock
 
     def fold(
-        self, transaction: Transaction, entries: Sequence[tuple[str, int, Event]], *, whole: bool
+        self, transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool
     ) -> list[tuple[str, str]]:
         return merging.fold(transaction, entries, whole=whole, bytes_max=self._config.limits.data_bytes_max)
 

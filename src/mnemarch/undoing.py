@@ -149,7 +149,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     _require(act, f"revert undo {undo_id}")
     event = act.transaction.event(undo_id)
     undone = event.payload if event is not None and event.type is EventType.ACTOR_UNDONE else None
-    if event is None or undone is None or event.stream != act.caller.stream:
+    if event is None or undone is None or event.stream.shared != act.caller.stream:
         raise NotFound(f"No undoing {undo_id!r} here.", hint=Hint("list the undoings"))
     if next(act.transaction.events_of_subject(undo_id), None) is not None:
         raise Conflict(f"Undoing {undo_id} was reverted before.", hint="Undo the actor again if it is meant.")

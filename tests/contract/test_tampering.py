@@ -83,7 +83,7 @@ def test_r1_an_edited_column_is_found_and_its_entry_named(tampered, edit):
 
 FORGED = (
     "INSERT INTO events SELECT 99, stream, 6, 'forged', type, actor, scope, scope_key, session, subject, 'k99', "
-    "occurred_at, recorded_at, body, salt, payload_hash, hash FROM events WHERE seq = 5"
+    "occurred_at, recorded_at, body, salt, payload_hash, hash, clock FROM events WHERE seq = 5"
 )
 MOVES = ((2, -1), (4, 2), (2, 4))
 WHOLE_ROWS = {

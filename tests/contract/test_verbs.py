@@ -1598,7 +1598,9 @@ def test_audit_walks_every_entry_and_tells_progress(memory, seats):
     assert seen == [1_000, 2_000]
 
 
-def test_an_import_into_a_diverged_log_is_a_conflict(memory, seats, tmp_path, clock):
+def test_an_import_into_a_diverged_log_is_a_conflict(memory, seats, tmp_path, clock, store_kind):
+    if store_kind == "files":
+        pytest.skip("what it writes itself is a stream of its own, which diverges from nobody's")
     seats.agent().log("thought", "here")
     with mnemarch.open(":memory:", clock=clock) as other:
         other.seat(mnemarch.Actor.agent("a"), seats.HOME).log("thought", "there")

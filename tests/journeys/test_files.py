@@ -9,6 +9,8 @@ import resource
 import shutil
 import subprocess
 import tarfile
+import threading
+from contextlib import suppress
 
 import pytest
 from cli_session import Cli
@@ -276,6 +278,38 @@ def test_r16_an_erasure_and_a_change_of_the_same_unit_meet_and_nothing_comes_bac
         assert clone.files_with("turquoise") == []
 
 
+def test_an_erasure_that_fails_beside_other_writes_leaves_its_files_alone(ann):
+    unit = remembered(ann, "The turquoise lighthouse has a spare key")
+    store = ann.memory._engine.store
+    (born,) = [event for event in ann.events() if event.subject == unit.id]
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(_):
+        begun.set()
+        assert go_on.wait(30)
+
+    def failing(transaction):
+        transaction.erase_payload(born.id)
+        raise ValueError
+
+    def write(work):
+        with suppress(ValueError):
+            store.write(work)
+
+    threads = [threading.Thread(target=write, args=[work]) for work in (slow, failing, lambda _: None)]
+    threads[0].start()
+    assert begun.wait(30)
+    for thread in threads[1:]:
+        thread.start()
+    while len(store._jobs) < 2:  # Then the two share a transaction.
+        threading.Event().wait(0.01)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert ann.files_with("turquoise")
+    ann.require_whole()
+
+
 # What people see
 
 
@@ -477,9 +511,9 @@ def test_a_backup_is_an_archive_of_the_files(ann, tmp_path):
     ann.memory.backup(tmp_path / "backup.tar")
     with tarfile.open(tmp_path / "backup.tar") as archive:
         names = archive.getnames()
-    assert "README.md" in names
-    assert any(name.startswith("log/") for name in names)
-    assert not any(name.startswith(".local") for name in names)
+    assert "./README.md" in names
+    assert any(name.startswith("./log/") for name in names)
+    assert not any(".local" in name for name in names)
 
 
 def test_a_line_that_a_killed_process_left_torn_is_cut_off(ann):

@@ -106,12 +106,27 @@ def tree_digest(root: str) -> str | None:
     if repository is None or changed is None:
         return None
     digest = blake2b((head(root) or "").encode(), digest_size=16)
+    top, memories = os.fsencode(repository.top), dict[bytes, bool]()
     for entry in changed.split(b"\0"):
+        if _is_of_memory(top, entry[3:], memories):
+            continue  # That something was remembered is no change of the code.
         digest.update(entry)
-        path = os.path.join(os.fsencode(repository.top), entry[3:])
+        path = os.path.join(top, entry[3:])
         if entry and os.path.isfile(path):
             digest.update(_content_or_stamp(path))
     return digest.hexdigest()
+
+
+def _is_of_memory(top: bytes, path: bytes, known: dict[bytes, bool]) -> bool:
+    """Whether a file belongs to a memory in files: those have something in them for this machine alone."""
+    folder = os.path.dirname(path)
+    while folder:
+        folder = os.path.dirname(folder)
+        if folder not in known:
+            known[folder] = os.path.isfile(os.path.join(top, folder, b".local", b"maker"))
+        if known[folder]:
+            return os.path.relpath(path, folder or b".").split(b"/")[0] in (b"log", b"payloads", b"units")
+    return False
 
 
 def _content_or_stamp(path: bytes) -> bytes:

@@ -62,32 +62,52 @@ def _run(named: str | None, stop_after: Timer) -> None:
     event = hosts.read(hosts.host_of(named, payload, os.environ), payload, os.getcwd(), os.environ)
     if event is None or not os.path.isdir(event.cwd):
         return
-    from mnemarch.code.home import FOLDER, home_of
+    from mnemarch.code.home import home_of
     from mnemarch.model.value import replace
 
     event = replace(event, session=event.session or f"{event.host.name}-{os.getppid()}")
     home = home_of(event.cwd)
     store = os.environ.get("MNEMARCH_STORE") or home.folder
-    place = os.path.join(os.path.abspath(store), FOLDER)
+    place = _place_of(store)
     if not os.path.lexists(os.path.join(place, "memory.db")):
         _pass_on(event, home)
         return
     try:
-        _perform(event, home, os.path.abspath(store), place, stop_after)
+        _perform(event, home, store, place, stop_after)
     except Exception as error:  # noqa: BLE001 - see above
         _tell_trouble(place, event, error)
 
 
-def _perform(event: HookEvent, home: Home, folder: str, place: str, stop_after: Timer) -> None:
+def _place_of(store: str) -> str:
+    """The folder of this machine's own files: of the memory that is named, or that the settings name."""
+    from mnemarch.code.home import FOLDER
+
+    folder = os.path.abspath(store)
+    place = os.path.join(folder, FOLDER)
+    is_file = store.startswith("file:")
+    if os.path.lexists(os.path.join(place, "memory.db")) or not (is_file or os.path.exists(f"{folder}/mnemarch.toml")):
+        return place
+    from mnemarch import checkout
+
+    url = store if is_file else checkout.load(folder).store.url
+    if not url.startswith("file:"):
+        return place
+    return os.path.join(checkout.file_folder(url, os.getcwd() if is_file else folder), checkout.LOCAL)
+
+
+def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: Timer) -> None:
     from mnemarch import checkout
     from mnemarch.interfaces.hooks import events
     from mnemarch.wiring import open_offline
 
+    is_file = store.startswith("file:")
+    folder = os.getcwd() if is_file else os.path.abspath(store)
     config = checkout.load(folder)
-    if config.store.url:
+    url = store if is_file else config.store.url
+    if url and not url.startswith("file:"):
         _pass_on(event, home)
         return
-    memory = open_offline(folder, config)
+    memory = open_offline(folder, config, url)
     # A memory that is not this user's was refused by now.
     seconds = _SECONDS_AT_END if event.name == "end" else config.hook.seconds_max
     stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")

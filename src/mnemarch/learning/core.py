@@ -237,7 +237,7 @@ class CoreMemory:
         """Keep a new entry, or that entries were removed, in place of those it replaces."""
         actor, level = self._caller.actor, self._level(name)
         scope = self._caller.scope.at(level)
-        number = act.transaction.head(self._caller.stream)[0] + 1
+        number = act.transaction.next_number(self._caller.stream)
         about = {"section": name, "number": number, "owner": self._owner(name), "removal": not text or None}
         about["place"] = replaced[0].attributes.get("place", number) if replaced else number
         is_person = actor.kind is ActorKind.HUMAN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
 from mnemarch.log.merging import Merge
-from mnemarch.log.remembered import missing_from
+from mnemarch.log.remembered import missing_from, name_of
 from mnemarch.log.replay import Replay
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import sha256
@@ -111,7 +111,7 @@ def _walked(
 
     def fold(event: Event) -> None:
         merge.project(event, keyed=full)
-        if ends.get((event.stream.org, event.stream.project, event.seq), event.hash.hex()) != event.hash.hex():
+        if ends.get((*name_of(event.stream), event.seq), event.hash.hex()) != event.hash.hex():
             other.append(event)
 
     check = checked_chain(reader.events(), reader.heads(), progress, fold)

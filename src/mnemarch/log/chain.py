@@ -122,6 +122,6 @@ def problem_of(event: Event, seq: int, previous: bytes) -> str | None:
         event.salt is None or payload_hash(event.salt, event.body.encode()) != event.payload_hash
     ):
         return "its payload was changed"
-    if entry_hash(previous, event) != event.hash:
+    if entry_hash(previous, event) != event.hash or bool(event.clock) != bool(event.stream.writer):
         return "it does not fit the chain: the entry or the one before it was changed"
     return None

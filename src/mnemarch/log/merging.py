@@ -160,7 +160,7 @@ def _told(event: Event) -> str:
 
 
 def fold(
-    transaction: Transaction, entries: Sequence[tuple[str, int, Event]], *, whole: bool, bytes_max: int
+    transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool, bytes_max: int
 ) -> list[tuple[str, str]]:
     """Append and project events of files, in their order; gives the places that were refused, each with the reason.
 
@@ -170,7 +170,7 @@ def fold(
     reach = Reach(None if whole else transaction)
     merge = Merge(transaction, reach)
     refused: dict[str, tuple[str, str]] = {}
-    for place, _, event in entries:
+    for place, event in entries:
         stream = event.stream
         if stream.writer in refused:
             continue

@@ -38,7 +38,7 @@ class RememberedLog:
         try:
             with open(self._place, encoding="utf-8") as file:
                 known = from_json(file.read())
-            heads = {(org, project): (seq, hash) for org, project, seq, hash in known["heads"]}
+            heads = {(org, project, *writer): (seq, hash) for org, project, seq, hash, *writer in known["heads"]}
             return {"store": str(known["store"]), "heads": heads, "newest": known["newest"], "seen": known["seen"]}
         except (OSError, ValueError, TypeError, KeyError):
             return {}
@@ -79,11 +79,15 @@ class RememberedLog:
 
 
 def missing_from(
-    remembered: Mapping[tuple[str, str | None], tuple[int, str]], heads: Mapping[Stream, tuple[int, bytes]]
-) -> tuple[str, str | None] | None:
+    remembered: Mapping[tuple[str | None, ...], tuple[int, str]], heads: Mapping[Stream, tuple[int, bytes]]
+) -> tuple[str | None, ...] | None:
     """The first remembered stream that ends earlier now, or is gone."""
-    ends = {(stream.org, stream.project): seq for stream, (seq, _) in heads.items()}
+    ends = {name_of(stream): seq for stream, (seq, _) in heads.items()}
     return next((name for name, (seq, _) in remembered.items() if ends.get(name, 0) < seq), None)
+
+
+def name_of(stream: Stream) -> tuple[str | None, ...]:
+    return (stream.org, stream.project, *filter(None, [stream.writer]))
 
 
 def _state(
@@ -95,6 +99,9 @@ def _state(
     return {
         "store": store_id,
         "newest": [newest.id, newest.hash.hex()],
-        "heads": [[stream.org, stream.project, seq, hash.hex()] for stream, (seq, hash) in heads.items()],
+        "heads": [
+            [stream.org, stream.project, seq, hash.hex(), *filter(None, [stream.writer])]
+            for stream, (seq, hash) in heads.items()
+        ],
         "seen": seen,
     }

@@ -49,24 +49,34 @@ def make_local(folder: str) -> str:
     local = os.path.join(folder, checkout.LOCAL)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.path.isdir(local) and checkout.is_signed(local):
-            return local
-        from shutil import rmtree
-
-        from mnemarch.files import make_folder, write_whole
-
-        if os.path.lexists(local):
-            rmtree(local)
-        make_folder(local)
-        checkout.sign(local)
-        write_whole(os.path.join(local, _IGNORE), "*\n", private=True)
+        if not checkout.is_own_local(local):
+            _replace_local(local)
     except OSError as error:
         if not os.path.isdir(folder) or os.path.islink(local):
-            raise StoreUnavailable(
-                f"{local} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
-            ) from None
+            hint = "Choose a folder you may write to, with no links in it."
+            raise StoreUnavailable(f"{local} can't be made: {error.strerror}.", hint=hint) from None
         # It can only be read: what is made of it stands in the user's cache.
         name = stamps.blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=16).hexdigest()
         local = user.cache_path_of(os.path.join("files", name))
         os.makedirs(local, mode=0o700, exist_ok=True)
     return local
+
+
+def _replace_local(local: str) -> None:
+    """Put a new one in its place, whole at once: another process may be doing the same."""
+    from shutil import rmtree
+
+    from mnemarch.files import make_folder, write_whole
+
+    if os.path.lexists(local):
+        rmtree(local)
+    made = f"{local}-{os.getpid()}"
+    make_folder(made)
+    checkout.sign(made)
+    write_whole(os.path.join(made, _IGNORE), "*\n", private=True)
+    try:
+        os.rename(made, local)
+    except OSError:
+        rmtree(made)
+        if not checkout.is_own_local(local):
+            raise

@@ -6,11 +6,12 @@ import errno
 import os
 import stat
 from contextlib import suppress
+from glob import glob
 
-from mnemarch.errors import Incompatible, StoreCorrupt
+from mnemarch.errors import Incompatible
 from mnemarch.files import make_folder, synced
 from mnemarch.stores.files import forms
-from mnemarch.stores.files.forms import Entry, folded
+from mnemarch.stores.files.forms import folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,32 +20,16 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
 
 LOCAL = ".local"
-FORMAT = 1
 _MARK = "format"
-_MARK_TEXT = "mnemarch files"
+_MARK_TEXT = b"mnemarch files 1\n"
 _FILE_BYTES_MAX = 64 << 20
 _NO_LINK = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_README = """# A memory as files
-
-Mnemarch wrote these files, and git can diff and merge them.
-
-- `units/` has a page for each thing that was remembered, as it was first said.
-- `log/` says who did what and when, one line an entry, one file for each writer and month.
-- `payloads/` has what each entry says. An erased one says `erased`.
-
-Don't edit them by hand: `mnemarch audit` would name the line. What holds today: `mnemarch recall`, `mnemarch explain`.
-"""
 # Written as bytes and read as bytes, whatever line ends a user's git prefers.
-_MADE = {"README.md": _README, ".gitattributes": "* -text\n", _MARK: f"{_MARK_TEXT} {FORMAT}\n"}
+_AS_BYTES = b"* -text\n"
 
 
 class Broken(Exception):
-    """A line that is no event: where, and why."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(place, problem)
-        self.place = place
-        self.problem = problem
+    """A line that is no event: where it stands, and why it is none."""
 
 
 class Folder:
@@ -62,42 +47,33 @@ class Folder:
         return all(os.access(place, os.W_OK) for place in places if os.path.exists(place))
 
     def prepare(self) -> None:
-        """Make what a new folder has; refuse one of a later format."""
+        """Make what a new folder has; refuse one of another format."""
         try:
-            marked = self.read(_MARK).decode(errors="replace").removeprefix(_MARK_TEXT).strip()
+            marked = self.read(_MARK)
         except FileNotFoundError:
-            marked = ""
-        if marked and not marked.isdecimal():
-            raise StoreCorrupt(f"{self.at(_MARK)} is not Mnemarch's.", hint="Choose another folder.")
-        if marked and int(marked) > FORMAT:
+            marked = b""
+        if marked and marked != _MARK_TEXT:
             raise Incompatible(
-                f"{self.path} has format {marked}; this Mnemarch knows formats up to {FORMAT}.",
-                hint="Upgrade Mnemarch. The files were left untouched.",
+                f"{self.path} has another format than {_MARK_TEXT.decode().strip()!r}.",
+                hint="Upgrade Mnemarch, or choose another folder. The files were left untouched.",
             )
         if not marked and self.writable:
-            for name, text in _MADE.items():
+            with open(os.path.join(os.path.dirname(__file__), "readme.md"), "rb") as readme:
+                made = {"README.md": readme.read(), ".gitattributes": _AS_BYTES, _MARK: _MARK_TEXT}
+            for name, content in made.items():
                 with suppress(FileExistsError):
-                    self.write(name, text.encode(), durable=False)
+                    self.write(name, content, durable=False)
 
     # Reading
 
     def stamps(self) -> dict[str, str]:
         """What the file system says of each file of the log: another stamp says that it may have changed."""
-        stamps = {}
-        for writer in self._entries(forms.LOG):
-            if writer.is_dir(follow_symlinks=False):
-                for entry in self._entries(f"{forms.LOG}/{writer.name}"):
-                    status = entry.stat(follow_symlinks=False)
-                    if stat.S_ISREG(status.st_mode) and entry.name.endswith(".jsonl"):
-                        path = f"{forms.LOG}/{writer.name}/{entry.name}"
-                        stamps[path] = f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+        stamps, log = {}, self.at(forms.LOG)
+        for name in glob("*/*.jsonl", root_dir=log):
+            status = os.lstat(os.path.join(log, name))
+            if stat.S_ISREG(status.st_mode) and not os.path.islink(os.path.join(log, os.path.dirname(name))):
+                stamps[f"{forms.LOG}/{name}"] = _stamp(status)
         return stamps
-
-    def _entries(self, path: str) -> list[os.DirEntry[str]]:
-        try:
-            return list(os.scandir(self.at(path)))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
 
     def read(self, path: str) -> bytes:
         handle = os.open(self.at(path), os.O_RDONLY | _NO_LINK)
@@ -118,16 +94,7 @@ class Folder:
                 if line.endswith(b"\n"):
                     yield at, line
 
-    def fits(self, path: str, size: int, digest: str) -> bool:
-        """Whether a file still begins with what was read of it."""
-        read = ""
-        for end, line in self.lines(path) if size else ():
-            read = folded(read, line)
-            if end >= size:
-                return end == size and read == digest
-        return not size
-
-    def entries(self, path: str, after: int = 0) -> Iterator[Entry]:
+    def entries(self, path: str, after: int = 0) -> Iterator[tuple[str, Event]]:
         """The events of a file after an offset, with their payloads; Broken at the first line that is none."""
         writer = path.split("/")[1]
         for number, (end, line) in enumerate(self.lines(path), start=1):
@@ -136,7 +103,7 @@ class Folder:
             place = f"{path} line {number}"
             try:
                 event = forms.event_in(line, "" if writer == forms.IMPORTED else writer)
-                yield Entry(place, forms.lamport_of(event.clock), self.with_payload(event))
+                yield place, self.with_payload(event)
             except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
                 raise Broken(place, f"this is no entry: {error}") from None
 
@@ -148,11 +115,13 @@ class Folder:
             return event
         return forms.with_payload(event, content)
 
-    def measured(self, path: str) -> tuple[int, str]:
+    def measured(self, path: str, up_to: int = _FILE_BYTES_MAX) -> tuple[int, str]:
         """How many bytes of whole lines a file has, and their digest."""
         size, digest = 0, ""
-        for size, line in self.lines(path):  # noqa: B007
-            digest = folded(digest, line)
+        for end, line in self.lines(path):
+            if end > up_to:
+                break
+            size, digest = end, folded(digest, line)
         return size, digest
 
     # Writing
@@ -186,7 +155,7 @@ class Folder:
             os.close(handle)
         if durable and is_new:
             synced(os.path.dirname(self.at(path)))
-        return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+        return _stamp(status)
 
     def cut(self, path: str, size: int) -> None:
         """Take back what was appended."""
@@ -216,3 +185,7 @@ class Folder:
             with suppress(FileNotFoundError):
                 if self.read(path) != content:
                     self.write(path, content, durable=durable, replaces=True)
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"

@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 
 from mnemarch.model.event import EventType
+from mnemarch.model.json_text import canonical_json, from_json
 from mnemarch.stores.files import forms
 from mnemarch.stores.files.folder import Broken
+from mnemarch.stores.sql.transaction import Transaction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Protocol
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
 
+    from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
     from mnemarch.stores.files.folder import Folder
-    from mnemarch.stores.files.forms import Entry
-    from mnemarch.stores.files.transaction import FileTransaction
-    from mnemarch.stores.sql.transaction import Transaction
+    from mnemarch.stores.sql.queries import Queries
 
     class Merging(Protocol):
         """What is done with events that came by files: `log.merging` has it, which this must not know."""
 
-        def fold(self, transaction: Transaction, entries: Sequence[Entry], *, whole: bool) -> list[tuple[str, str]]:
+        def fold(
+            self, transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool
+        ) -> list[tuple[str, str]]:
             """Append and project them in order; gives what it refused: where it stands, and why."""
 
         def settle(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
@@ -30,6 +33,57 @@ if TYPE_CHECKING:
 
 
 _BEHIND = ("events", "streams", "journals", "clocks", "broken")
+
+
+class FileTransaction(Transaction):
+    """Writes as one of the writers of the folder, and notes what leaves its files."""
+
+    def __init__(self, execute: Callable[..., Any], queries: Queries, integrity_error: type[Exception]) -> None:
+        super().__init__(execute, queries, integrity_error)
+        self.writer = ""
+        self.erased: list[Event] = []
+        self._clocks: dict[str, tuple[int, dict[str, int]]] | None = None
+
+    def forget(self) -> None:
+        super().forget()
+        self._clocks = None
+
+    @property
+    def clocks(self) -> dict[str, tuple[int, dict[str, int]]]:
+        """The last Lamport time of each writer, and how far it had seen each of the others."""
+        if self._clocks is None:
+            self._clocks = {writer: (lamport, from_json(seen)) for writer, lamport, seen in self.query("clocks")}
+        return self._clocks
+
+    @property
+    def lamport(self) -> int:
+        return max((lamport for lamport, _ in self.clocks.values()), default=0)
+
+    def own(self, stream: Stream) -> tuple[Stream, str]:
+        known = self.clocks.get(self.writer, (0, {}))[1]
+        others = {writer: lamport for writer, (lamport, _) in self.clocks.items() if writer != self.writer}
+        news = {writer: lamport for writer, lamport in others.items() if lamport > known.get(writer, 0)}
+        stream = type(stream)(stream.org, stream.project, self.writer)
+        return stream, canonical_json([self.lamport + 1, news])
+
+    def next_number(self, stream: Stream) -> int:  # noqa: ARG002
+        return self.lamport + 1
+
+    def append(self, event: Event, hash: bytes) -> Event:
+        placed = super().append(event, hash)
+        if event.clock:
+            writer = event.stream.writer
+            seen = {**self.clocks.get(writer, (0, {}))[1], **forms.seen_in(event.clock)}
+            self.clocks[writer] = forms.lamport_of(event.clock), seen
+            lamport = self.clocks[writer][0]
+            self.query("put_clock", writer=writer, lamport=lamport, seen=canonical_json(seen))
+        return placed
+
+    def erase_payload(self, event_id: str) -> None:
+        event = self.event(event_id)
+        if event is not None and event.body is not None:
+            self.erased.append(event)
+        super().erase_payload(event_id)
 
 
 class Follower:
@@ -57,7 +111,7 @@ class Follower:
             taken = self._read_anew(transaction, stamps)
         if not before:
             return []  # To a new clone nothing is news.
-        news = [entry.event for entry in taken if entry.event.id not in before]
+        news = [event for _, event in taken if event.id not in before]
         for event in news:
             if event.type is EventType.UNIT_ERASED:
                 self.erased += [record["id"] for record in (event.payload or {}).get("units", ())]
@@ -80,40 +134,40 @@ class Follower:
         stamps: dict[str, str],
         known: dict[str, tuple[int, str, str]],
         changed: Sequence[str],
-    ) -> list[Entry] | None:
+    ) -> list[tuple[str, Event]] | None:
         """Append what was added to the files, if it comes after all that is here and its writer had seen that."""
         if not known or transaction.query("broken").fetchone():
             return None
-        fresh: list[Entry] = []
+        fresh: list[tuple[str, Event]] = []
         for path in changed:
             size, digest, _ = known.get(path, (0, "", ""))
             try:
-                if not os.path.exists(self.folder.at(path)) or not self.folder.fits(path, size, digest):
+                if path not in stamps or self.folder.measured(path, size) != (size, digest):
                     return None
                 fresh += self.folder.entries(path, size)
             except Broken:
                 return None
-        fresh.sort(key=lambda entry: entry.lamport)
+        fresh.sort(key=_order)
         if not _follows(transaction, fresh) or self.merging.fold(transaction, fresh, whole=False):
             return None
         self._note_read(transaction, {path: stamps[path] for path in changed if path in stamps})
         return fresh
 
-    def _read_anew(self, transaction: FileTransaction, stamps: dict[str, str]) -> list[Entry]:
+    def _read_anew(self, transaction: FileTransaction, stamps: dict[str, str]) -> list[tuple[str, Event]]:
         """Forget everything and read all files in the one order that every clone gives them."""
         transaction.query("begin_epoch")
         for table in _BEHIND:
             transaction.query(f"clear_{table}")
         transaction.clear_projections()
-        entries: list[Entry] = []
-        problems: dict[str, tuple[str, str]] = {}
+        entries: list[tuple[str, Event]] = []
+        problems: dict[str, tuple[str, ...]] = {}
         for path in sorted(stamps):
             writer = path.split("/")[1]
             try:
                 entries += self.folder.entries(path) if writer not in problems else ()
             except Broken as broken:
-                problems[writer] = broken.place, broken.problem
-        entries.sort(key=lambda entry: (entry.lamport, entry.event.stream.writer))
+                problems[writer] = broken.args
+        entries.sort(key=_order)
         refused = self.merging.fold(transaction, entries, whole=True)
         for place, problem in (*problems.values(), *refused):
             transaction.query("put_broken", place=place, problem=problem)
@@ -126,13 +180,17 @@ class Follower:
             transaction.query("put_journal", path=path, size=size, digest=digest, stamp=stamp)
 
 
-def _follows(transaction: FileTransaction, fresh: Sequence[Entry]) -> bool:
+def _follows(transaction: FileTransaction, fresh: Sequence[tuple[str, Event]]) -> bool:
     """Whether new entries are of one writer, who had seen all that is here."""
     if not fresh:
         return True
-    first = fresh[0].event
+    first = fresh[0][1]
     seen = {**transaction.clocks.get(first.stream.writer, (0, {}))[1], **forms.seen_in(first.clock)}
-    is_one = all(entry.event.stream.writer == first.stream.writer for entry in fresh)
+    is_one = all(event.stream.writer == first.stream.writer for _, event in fresh)
     others = {writer: time for writer, (time, _) in transaction.clocks.items() if writer != first.stream.writer}
     has_seen = all(seen.get(writer, 0) >= time for writer, time in others.items())
-    return is_one and has_seen and fresh[0].lamport > transaction.lamport
+    return is_one and has_seen and forms.lamport_of(first.clock) > transaction.lamport
+
+
+def _order(entry: tuple[str, Event]) -> tuple[int, str]:
+    return forms.lamport_of(entry[1].clock), entry[1].stream.writer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import NamedTuple
 from unicodedata import normalize
 
 from mnemarch.model.caller import Actor, Scope, Stream
@@ -26,14 +25,6 @@ _ID = re.compile(r"[0-9a-f-]{36}")
 _NAME_CHARS_MAX = 40
 _SHORT_ID_AT = 24
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # by Windows, in any folder
-
-
-class Entry(NamedTuple):
-    """An event as it was read from a file: where, and at which Lamport time."""
-
-    place: str
-    lamport: int
-    event: Event
 
 
 def lamport_of(clock: str) -> int:

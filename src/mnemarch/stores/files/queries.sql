@@ -1,13 +1,4 @@
-What only a folder of files says: its streams have writers, and some tables say how far its files were read.
-
--- head: The end of one stream.
-SELECT id, seq, hash FROM streams WHERE org = :org AND project = :project AND writer = :writer;
-
--- heads: The ends of all streams.
-SELECT org, project, seq, hash, writer FROM streams;
-
--- new_stream: Begin a stream.
-INSERT INTO streams (org, project, writer, seq, hash) VALUES (:org, :project, :writer, :seq, :hash) RETURNING id;
+What only a folder of files says: some tables say how far its files were read.
 
 -- append: Add one event. No position is given twice, also when all events are read anew.
 INSERT INTO events (position, stream, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt,
@@ -15,9 +6,6 @@ INSERT INTO events (position, stream, seq, id, type, actor, scope, scope_key, se
 VALUES (max((SELECT coalesce(max(position), 0) FROM events), (SELECT floor FROM replica)) + 1, :stream, :seq, :id, :type, :actor, :scope,
   :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash, :clock)
 RETURNING position;
-
--- event_for_key: The first event that an idempotency key stands for: two clones may each have used it.
-SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = :key ORDER BY position LIMIT 1;
 
 -- contested: Of some units, those that a live unit contradicts, or that two clones changed at once, while nobody has decided.
 SELECT DISTINCT m.unit_id FROM link_units m JOIN links l ON l.id = m.link_id

@@ -10,9 +10,8 @@ from mnemarch.forks import is_mine
 from mnemarch.model.event import EventType
 from mnemarch.stores.files import forms
 from mnemarch.stores.files.folder import LOCAL, Broken, Folder
-from mnemarch.stores.files.following import Follower
+from mnemarch.stores.files.following import FileTransaction, Follower
 from mnemarch.stores.files.forms import folded
-from mnemarch.stores.files.transaction import FileTransaction
 from mnemarch.stores.sql.queries import Queries, named_queries
 from mnemarch.stores.sqlite.store import SqliteStore
 
@@ -82,8 +81,11 @@ class FileStore(SqliteStore):
         self._catch_up_now(wait_s_max=None)
 
     def _migration(self, version: int) -> str:
+        script = super()._migration(version)
+        if version < self.format_version:
+            return script
         with open(os.path.join(_HERE, "tables.sql"), encoding="utf-8") as file:
-            return super()._migration(version) + file.read()
+            return script + file.read()
 
     @property
     def writable(self) -> bool:
@@ -130,10 +132,8 @@ class FileStore(SqliteStore):
 
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         if not self.writable:
-            raise StoreUnavailable(
-                f"{self.name} can't be written from here.",
-                hint="It can be read. To write, get the right to its folder.",
-            )
+            hint = "It can be read. To write, get the right to its folder."
+            raise StoreUnavailable(f"{self.name} can't be written from here.", hint=hint)
         result = super().write(work, durable=durable, wait_s_max=wait_s_max)
         self._tell_erased()
         return result
@@ -181,26 +181,26 @@ class FileStore(SqliteStore):
         transaction, self._open = self._open, None
         assert transaction is not None
         events = list(transaction.events(after=self._begun_at))
+        # Work that failed beside other work was undone, and with it what it erased.
+        gone = [event for event in transaction.erased if (now := transaction.event(event.id)) and now.erased]
         made: list[str] = []
         sizes: dict[str, int] = {}
-        stamps: dict[str, str] = {}
         try:
-            if events or transaction.erased:
-                stamps = self._write_files(transaction, events, made, sizes)
-                self.folder.tombstone(_left_by(transaction.erased), durable=self._is_durable)
+            stamps = self._write_files(transaction, events, made, sizes)
+            self.folder.tombstone(_left_by(gone), durable=self._is_durable)
             super()._commit()
         except BaseException as error:
             if self._writer.in_transaction:
-                self._undo(transaction, made, sizes)
+                self._undo(gone, made, sizes)
             if isinstance(error, OSError):
                 raise _trouble(self.name, error) from None
             raise
         self._seen = self._follower.stamps | stamps
 
-    def _undo(self, transaction: FileTransaction, made: Sequence[str], sizes: dict[str, int]) -> None:
+    def _undo(self, erased: Sequence[Event], made: Sequence[str], sizes: dict[str, int]) -> None:
         for path, size in sizes.items():
             self.folder.cut(path, size)
-        for event in transaction.erased:
+        for event in erased:
             with suppress(OSError):
                 self._write_payload(event, [])
         self.folder.remove(made)
@@ -216,7 +216,7 @@ class FileStore(SqliteStore):
             writer = event.stream.writer
             path = f"{forms.LOG}/{writer}/{forms.month_of(event)}.jsonl" if writer else imported
             lines.setdefault(path, []).append(forms.line_of(event))
-        known = {path: (size, digest) for path, size, digest, _ in transaction.query("journals")}
+        known = {path: (size, digest) for path, size, digest, _ in transaction.query("journals")} if lines else {}
         stamps = {}
         for path, new in lines.items():
             size, digest = known.get(path, (0, ""))
@@ -254,14 +254,14 @@ class FileStore(SqliteStore):
         stored = {event.id: event for event in reader.events()}
         for path in sorted(self.folder.stamps()):
             try:
-                for place, _, event in self.folder.entries(path):
+                for place, event in self.folder.entries(path):
                     known = stored.pop(event.id, None)
                     if known is None or known.hash != event.hash:
                         return f"{place}: the entry was changed, or put in by hand"
                     if event.body != known.body:
                         return f"{forms.payload_path(event)}: it is not what {place} says"
             except Broken as broken:
-                return f"{broken.place}: {broken.problem}"
+                return ": ".join(broken.args)
         for event in stored.values():
             return f"event {event.id} of {event.stream} is in no file"
         return None
@@ -272,9 +272,7 @@ class FileStore(SqliteStore):
 
         def work(_: Transaction) -> None:
             with tarfile.open(path, "x") as archive:
-                for name in sorted(os.listdir(self.folder.path)):
-                    if name != LOCAL:
-                        archive.add(self.folder.at(name), name)
+                archive.add(self.folder.path, ".", filter=lambda file: None if file.name == f"./{LOCAL}" else file)
 
         try:
             super().write(work)

@@ -195,6 +195,8 @@ def _joined(positions: list[int]) -> int:
 class PostgresTransaction(OfTenants, Transaction):
     """Writes are held back until something has to see them, or the commit; the ends of streams are moved last."""
 
+    keeps_writers = False
+
     def __init__(
         self,
         session: Session,

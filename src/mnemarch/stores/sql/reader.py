@@ -289,10 +289,7 @@ class Reader:
         return [unit_id for (unit_id,) in self.query("units_of_link", link_id=link_id)]
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[tuple[Link, list[str]]]:
-        """The undecided links that have two or more live units in these scopes, each with the ids of those.
-
-        Of a unit that two clones changed at once, the link is with itself.
-        """
+        """The undecided links that have two or more live units in these scopes, or one with itself; with their ids."""
         bodies: dict[str, str] = {}
         units: dict[str, list[str]] = {}
         for link_id, body, unit_id in self.query("open_links", scope_keys=scope_keys, type=type):

@@ -34,7 +34,7 @@ _PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests
 class Transaction(Reader):
     """The writes of the domain, each a named query."""
 
-    keeps_writers = False  # Whether a stream may have several writers.
+    keeps_writers = True  # Whether a stream may have several writers.
 
     def __init__(
         self,
@@ -66,6 +66,10 @@ class Transaction(Reader):
     def own(self, stream: Stream) -> tuple[Stream, str]:
         """The stream that this store itself writes for a project or an org, and the clock of its next event."""
         return stream, ""
+
+    def next_number(self, stream: Stream) -> int:
+        """A number after those of all events of a stream so far, whoever wrote them."""
+        return self.head(stream)[0] + 1
 
     def forget(self) -> None:
         """Read everything again: a part of the transaction was rolled back."""

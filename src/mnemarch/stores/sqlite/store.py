@@ -25,8 +25,9 @@ else:
 
 _HERE = os.path.dirname(__file__)
 _QUERIES = Queries(named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql")))
-# Migrations begin at 4: no earlier format was ever released.
-_FIRST_FORMAT = FORMAT_VERSION = 6
+# Migrations begin here: no earlier format was ever released.
+_FIRST_FORMAT = 6
+FORMAT_VERSION = 7
 APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database from any other
 _LOG_END = "-wal"
 # With readers at all times SQLite never begins its log anew by itself. Beyond this it is emptied between two commits.
