@@ -151,12 +151,6 @@ class Call:
         return self._store if "://" in (self._store or "") else load(self.home.folder).store.url  # type: ignore[return-value]
 
     @property
-    def place(self) -> str:
-        """Where the memory is, without a password."""
-        scheme, _, rest = self.url.partition("://")
-        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else self.home.folder
-
-    @property
     def memory(self) -> Memory:
         if self._memory is None:
             missing = None if self.begins_memory else self._absent()

@@ -172,3 +172,9 @@ def json_text(data: Any) -> str:
 
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     return json.dumps(to_json(data), ensure_ascii=ascii_only, indent=2)
+
+
+def without_password(url: str) -> str:
+    """An address as it may be shown: no name, no password, no options."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else ""

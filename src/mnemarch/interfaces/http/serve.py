@@ -31,7 +31,7 @@ _PORT_MAX = 65_535
 _BACKLOG = 1_024
 # After each statement a writer asks for the interpreter again, and gets it this much later from a thread that computes:
 # with Python's own 5 ms a batch of writes waits for longer than it works.
-_SWITCH_S = 0.0005
+_SWITCH_S = 0.001
 _PUBLIC = ("id", "actor", "org", "project", "profile", "expires_at")
 
 
