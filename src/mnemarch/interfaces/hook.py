@@ -70,7 +70,7 @@ def _run(named: str | None, stop_after: Timer) -> None:
     store = os.environ.get("MNEMARCH_STORE") or home.folder
     place = os.path.join(os.path.abspath(store), FOLDER)
     if not os.path.lexists(os.path.join(place, "memory.db")):
-        _pass_on(event, home)
+        _pass_on(event, home, stop_after)
         return
     try:
         _perform(event, home, os.path.abspath(store), place, stop_after)
@@ -85,7 +85,7 @@ def _perform(event: HookEvent, home: Home, folder: str, place: str, stop_after: 
 
     config = checkout.load(folder)
     if config.store.url:
-        _pass_on(event, home)
+        _pass_on(event, home, stop_after)
         return
     memory = open_offline(folder, config)
     # A memory that is not this user's was refused by now.
@@ -97,10 +97,11 @@ def _perform(event: HookEvent, home: Home, folder: str, place: str, stop_after: 
         memory.close()
 
 
-def _pass_on(event: HookEvent, home: Home) -> None:
+def _pass_on(event: HookEvent, home: Home, stop_after: Timer) -> None:
     """To the server of a memory that no hook opens itself; nothing, where there is no memory."""
     from mnemarch.interfaces.hooks import relay
 
+    stop_after(_SECONDS_AT_END if event.name == "end" else _SECONDS_MAX, "", "")
     told = relay.answer(event, home.folder)
     if told is not None:
         _say(told)

@@ -115,9 +115,13 @@ def serving(folder: str, memory: Callable[[], Memory]) -> Iterator[bool]:
             def handle_error(self, *_: Any) -> None:
                 """Nobody is told: a hook that gets no answer is silent."""
 
-        with suppress(FileNotFoundError):
-            os.remove(path)
-        server = stack.enter_context(Server(path, Handler))
+        try:
+            with suppress(FileNotFoundError):
+                os.remove(path)
+            server = stack.enter_context(Server(path, Handler))
+        except OSError:  # A home with a very long name, or a file system without sockets.
+            yield False
+            return
         stack.callback(os.remove, path)
         thread = Thread(target=server.serve_forever, name="hooks")
         thread.start()
