@@ -33,6 +33,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--hosts", nargs="*", default=sorted(path.stem for path in PAYLOADS.glob("*.jsonl")))
     options = parser.parse_args()
+    # What users have: bytecode, and compiled patterns beside it, which the first round writes.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     compileall.compile_dir(os.path.dirname(mnemarch.__file__), quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = os.path.join(folder, "own")

@@ -146,6 +146,7 @@ def main() -> int:
     parser.add_argument("--units", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # Users have bytecode, and compiled patterns beside it.
     compileall.compile_dir(os.path.dirname(mnemarch.__file__), quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         results = measured(folder, options.units, options.rounds)

@@ -48,16 +48,16 @@ def keep() -> None:
     if not _new or sys.dont_write_bytecode:
         return
     with suppress(*_WRONG, AttributeError, ImportError):
-        kept = _read() | {key: _parts_of(pattern, *key) for key, pattern in _new.items()}
         path, own = _path(), f"{_path()}.{os.getpid()}"
-        content = marshal.dumps((_stamp(), dict(list(kept.items())[-_KEPT_MAX:])))
-        try:
-            with open(own, "xb") as file:
-                file.write(content)
-            os.replace(own, path)
-        finally:
-            with suppress(OSError):
+        with open(own, "xb") as file:  # First of all: where nothing can be written, nothing is compiled for it.
+            try:
+                kept = _read() | {key: _parts_of(pattern, *key) for key, pattern in _new.items()}
+                file.write(marshal.dumps((_stamp(), dict(list(kept.items())[-_KEPT_MAX:]))))
+                file.flush()
+                os.replace(own, path)
+            except BaseException:
                 os.remove(own)
+                raise
     _new.clear()
 
 

@@ -194,7 +194,7 @@ RUNS = {
 def _init(call: Call) -> Answer:
     from mnemarch.code.home import FOLDER
 
-    place = call.place if call.url else os.path.join(call.home.folder, FOLDER)
+    place = show.without_password(call.url) or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events

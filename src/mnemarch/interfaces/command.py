@@ -154,12 +154,6 @@ class Call:
         return load(self.home.folder).store.url if store is None or _is_folder(store) else store
 
     @property
-    def place(self) -> str:
-        """Where the memory is, without a password."""
-        scheme, _, rest = self.url.partition("://")
-        return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else self.home.folder
-
-    @property
     def memory(self) -> Memory:
         if self._memory is None:
             missing = None if self.begins_memory else self._absent()

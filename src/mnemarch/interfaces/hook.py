@@ -70,7 +70,7 @@ def _run(named: str | None, stop_after: Timer) -> None:
     store = os.environ.get("MNEMARCH_STORE") or home.folder
     place = _place_of(store)
     if not os.path.lexists(os.path.join(place, "memory.db")):
-        _pass_on(event, home)
+        _pass_on(event, home, stop_after)
         return
     try:
         _perform(event, home, store, place, stop_after)
@@ -105,7 +105,7 @@ def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: T
     config = checkout.load(folder)
     url = store if is_file else config.store.url
     if url and not url.startswith("file:"):
-        _pass_on(event, home)
+        _pass_on(event, home, stop_after)
         return
     memory = open_offline(folder, config, url)
     # A memory that is not this user's was refused by now.
@@ -117,10 +117,11 @@ def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: T
         memory.close()
 
 
-def _pass_on(event: HookEvent, home: Home) -> None:
+def _pass_on(event: HookEvent, home: Home, stop_after: Timer) -> None:
     """To the server of a memory that no hook opens itself; nothing, where there is no memory."""
     from mnemarch.interfaces.hooks import relay
 
+    stop_after(_SECONDS_AT_END if event.name == "end" else _SECONDS_MAX, "", "")
     told = relay.answer(event, home.folder)
     if told is not None:
         _say(told)

@@ -180,3 +180,9 @@ def meaning_line(seen: Stats | Overview) -> str:
     if seen.meaning == "on":
         return f"{seen.vectors:,} vectors, {seen.without_vector:,} units still without"
     return clean(seen.meaning)
+
+
+def without_password(url: str) -> str:
+    """An address as it may be shown: no name, no password, no options."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else ""

@@ -170,14 +170,16 @@ class Verification:
         used = _of_types(self._events, (EventType.UNIT_USED,))
         helped = {event.subject for event in used if (event.payload or {}).get("helped")}
         for use in act.transaction.uses_of_task(act.caller.scope_key):
+            if use.credited if succeeded else not use.used or use.blamed:
+                continue  # Most of them, in a task that ran its tests before.
             unit = act.transaction.unit(use.unit_id)
             if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
                 continue
-            if succeeded and not use.credited and act.caller.task_key is not None:
+            if succeeded and act.caller.task_key is not None:
                 touched = any(item.ref in self._scene.changed for item in unit.citations)
                 if use.used or (use.handed and (touched or unit.id in helped)):
                     self._noting(unit, Signal.REPEATED_SUCCESS, credit(act, unit, use))
-            elif not succeeded and use.used and not use.blamed:
+            elif not succeeded:
                 self._noting(unit, Signal.TESTS_FAILED, blame(act, unit, use))
 
     def _noting(self, before: Unit, given: Signal, after: Unit) -> None:

@@ -84,6 +84,7 @@ def _asked(place: str, event: HookEvent) -> dict[str, Any] | None:
 @contextmanager
 def serving(folder: str, memory: Callable[[], Memory]) -> Iterator[bool]:
     """Answer the hooks of a repository while this lasts; tells whether, since another server may do so already."""
+    from socket import SHUT_WR
     from socketserver import StreamRequestHandler, ThreadingMixIn, UnixStreamServer
     from threading import Thread
 
@@ -107,19 +108,20 @@ def serving(folder: str, memory: Callable[[], Memory]) -> Iterator[bool]:
             def _say(self, told: dict[str, Any]) -> None:
                 """The hook prints it and ends; what is to be recorded is recorded after that."""
                 self.wfile.write(to_json(told).encode())
-                self.finish_answer()
-
-            def finish_answer(self) -> None:
                 with suppress(OSError):
-                    self.request.shutdown(1)
+                    self.request.shutdown(SHUT_WR)
 
         class Server(ThreadingMixIn, UnixStreamServer):
-            def handle_error(self, request: Any, client_address: Any) -> None:
+            def handle_error(self, *_: Any) -> None:
                 """Nobody is told: a hook that gets no answer is silent."""
 
-        with suppress(FileNotFoundError):
-            os.remove(path)
-        server = stack.enter_context(Server(path, Handler))
+        try:
+            with suppress(FileNotFoundError):
+                os.remove(path)
+            server = stack.enter_context(Server(path, Handler))
+        except OSError:  # A home with a very long name, or a file system without sockets.
+            yield False
+            return
         stack.callback(os.remove, path)
         thread = Thread(target=server.serve_forever, name="hooks")
         thread.start()

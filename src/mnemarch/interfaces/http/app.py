@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 8_000_000
 _BODY_S_MAX = 30.0
-# Threads. A recall computes, so more of them only take the interpreter from each other and from writers. These wait for
-# the store, and whoever has its turn commits for all of them.
-_READING, _WRITING = 2, 64
+# Threads. A recall computes, and more of them only take the interpreter from each other. A write waits for the store,
+# and whoever has its turn commits for all that wait.
+_READING, _WRITING = 8, 64
 _FOLLOWERS_MAX = 64
 _POLL_S = 0.25
 _ALIVE_S = 15.0

@@ -31,7 +31,7 @@ _PORT_MAX = 65_535
 _BACKLOG = 1_024
 # After each statement a writer asks for the interpreter again, and gets it this much later from a thread that computes:
 # with Python's own 5 ms a batch of writes waits for longer than it works.
-_SWITCH_S = 0.0005
+_SWITCH_S = 0.001
 _PUBLIC = ("id", "actor", "org", "project", "profile", "expires_at")
 
 
@@ -86,7 +86,10 @@ def _serve(call: Call) -> Answer:
     options = call.options
     hosts = () if options.expose else (options.host, _LOOPBACK, "localhost", "::1")
     tokens = _tokens(call)
-    with _listening(options.host, options.port, is_exposed=options.expose) as listening, _for_hooks(call):
+    with (
+        _listening(options.host, options.port, is_exposed=options.expose) as listening,
+        _for_hooks(call) as is_relay,
+    ):
         server = Server(call.memory, tokens, rate=options.rate, hosts=hosts)
         running = uvicorn.Server(
             uvicorn.Config(
@@ -109,6 +112,8 @@ def _serve(call: Call) -> Answer:
         address = f"[{options.host}]" if ":" in options.host else options.host
         known = tokens.all()
         says = f"tokens: {len(known)}" if known else "no token yet: mnemarch token create agent:NAME"
+        if call.url:
+            says += "; hooks are answered" if is_relay else "; hooks are not answered, or by another server"
         print(f"mnemarch serves http://{address}:{listening.getsockname()[1]}; {says}", file=sys.stderr, flush=True)
         sys.setswitchinterval(_SWITCH_S)
         running.run(sockets=[listening])

@@ -14,6 +14,7 @@ from mnemarch.interfaces.hooks.relay import prepare
 from mnemarch.interfaces.install.files import backup_of, carried_out, planned, text_of
 from mnemarch.interfaces.install.forms import Entries, form_of, has_server
 from mnemarch.interfaces.install.hosts import HOSTS, SERVER
+from mnemarch.interfaces.show import without_password
 from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
@@ -101,19 +102,16 @@ def _run(call: Call, *, installs: bool) -> Answer:
             prepare(call.home.folder)
         for change in needed:
             carried_out(change)
+    place = without_password(call.url) or os.path.join(call.home.folder, FOLDER)
     data: dict[str, Any] = {
         "host": name,
         "dry_run": is_dry,
-        "memory": _place(call) if installs and not call.options.user else None,
+        "memory": place if installs and not call.options.user else None,
         "files": [{"path": change.path, "is": _deed(change), "backup": backup_of(change.path)} for change in changes],
         "todo": [*host.todo, *notes] if installs else [],
     }
     diff = "".join(map(_diff, needed))
     return Answer(data | ({"diff": diff} if is_dry else {}), lambda: _words(data, diff))
-
-
-def _place(call: Call) -> str:
-    return call.place if call.url else os.path.join(call.home.folder, FOLDER)
 
 
 def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
