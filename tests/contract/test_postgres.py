@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from fixtures.wire import Wire
 from mnemarch import Actor, Citation, Scope, StoreUnavailable, user
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
-from mnemarch.stores.postgres.sessions import Session
+from mnemarch.stores.postgres.sessions import Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
@@ -78,15 +79,15 @@ def test_no_table_shows_a_row_to_who_names_no_tenant_or_another(opened, postgres
     with psycopg.connect(plain_url, autocommit=True) as connection:
         for table in TABLES:
             counted = []
-            for tenants in (None, "", bank, shop):
+            for tenant in (None, "", bank, shop):
                 with connection.transaction():
-                    if tenants is not None:
-                        connection.execute("SELECT set_config('mnemarch.tenants', %s, true)", [tenants])
+                    if tenant is not None:
+                        connection.execute("SELECT set_config('mnemarch.project', %s, true)", [tenant])
                     counted.append(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
             assert counted[:3] == [0, 0, 0], table
             assert counted[3] > 0, table
         with connection.transaction(force_rollback=True):
-            connection.execute("SELECT set_config('mnemarch.tenants', %s, true)", [bank])
+            connection.execute("SELECT set_config('mnemarch.project', %s, true)", [bank])
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute("INSERT INTO streams (tenant, org, project) VALUES (%s, 'acme', 'new')", [shop])
 
@@ -357,6 +358,73 @@ def test_each_verb_costs_a_bounded_number_of_round_trips(wire, tmp_path, monkeyp
     limits = {"log": 1, "remember": 3, "remember with a citation": 3, "recall": 3, "context": 4, "verify": 4}
     limits |= {"log_many": 4, "verify of 1,000": 6}
     assert {name: count for name, count in trips.items() if count > limits[name]} == {}
+
+
+def statements_of_every_verb(monkeypatch, run):
+    """Every statement that some work sends for a tenant, with the parameters of its first use."""
+    sent = {}
+    for name in ("execute", "execute_many"):
+        original = getattr(Session, name)
+
+        def noted(session, text, parameters=None, *, original=original, name=name):
+            row = parameters[0] if name == "execute_many" else parameters
+            if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
+                sent.setdefault(text, stored_row(row or {}))
+            return original(session, text, parameters)
+
+        monkeypatch.setattr(Session, name, noted)
+    run()
+    monkeypatch.undo()
+    return sent
+
+
+def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgres_url, tmp_path, monkeypatch):
+    """One of the project and one of its org: so a cluster that keeps tenants on different servers asks two at most."""
+    PostgresStore(postgres_url, partitions=7).close()
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(postgres_url) as memory:
+        sent = statements_of_every_verb(monkeypatch, lambda: everything_once(memory))
+    own, wide = tenant_of("acme", "shop"), tenant_of("acme", None)
+    touched = {}
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("SET LOCAL ROLE mnemarch_app")
+        for name, tenant in (("org", wide), ("project", own)):
+            connection.execute("SELECT set_config(%s, %s, true)", [f"mnemarch.{name}", tenant])
+        for text, parameters in sent.items():
+            plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}", parameters))
+            touched[text] = set(re.findall(r"_p(\d)\b", plan))
+    assert len(sent) > 60
+    assert {text: parts for text, parts in touched.items() if len(parts) > 2} == {}
+    assert any(touched.values()), "the tables are in partitions"
+
+
+def everything_once(memory):
+    """Verbs of an agent and of a person: enough to send nearly every statement that a tenant's store has."""
+    agent, person = seat(memory), seat(memory, kind="human", name="ada")
+    agent.log("note", "Began", key="k")
+    agent.log_many([("note", "one"), ("note", "two")])
+    agent.fail("ValueError: no pool", approach="more workers")
+    first = agent.remember("The pool has 7 workers", citations=[Citation.test("test_pool")], session="s").unit
+    agent.remember("The pool has 9 workers", citations=[Citation.test("test_pool")])
+    other = person.remember("Tabs, not spaces", level="org", citations=[Citation.human("ada")]).unit
+    agent.recall("how many workers?")
+    agent.context("how many workers?")
+    agent.use(first.id)
+    agent.verify(True, tests=["test_pool"])
+    person.approve(first.id)
+    person.conflicts()
+    person.inbox()
+    person.status()
+    person.explain(first.id)
+    person.related(first.id)
+    person.history(first.id)
+    person.events(limit=5)
+    reason = {"type": "other", "summary": "It is simple"}
+    person.decisions.commit(person.decisions.propose("Use one pool", reason=reason, snapshots=["said so"]))
+    person.decisions.load()
+    agent.rules.learn("a = dict()", "a = {}")
+    person.reject(first.id, "no longer")
+    person.erase(other.id, "private")
 
 
 @pytest.mark.skipif("MNEMARCH_TEST_POSTGRES_URL" in os.environ, reason="the files of that server are not here")

@@ -11,6 +11,7 @@ import psycopg
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.postgres.committer import Committer, Job
+from mnemarch.stores.postgres.partitions import partitioned
 from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables
 from mnemarch.stores.postgres.sessions import Sessions, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _HERE = os.path.dirname(__file__)
 _TEXTS = named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql"))
 _QUERIES = Queries({name: translated(text) for name, text in _TEXTS.items()})
-_FIRST_FORMAT = FORMAT_VERSION = 6
+_FIRST_FORMAT, FORMAT_VERSION = 6, 7
 _TABLES = [
     "streams",
     "events",
@@ -62,8 +63,9 @@ class PostgresStore:
     format_version = FORMAT_VERSION
     writable = True
 
-    def __init__(self, url: str, *, lock_wait_s_max: float = 30.0) -> None:
+    def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0) -> None:
         self._sessions = Sessions(url)
+        self._partitions = partitions  # Only of tables that are made now.
         self._lock_wait_s_max = lock_wait_s_max
         self._streams: dict[Stream, PostgresStore] = {}
         self._bind(None)
@@ -141,7 +143,7 @@ class PostgresStore:
         folder = os.path.join(_HERE, "migrations")
         (name,) = (name for name in os.listdir(folder) if name.startswith(f"{version:04d}_"))
         with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return file.read()
+            return partitioned(file.read(), self._partitions)
 
     # Reading
 
@@ -176,6 +178,7 @@ class PostgresStore:
         """The role, the tenants and the time-outs, all for this transaction only."""
         statement_s = _STATEMENT_S_MAX if self._tenants else 0.0
         settings = {"role": self._role, "tenants": ",".join(self._tenants)}
+        settings |= {"org": (*self._tenants, "")[0], "project": ("", *self._tenants)[-1]}
         times = {"statement_ms": f"{statement_s * 1000:.0f}", "lock_ms": f"{max(1.0, wait_s_max * 1000):.0f}"}
         session.execute(_QUERIES.texts["begin"], settings | times)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+import json
+from itertools import count, groupby
 from operator import itemgetter
 from typing import Any
 
 from mnemarch.model.caller import Level, Scope
 from mnemarch.model.testrun import short_name
 from mnemarch.stores.postgres.known import Known
+from mnemarch.stores.postgres.sessions import stored_row
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import searchable_of
+from mnemarch.stores.sql.rows import event_of, searchable_of
 from mnemarch.stores.sql.transaction import Transaction
 
 TYPE_CHECKING = False
@@ -32,6 +34,8 @@ _POSITION_MAX = (1 << _POSITION_BITS) - 1
 # What reads the ends of streams, which a transaction writes last.
 _OF_HEADS = {"head", "heads", "counts", "positions"}
 _PAGE = 1_000
+_ALL = 1 << 62
+_numbers = count()
 # So often work is begun anew with the answers to what it asked; then it asks one thing after another.
 _ROUNDS_MAX = 8
 _UNSENT_MAX = 1_000
@@ -116,6 +120,9 @@ class OfTenants(Reader):
         self._known.learn([(key, cursor.fetchall()) for key, cursor in asked.items()])
         self.ends.update((tenant, tuple(end)) for tenant, *end in ends)
 
+    def _show_own(self) -> None:
+        """Let the server see what was written here."""
+
     @property
     def _tenant(self) -> str:
         return self._tenants[-1] if self._tenants else ""
@@ -131,14 +138,17 @@ class OfTenants(Reader):
         return row[1:] if row else (0, b"")
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Every event in order, page by page: a result comes as a whole."""
-        while limit is None or limit > 0:
-            page = list(super().events(after=after, limit=_PAGE if limit is None else min(_PAGE, limit)))
-            yield from page
-            if len(page) < _PAGE:
-                return
-            after = page[-1].position
-            limit = None if limit is None else limit - len(page)
+        """Every event in order. All of them are sorted once, on the server, and come page by page."""
+        if limit is not None or self._is_rehearsing:
+            yield from super().events(after=after, limit=limit)
+            return
+        self._show_own()
+        name = f"log_{next(_numbers)}"
+        text, parameters = self._queries.bound("events", {"after": after, "limit": _ALL})
+        self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {text}", parameters)
+        while page := self._execute(f"FETCH {_PAGE} FROM {name}", {}).fetchall():
+            yield from map(event_of, page)
+        self._execute(f"CLOSE {name}", {})
 
     def position(self) -> int:
         if not self._tenants:
@@ -249,10 +259,10 @@ class PostgresTransaction(OfTenants, Transaction):
 
     def _write(self, table: str, name: str, parameters: dict[str, Any]) -> None:
         parameters.setdefault("tenant", self._tenant)
-        if name == "append" and self._tenants:
-            self._known.write(table, parameters | {"subject": None})  # See `events_of_subject`.
-        elif name != "put_test":  # See `tests`.
-            self._known.write(table, parameters)
+        parameters["tenants"] = list(self._tenants) or None
+        if (self._is_rehearsing or self._known.rows) and name != "put_test":  # See `tests`.
+            is_overlaid = name == "append" and self._tenants  # See `events_of_subject`.
+            self._known.write(table, parameters | {"subject": None} if is_overlaid else parameters)
         self._unsent.append((name, parameters))
         if self._known.questions:
             return
@@ -279,6 +289,9 @@ class PostgresTransaction(OfTenants, Transaction):
     def _send_writes(self, writes: list[tuple[str, dict[str, Any]]]) -> None:
         for name, group in groupby(writes, key=itemgetter(0)):
             rows = [row for _, row in group]
+            if name == "append" and len(rows) > 1:
+                texts = json.dumps(list(map(stored_row, rows)), default=bytes.hex, ensure_ascii=False)
+                name, rows = "append_all", [{"rows": texts}]
             self._session.execute_many(self._queries.texts[name], rows)
 
     def _answer(self) -> None:
@@ -393,10 +406,13 @@ class PostgresTransaction(OfTenants, Transaction):
         self.query("append", position=position, **row)
         return position
 
-    def finish(self) -> None:
-        """Send all that is to be committed."""
+    def _show_own(self) -> None:
         self.write_heads()
         self._send()
+
+    def finish(self) -> None:
+        """Send all that is to be committed."""
+        self._show_own()
 
     def write_heads(self) -> None:
         """Move the ends of streams to where this transaction has come."""
