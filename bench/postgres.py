@@ -1,4 +1,4 @@
-"""The PostgreSQL store: durable appends of many threads and processes against bare inserts; recall against the embedded store.
+"""The PostgreSQL store: durable appends of threads and processes against bare inserts, recall against SQLite.
 
 `python -m bench.postgres [seconds] [units]`; `MNEMARCH_TEST_POSTGRES_URL` names a server, else one is started.
 """

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,7 +24,7 @@ from mnemarch.stores.postgres.sessions import Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
-from mnemarch.testing.builders import filled, made_link, made_rule, made_unit, put, put_at
+from mnemarch.testing.builders import chain_holds, filled, made_link, made_rule, made_unit, put, put_at
 
 SHOP, BANK = Stream("acme", "shop"), Stream("acme", "bank")
 
@@ -236,6 +239,69 @@ def test_many_processes_write_one_stream_without_a_loss_or_a_gap(opened, postgre
     follower.join()
     assert len(set(written)) == 320
     assert seen == list(range(1, 321))
+
+
+_WRITER = """
+import sys, threading
+from mnemarch import Scope
+from mnemarch.model.caller import Stream
+from mnemarch.stores.postgres import PostgresStore
+from mnemarch.testing import recorded
+
+store = PostgresStore(sys.argv[1])
+scope = Scope(org="acme", project="shop", task="t")
+
+written = []
+
+def write():
+    for _ in range(10):
+        written.append(store.of(Stream("acme", "shop")).write(lambda transaction: recorded(transaction, scope=scope)))
+
+threads = [threading.Thread(target=write) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(*(event.id for event in written))
+"""
+
+
+def test_32_writers_in_four_real_processes_lose_nothing(opened, postgres_url):
+    store = opened(postgres_url)
+    command = [sys.executable, "-c", _WRITER, postgres_url]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    written = [line for writer in writers for line in writer.communicate()[0].split()]
+    assert [writer.returncode for writer in writers] == [0] * 4
+    events = store.of(SHOP).read(lambda reader: list(reader.events()))
+    assert [event.seq for event in events] == list(range(1, 321))
+    assert {event.id for event in events} == set(written)
+    assert chain_holds(store)
+
+
+def test_who_follows_a_project_is_told_of_a_commit_in_it_or_in_its_org(opened, postgres_url):
+    follower, writer = (opened(postgres_url) for _ in range(2))
+    told = {stream: follower.of(stream).news() for stream in (SHOP, BANK, Stream("other", "shop"))}
+    give_up_at = time.monotonic() + 30
+    while follower.of(SHOP).news() == told[SHOP]:
+        writer.of(SHOP).write(recorded)
+        assert time.monotonic() < give_up_at
+    assert follower.of(BANK).news() == told[BANK]
+    while follower.of(BANK).news() == told[BANK]:
+        writer.of(Stream("acme", None)).write(lambda transaction: recorded(transaction, scope=Scope(org="acme")))
+        assert time.monotonic() < give_up_at
+    assert follower.of(Stream("other", "shop")).news() == told[Stream("other", "shop")]
+
+
+def test_a_server_that_came_back_without_the_newest_entries_is_written_to_all_the_same(opened, postgres_url):
+    """As after a crash without a durable commit: what this process remembers of the stream is no longer true."""
+    store = opened(postgres_url)
+    for _ in range(3):
+        store.of(SHOP).write(recorded)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DELETE FROM events")
+        connection.execute("DELETE FROM streams")
+    assert [store.of(SHOP).write(recorded).seq for _ in range(2)] == [1, 2]
+    assert chain_holds(store)
 
 
 def test_a_lost_connection_costs_the_caller_nothing(wire, tmp_path, monkeypatch):

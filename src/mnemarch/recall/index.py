@@ -153,6 +153,7 @@ class LiveIndex(Forkable):
         self._started = False
         # Where the tail began.
         self._base = 0
+        self._losses = 0
         self._coherence_of: tuple[str, int, float] | None = None
         watch(self)
 
@@ -235,7 +236,10 @@ class LiveIndex(Forkable):
         """See what was written since; called before each question."""
         with self._lock:
             # The index may have been thrown away and begun anew, here or elsewhere: then the tail begins anew too.
-            if not self._started or self._indexed_position() < self._base:
+            # So it does after a server was lost: it may have come back without the newest units.
+            losses = getattr(self._store, "losses", 0)
+            if not self._started or losses != self._losses or self._indexed_position() < self._base:
+                self._losses = losses
                 self._begin()
             self._read_tail(newest)
             if self._index is not None and len(self._tail) > self._rules.index_tail_max:

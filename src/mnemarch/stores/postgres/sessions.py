@@ -23,17 +23,12 @@ _DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_i
 # It warns of pipelines that end with a lost connection, which is told to whoever used it.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 # A literal, which stays; a list; a parameter.
-# A change names its tenants itself, so that the planner need not think of all partitions. Code rules are in none.
-_CHANGES = re.compile(
-    r"^((?:UPDATE (?!memory_code_rules)\w+ SET|DELETE FROM (?!memory_code_rules)\w+)\b.*?\bWHERE) ", re.DOTALL
-)
 _PARTS = re.compile(r"('[^']*')|IN \(:(\w+)\)|:(\w+)")
 
 
 def translated(text: str) -> str:
     """A shared query in the words of PostgreSQL and its driver."""
     text = text.replace("%", "%%").replace("instr(", "strpos(")
-    text = _CHANGES.sub(r"\1 (CAST(:tenants AS TEXT[]) IS NULL OR tenant = ANY(:tenants)) AND ", text)
     return _PARTS.sub(
         lambda part: part[1] or (f"= ANY(%({part[2]})s)" if part[2] else f"%({part[3]})s"),
         text,
@@ -87,6 +82,19 @@ class Session:
     def sync(self) -> None:
         """Wait for everything that was sent."""
         self._pipeline.sync()
+
+    def commit(self, *, flush_apart: bool) -> None:
+        """Commit, and wait until it is on the disk: if apart, by a commit of its own, when no lock is held any more."""
+        self._connection.execute("COMMIT")
+        if flush_apart:
+            self._connection.execute("SELECT pg_logical_emit_message(true, 'mnemarch', '')")
+        self.sync()
+
+    def tell(self, text: str, parameters: Mapping[str, Any]) -> None:
+        """Run one statement by itself, without waiting for it."""
+        self._connection.execute("BEGIN")
+        self._connection.execute(text, parameters)
+        self.end()
 
     def end(self) -> None:
         """End a transaction that wrote nothing, without waiting for it.

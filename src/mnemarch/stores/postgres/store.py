@@ -10,11 +10,12 @@ import psycopg
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
-from mnemarch.stores.postgres.committer import Committer, Job
+from mnemarch.stores.postgres.news import TELL, News
 from mnemarch.stores.postgres.partitions import partitioned
 from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables
 from mnemarch.stores.postgres.sessions import Sessions, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
+from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries, named_queries
 
 TYPE_CHECKING = False
@@ -66,6 +67,7 @@ class PostgresStore:
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0) -> None:
         self._sessions = Sessions(url)
         self._partitions = partitions  # Only of tables that are made now.
+        self._news = News(self._sessions.plain)
         self._lock_wait_s_max = lock_wait_s_max
         self._streams: dict[Stream, PostgresStore] = {}
         self._bind(None)
@@ -193,6 +195,15 @@ class PostgresStore:
             pass
         session.close()
 
+    def news(self) -> int:
+        """A number that changes when somebody wrote to the stream or its org: for who follows the log."""
+        return self._news.count(self._tenants)
+
+    @property
+    def losses(self) -> int:
+        """How often the server was lost: it may have come back without what it had not acknowledged."""
+        return self._sessions.losses
+
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
         """The rows of one named query, on a view of its own."""
         return self.read(lambda reader: list(reader.query(name, **parameters)))
@@ -222,19 +233,21 @@ class PostgresStore:
                 try:
                     transaction = self._begin(session, wait_s, wide)
                     self._end = None
-                    if last_event and transaction.event(last_event) is not None:
-                        session.end()  # The connection was lost after the commit.
-                    else:
+                    # If it is there, the connection was lost after the commit.
+                    if not last_event or transaction.event(last_event) is None:
                         last_event = ""
                         self._run(jobs, transaction)
                         last_event = transaction.last_event
-                        session.execute("COMMIT")
-                        session.sync()
+                    session.commit(flush_apart=bool(self._in_doubt))
                 except BaseException as error:
                     self._give_up(session, error)
                     raise
+                for tenant in self._tenants[0 if wide else -1 :]:
+                    if self._news.is_due(tenant):
+                        session.tell(TELL, {"tenant": tenant})
                 self._sessions.take_back(session)
                 self._end = None if self.stream is None else transaction.end_of(self.stream)
+                self._in_doubt = max(0, self._in_doubt - 1)
                 return
             except psycopg.errors.DivisionByZero:  # See `lock_known_head`.
                 self._end, self._in_doubt = None, _DOUBTS
@@ -272,6 +285,8 @@ class PostgresStore:
             self._losses, self._end = self._sessions.losses, None
         session.execute("BEGIN")
         self._set_up(session, wait_s)
+        if self._in_doubt:
+            session.execute("SET LOCAL synchronous_commit = off")  # `commit` waits for the disk after the lock is gone.
         transaction = PostgresTransaction(
             session,
             _QUERIES,
@@ -286,7 +301,6 @@ class PostgresStore:
         else:
             locked = []
             known = None if wide or self._in_doubt else self._end
-            self._in_doubt = max(0, self._in_doubt - 1)
             streams = [(self._tenants[-1], self.stream.project or "")]
             if wide:
                 streams.append((self._tenants[0], ""))
@@ -369,6 +383,7 @@ class PostgresStore:
     def close(self) -> None:
         """Take no more work; a connection that is in use is closed when it comes back."""
         if self.stream is None:
+            self._news.closed = True
             self._sessions.close()
 
     def _translation(self, error: Exception) -> StoreError:
