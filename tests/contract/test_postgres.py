@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from test_secrets import SECRETS, WAYS
 
 import mnemarch
 from fixtures.wire import Wire
@@ -491,6 +493,21 @@ def everything_once(memory):
     agent.rules.learn("a = dict()", "a = {}")
     person.reject(first.id, "no longer")
     person.erase(other.id, "private")
+
+
+@pytest.mark.skipif("MNEMARCH_TEST_POSTGRES_URL" in os.environ, reason="the files of that server are not here")
+def test_no_secret_reaches_the_files_of_the_server_by_any_way(shared, postgres_url):
+    agent = seat(shared)
+    for text, _ in SECRETS.values():
+        for way in WAYS.values():
+            with contextlib.suppress(mnemarch.InvalidInput):  # Refused is as good as redacted.
+                way(agent, text)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+    files = [path for path in Path(conninfo_to_dict(postgres_url)["host"]).rglob("*") if path.is_file()]
+    written = [path.read_bytes() for path in files]
+    assert any(b"[REDACTED" in each for each in written)
+    assert [hidden for _, hidden in SECRETS.values() if any(hidden.encode() in each for each in written)] == []
 
 
 @pytest.mark.skipif("MNEMARCH_TEST_POSTGRES_URL" in os.environ, reason="the files of that server are not here")
