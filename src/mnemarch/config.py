@@ -275,10 +275,13 @@ class HookRules:
 class StoreRules:
     """Where the memory is, and how it behaves. `url`: a PostgreSQL database in place of a file in this folder.
 
+    `replica` is a copy of it that search indexes may be made from; `partitions`, of new tables only, by tenant.
     `durability` is the file's: "process" survives a killed process, "power" a power cut.
     """
 
     url: str = ""
+    replica: str = ""
+    partitions: int = 0
     durability: str = "process"
     lock_wait_s_max: float = 30.0
     index_tail_max: int = 512
@@ -286,7 +289,10 @@ class StoreRules:
 
     def __check__(self) -> None:
         _check("store", self)
-        _require(isinstance(self.url, str), "store.url", self.url, "an address such as postgresql://user@host/database")
+        for name in ("url", "replica"):
+            address = getattr(self, name)
+            wanted = "an address such as postgresql://user@host/database"
+            _require(isinstance(address, str), f"store.{name}", address, wanted)
 
 
 @value

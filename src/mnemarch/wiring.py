@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from mnemarch import checkout, user
 from mnemarch.config import Config
@@ -84,7 +85,10 @@ def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], 
     if not url.startswith(_POSTGRES):
         raise InvalidInput("store.url is no address of a PostgreSQL database.", hint="postgresql://user@host/database")
     try:
-        shared = postgres.PostgresStore(url, lock_wait_s_max=config.store.lock_wait_s_max)
+        rules = config.store
+        shared = postgres.PostgresStore(
+            url, lock_wait_s_max=rules.lock_wait_s_max, partitions=rules.partitions, replica=rules.replica
+        )
     except ModuleNotFoundError:
         raise InvalidInput(
             "PostgreSQL stores need psycopg, which is not installed.", hint="pip install 'mnemarch[postgres]'"
@@ -94,6 +98,8 @@ def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], 
         store = shared.of(stream)
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         place = os.path.join(cache, "mnemarch", store.id, store.tenant)
+        with suppress(OSError):  # Without an index the newest texts are read anew by each process.
+            os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
         return store, tantivy_index.TantivyIndex(place, store.id, lambda position: _event_at(store, position))
 
     analyst = _analyst(config.analyst, is_own=is_own)

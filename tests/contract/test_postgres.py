@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from test_secrets import SECRETS, WAYS
 
 import mnemarch
 from fixtures.wire import Wire
-from mnemarch import Actor, Citation, Scope, StoreUnavailable, user
+from mnemarch import Actor, Citation, Claim, Scope, StoreUnavailable, user
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.postgres.sessions import Session, stored_row
@@ -304,6 +305,27 @@ def test_a_server_that_came_back_without_the_newest_entries_is_written_to_all_th
         connection.execute("DELETE FROM streams")
     assert [store.of(SHOP).write(recorded).seq for _ in range(2)] == [1, 2]
     assert chain_holds(store)
+
+
+def test_a_new_machine_begins_with_the_index_that_another_one_made(postgres_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def opened_on(machine):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / machine))
+        return mnemarch.open(postgres_url)
+
+    with opened_on("old") as memory:
+        agent = seat(memory)
+        agent.remember_many([Claim(content=f"pump{number} is blue") for number in range(20)])
+        assert agent._engine.finder.index_now()
+        agent.remember("pump20 is green")
+    shutil.copytree(tmp_path / "old", tmp_path / "new")
+    with opened_on("new") as memory:
+        agent = seat(memory)
+        assert agent._engine.finder.documents() == 20
+        assert agent._engine.finder.pending() == 1
+        answers = [agent.recall(word, k=1).items[0].unit.content for word in ("pump3", "pump20")]
+    assert answers == ["pump3 is blue", "pump20 is green"]
 
 
 def test_a_lost_connection_costs_the_caller_nothing(wire, tmp_path, monkeypatch):

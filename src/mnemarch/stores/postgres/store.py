@@ -64,8 +64,9 @@ class PostgresStore:
     format_version = FORMAT_VERSION
     writable = True
 
-    def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0) -> None:
+    def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
+        self._replica = Sessions(replica) if replica else None
         self._partitions = partitions  # Only of tables that are made now.
         self._news = News(self._sessions.plain)
         self._lock_wait_s_max = lock_wait_s_max
@@ -161,19 +162,32 @@ class PostgresStore:
         except (psycopg.Error, OSError) as error:
             raise self._translation(error) from error
 
-    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False) -> T:
-        session = self._sessions.lend(is_new=is_new)
+    def read_elsewhere(self, work: Callable[[Reader], T]) -> T:
+        """Run `work` on one view that may be behind: that of the replica, if there is one and it answers."""
+        if self._replica is not None:
+            try:
+                return self._read(work, sessions=self._replica)
+            except (psycopg.Error, OSError):
+                pass
+        return self.read(work)
+
+    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False, sessions: Sessions | None = None) -> T:
+        lender = sessions or self._sessions
+        session = lender.lend(is_new=is_new)
         try:
             session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._set_up(session, self._lock_wait_s_max)
             reader = OfTenants(session.execute, _QUERIES, self._tenants)
             result = work(reader)
             session.end()
-            self._read_last.carried = reader.carried()
+            self._read_last.carried = None if sessions else reader.carried()
         except BaseException as error:
-            self._give_up(session, error)
+            if sessions is None:
+                self._give_up(session, error)
+            else:
+                session.close()
             raise
-        self._sessions.take_back(session)
+        lender.take_back(session)
         return result
 
     def _set_up(self, session: Session, wait_s_max: float) -> None:
@@ -384,7 +398,8 @@ class PostgresStore:
         """Take no more work; a connection that is in use is closed when it comes back."""
         if self.stream is None:
             self._news.closed = True
-            self._sessions.close()
+            for sessions in filter(None, (self._sessions, self._replica)):
+                sessions.close()
 
     def _translation(self, error: Exception) -> StoreError:
         text = _first_line(error)
