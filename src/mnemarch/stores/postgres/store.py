@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from _thread import _local
 
 import psycopg
 
-from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.model.stamps import new_id
+from mnemarch.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.stores.postgres.news import TELL, News
-from mnemarch.stores.postgres.partitions import partitioned
+from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables
 from mnemarch.stores.postgres.sessions import Sessions, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 _HERE = os.path.dirname(__file__)
 _TEXTS = named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql"))
 _QUERIES = Queries({name: translated(text) for name, text in _TEXTS.items()})
-_FIRST_FORMAT, FORMAT_VERSION = 6, 7
 _TABLES = [
     "streams",
     "events",
@@ -50,9 +47,6 @@ _ATTEMPTS_MAX = 5
 # After another process was seen to write to a stream, so many writes look at its end first.
 _DOUBTS = 16
 _STATEMENT_S_MAX = 60.0
-# Only to make the tables: of two processes the second finds them made.
-_MIGRATION_LOCK = 0x4D4E4152
-_FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
 
 
 class PostgresStore:
@@ -67,13 +61,13 @@ class PostgresStore:
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
         self._replica = Sessions(replica) if replica else None
-        self._partitions = partitions  # Only of tables that are made now.
         self._news = News(self._sessions.plain)
         self._lock_wait_s_max = lock_wait_s_max
         self._streams: dict[Stream, PostgresStore] = {}
         self._bind(None)
         try:
-            self.id = self._prepare()
+            with self._sessions.plain() as connection:
+                self.id = prepared(connection, self.name, partitions)
         except psycopg.Error as error:
             raise self._translation(error) from error
 
@@ -104,49 +98,6 @@ class PostgresStore:
     def tenant(self) -> str:
         """The name of the tenant whose store this is."""
         return self._tenants[-1]
-
-    # Opening
-
-    def _prepare(self) -> str:
-        """Bring the tables to this format, whoever comes first; give the store's id."""
-        with self._sessions.plain() as connection:
-            if self._format(connection) < FORMAT_VERSION:
-                with connection.transaction():
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
-                    for version in range(max(self._format(connection) + 1, _FIRST_FORMAT), FORMAT_VERSION + 1):
-                        self._migrate(connection, version)
-            return str(connection.execute("SELECT id FROM store").fetchone()[0])
-
-    def _format(self, connection: Any) -> int:
-        is_ours, has_units = connection.execute(_FIND_FORMAT).fetchone()
-        if not is_ours:
-            if has_units:
-                raise StoreCorrupt(
-                    f"{self.name} has a table of the name units that is not Mnemarch's; it was left untouched.",
-                    hint="Give Mnemarch a schema of its own: …?options=-csearch_path%3Dmnemarch",
-                )
-            return 0
-        (version,) = connection.execute("SELECT format FROM store").fetchone()
-        if version > FORMAT_VERSION:
-            raise Incompatible(
-                f"{self.name} has format {version}; this Mnemarch knows formats up to {FORMAT_VERSION}.",
-                hint="Upgrade Mnemarch. The database was left untouched.",
-            )
-        return int(version)
-
-    def _migrate(self, connection: Any, version: int) -> None:
-        connection.execute(self._migration(version))
-        if version == _FIRST_FORMAT:
-            row = [new_id(), time.time_ns() // 1000, version]
-            connection.execute("INSERT INTO store (id, created_at, format) VALUES (%s, %s, %s)", row)
-        connection.execute("UPDATE store SET format = %s", [version])
-
-    def _migration(self, version: int) -> str:
-        """The script that leads from `version - 1` to `version`."""
-        folder = os.path.join(_HERE, "migrations")
-        (name,) = (name for name in os.listdir(folder) if name.startswith(f"{version:04d}_"))
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return partitioned(file.read(), self._partitions)
 
     # Reading
 
