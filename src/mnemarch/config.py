@@ -275,8 +275,8 @@ class HookRules:
 class StoreRules:
     """Where the memory is, and how it behaves. `url`: a PostgreSQL database in place of a file in this folder.
 
-    `replica` is a copy of it that search indexes may be made from; `partitions`, of new tables only, by tenant.
-    `durability` is the file's: "process" survives a killed process, "power" a power cut.
+    `replica`: a copy of it to make search indexes from. `partitions`: of new tables. `durability` is the file's:
+    "process" survives a killed process, "power" a power cut.
     """
 
     url: str = ""
@@ -289,10 +289,8 @@ class StoreRules:
 
     def __check__(self) -> None:
         _check("store", self)
-        for name in ("url", "replica"):
-            address = getattr(self, name)
-            wanted = "an address such as postgresql://user@host/database"
-            _require(isinstance(address, str), f"store.{name}", address, wanted)
+        for name, url in (("url", self.url), ("replica", self.replica)):
+            _require(isinstance(url, str), f"store.{name}", url, "an address such as postgresql://user@host/database")
 
 
 @value

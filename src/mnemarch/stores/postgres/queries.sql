@@ -59,6 +59,9 @@ WHERE e.id = :id ORDER BY b.position DESC LIMIT 1;
 -- events: The log in order; what has one position comes together.
 SELECT * FROM entries WHERE position > :after ORDER BY position FETCH FIRST (:limit) ROWS WITH TIES;
 
+-- all_events: The same to the end.
+SELECT * FROM entries WHERE position > :after ORDER BY position, id;
+
 -- event_at: The event at a position of one tenant.
 SELECT id FROM events WHERE tenant = :tenant AND position = :position;
 

@@ -30,7 +30,6 @@ _POSITION_MAX = (1 << _POSITION_BITS) - 1
 # What reads the ends of streams, which a transaction writes last.
 _OF_HEADS = {"head", "heads", "counts", "positions"}
 _PAGE = 1_000
-_ALL = 1 << 62
 _numbers = count()
 
 
@@ -102,8 +101,8 @@ class OfTenants(RemoteReader):
             return
         self._show_own()
         name = f"log_{next(_numbers)}"
-        text, parameters = self._queries.bound("events", {"after": after, "limit": _ALL})
-        self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {text}", parameters)
+        text = self._queries.texts["all_events"]
+        self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {text}", {"after": after})
         while page := self._execute(f"FETCH {_PAGE} FROM {name}", {}).fetchall():
             yield from map(event_of, page)
         self._execute(f"CLOSE {name}", {})
