@@ -282,10 +282,13 @@ class HookRules:
 class StoreRules:
     """Where the memory is, and how it behaves. `url`: a PostgreSQL database in place of a file in this folder.
 
-    `durability` is the file's: "process" survives a killed process, "power" a power cut.
+    `replica`: a copy of it to make search indexes from. `partitions`: of new tables. `durability` is the file's:
+    "process" survives a killed process, "power" a power cut.
     """
 
     url: str = ""
+    replica: str = ""
+    partitions: int = 0
     durability: str = "process"
     lock_wait_s_max: float = 30.0
     index_tail_max: int = 512
@@ -293,7 +296,8 @@ class StoreRules:
 
     def __check__(self) -> None:
         _check("store", self)
-        _require(isinstance(self.url, str), "store.url", self.url, "an address: postgresql://… or file:FOLDER")
+        for name, url in (("url", self.url), ("replica", self.replica)):
+            _require(isinstance(url, str), f"store.{name}", url, "an address: postgresql://user@host/database or file:FOLDER")
 
 
 @value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from itertools import islice
 
@@ -17,7 +18,7 @@ from mnemarch.units import lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -39,6 +40,8 @@ else:
 
 _PAGE_MAX = 10_000
 _FORWARD = 1_000
+# So often a follower looks whether its store has news.
+LOOK_S = 0.02
 _POSITION_MAX = 2**63 - 1
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _NEWS = (
@@ -97,6 +100,24 @@ def _newer(
             if is_there and is_meant and micros(event.recorded_at) >= wanted["since"] and caller.may_read(scope):
                 yield event
         position = page[-1].position
+
+
+class NewsOf:
+    """Lets a follower of the log wait: until its store says that somebody wrote, or for so long at most."""
+
+    def __init__(self, seat: object) -> None:
+        engine = getattr(seat, "_engine", None)
+        self._news: Callable[[], int] = getattr(getattr(engine, "store", None), "news", int)
+        self._seen = self._news()
+
+    def has_come(self) -> bool:
+        seen, self._seen = self._seen, self._news()
+        return seen != self._seen
+
+    def wait(self, seconds_max: float) -> None:
+        ends_at = time.monotonic() + seconds_max
+        while not self.has_come() and (left_s := ends_at - time.monotonic()) > 0:
+            time.sleep(min(LOOK_S, left_s))
 
 
 def _types_named(name: str) -> list[EventType]:

@@ -29,7 +29,7 @@ class Store(Protocol):
     def format_version(self) -> int: ...
     @property
     def epoch(self) -> int:
-        """Another number says that events were put in or taken out before others, and positions were given anew."""
+        """Another number says that events were put in or taken out, or that a lost server came back: read anew."""
 
     @property
     def keeps_erased(self) -> str:

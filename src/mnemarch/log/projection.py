@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.transaction import Transaction
 
 
+_PROGRESS_EVERY = 1_000
 _SEARCHED = ("content", "scope", "status")
 _MERGING_KINDS = kinds_where(lambda rules: rules.merges)
 _SEARCHED_KINDS = kinds_where(lambda rules: rules.is_searched)
@@ -287,13 +288,10 @@ def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = N
     before = digest(transaction)
     transaction.clear_projections()
     merge = Merge(transaction)
-    position = folded = 0
-    while page := list(transaction.events(after=position, limit=1000)):
-        for event in page:
-            transaction.stream = event.stream
-            merge.project(event)
-        position = page[-1].position
-        folded += len(page)
-        if progress is not None:
+    folded = 0
+    for folded, event in enumerate(transaction.events(), 1):
+        transaction.stream = event.stream
+        merge.project(event)
+        if progress is not None and folded % _PROGRESS_EVERY == 0:
             progress(folded)
     return Rebuild(digest_before=before, digest_after=digest(transaction), events=folded)

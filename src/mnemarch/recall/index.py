@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from threading import Thread
+    from typing import Any
 
     from mnemarch.log.act import Log
     from mnemarch.model.search import Sketch
@@ -278,11 +279,13 @@ class LiveIndex(Forkable):
             self.forget_tail()  # An interrupt may have left a unit half in it.
             raise
 
-    def _changes_after(self, position: int, progress: Callable[[int], None] | None = None) -> Iterator[Searchable]:
+    def _changes_after(
+        self, position: int, progress: Callable[[int], None] | None = None, read: Callable[[Any], Any] | None = None
+    ) -> Iterator[Searchable]:
         """The searchable changes after a position, read page by page."""
         done = 0
         while True:
-            page = self._page_after(position)
+            page = self._page_after(position, read or self._store.read)
             yield from page
             done += len(page)
             if progress is not None and page:
@@ -291,8 +294,8 @@ class LiveIndex(Forkable):
                 return
             position = page[-1].changed_at
 
-    def _page_after(self, position: int) -> list[Searchable]:
-        return self._store.read(lambda reader: reader.searchable_after(position, _TAIL_PAGE))
+    def _page_after(self, position: int, read: Callable[[Any], Any]) -> list[Searchable]:
+        return read(lambda reader: reader.searchable_after(position, _TAIL_PAGE))  # type: ignore[no-any-return]
 
     # Indexing
 
@@ -328,7 +331,9 @@ class LiveIndex(Forkable):
         """Bring the index up to date, or make it anew; False if another process is doing it or there is none."""
         if self._index is None:
             return False
-        if not self._index.update(lambda position: self._changes_after(position, progress), rebuild=rebuild):
+        # What is indexed may come from a replica that is behind: the tail is read from where everybody writes.
+        read = getattr(self._store, "read_elsewhere", self._store.read)
+        if not self._index.update(lambda position: self._changes_after(position, progress, read), rebuild=rebuild):
             return False
         with self._lock:
             self._index.refresh()

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     Met = tuple[list[Event], datetime | None, list[Unit], list[str]]
 
 
+# What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
+STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
 
@@ -72,7 +74,7 @@ class Scene:
 
 def read_scene(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun) -> Met:
     """What the store says of a run that has just ended, for `scene_of`; and the log of its task."""
-    events = list(reader.events_of_scope(caller.scope_key))
+    events = list(reader.events_of_scope(caller.scope_key, STAGED))
     if codebase is None:
         return events, None, [], []
     return (

@@ -22,6 +22,7 @@ from mnemarch.units.faults import faults_of
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
+from mnemarch.units.scene import STAGED
 from mnemarch.units.status import (
     as_gate,
     blame,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
     from mnemarch.units.scene import Scene
 
-# What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
-_STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing that the"
     " claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
@@ -63,7 +62,6 @@ NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR,
 
 def read_ahead(staged: Sequence[Event]) -> None:
     """Read what a task claimed, and its errors, before the act that judges it begins: other writers would wait."""
-    staged = _of_types(staged, _STAGED)
     for event in staged:
         payload = event.payload or {}
         said = payload.get("claim") or payload.get("unit") or {}
@@ -72,10 +70,6 @@ def read_ahead(staged: Sequence[Event]) -> None:
             keys_of(redacted(str(said["content"]))[0])
     faults_of(staged)
     analysed(steps_of(staged), False, 0)
-
-
-def _of_types(events: Sequence[Event], types: Sequence[EventType]) -> list[Event]:
-    return [event for event in events if event.type in types]
 
 
 class Verification:
@@ -88,8 +82,9 @@ class Verification:
         self._passed = run.named(Outcome.PASS)
         self._failed = run.named(Outcome.FAIL)
         self._trust_changes: dict[tuple[str, str], TrustChange] = {}
-        self._events = list(act.transaction.events_of_scope(act.caller.scope_key))
-        self._staged = _of_types(self._events, _STAGED)
+        events = list(act.transaction.events_of_scope(act.caller.scope_key, (*STAGED, EventType.UNIT_USED)))
+        self._staged = [event for event in events if event.type in STAGED]
+        self._uses = [event for event in events if event.type is EventType.UNIT_USED]
         self.succeeded = self._has_succeeded(self._staged)
         if act.caller.scope.level > Level.WORKTREE:
             raise InvalidInput(
@@ -167,8 +162,7 @@ class Verification:
     def _settle_reliance(self, succeeded: bool) -> None:
         """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
         act = self._act
-        used = _of_types(self._events, (EventType.UNIT_USED,))
-        helped = {event.subject for event in used if (event.payload or {}).get("helped")}
+        helped = {event.subject for event in self._uses if (event.payload or {}).get("helped")}
         for use in act.transaction.uses_of_task(act.caller.scope_key):
             if use.credited if succeeded else not use.used or use.blamed:
                 continue  # Most of them, in a task that ran its tests before.

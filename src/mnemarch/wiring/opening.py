@@ -96,7 +96,10 @@ class Opening:
             hint = "postgresql://user@host/database, or file:FOLDER"
             raise InvalidInput("store.url is no address of a database or of a folder of files.", hint=hint)
         try:
-            shared = postgres.PostgresStore(url, lock_wait_s_max=self._config.store.lock_wait_s_max)
+            rules = self._config.store
+            shared = postgres.PostgresStore(
+                url, lock_wait_s_max=rules.lock_wait_s_max, partitions=rules.partitions, replica=rules.replica
+            )
         except ModuleNotFoundError:
             raise InvalidInput(
                 "PostgreSQL stores need psycopg, which is not installed.", hint="pip install 'mnemarch[postgres]'"

@@ -27,6 +27,7 @@ from mnemarch import __version__, errors
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound, StoreUnavailable
 from mnemarch.interfaces.cli import carried
 from mnemarch.interfaces.command import bound
+from mnemarch.looking import LOOK_S, NewsOf
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import value
 from mnemarch.verbs.remote import offered, path_of, profile_of, served
@@ -268,7 +269,7 @@ class Server:
         self._following += 1
         self._followers.inc()
         try:
-            silent_s = _ALIVE_S
+            silent_s, news = _ALIVE_S, NewsOf(seat)
             # A token that is revoked or over ends the stream too.
             while not self.closing() and self.tokens.is_valid(token):
                 events = await to_thread.run_sync(partial(_news, seat, position))
@@ -278,9 +279,11 @@ class Server:
                 if silent_s >= _ALIVE_S:
                     silent_s = 0.0
                     yield format_sse_event(comment="here")
-                if len(events) < _PAGE:
-                    await sleep(_POLL_S)
-                    silent_s += _POLL_S
+                waited_s = 0.0
+                while len(events) < _PAGE and waited_s < _POLL_S and not news.has_come():
+                    await sleep(LOOK_S)
+                    waited_s += LOOK_S
+                silent_s += waited_s
         finally:
             self._following -= 1
             self._followers.dec()

@@ -35,6 +35,10 @@ def translated(text: str) -> str:
     )
 
 
+def stored_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _stored(item) for name, item in row.items()}
+
+
 def _stored(item: Any) -> Any:
     """PostgreSQL's texts can't hold NUL. What stands for it keeps the order of texts."""
     if isinstance(item, str):
@@ -70,17 +74,27 @@ class Session:
         return bool(self._connection.closed)
 
     def execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        if parameters is not None:
-            parameters = {name: _stored(item) for name, item in parameters.items()}
-        return self._connection.execute(text, parameters)
+        return self._connection.execute(text, None if parameters is None else stored_row(parameters))
 
     def execute_many(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        plain = [{name: _stored(item) for name, item in row.items()} for row in rows]
-        self._connection.cursor().executemany(text, plain)
+        self._connection.cursor().executemany(text, list(map(stored_row, rows)))
 
     def sync(self) -> None:
         """Wait for everything that was sent."""
         self._pipeline.sync()
+
+    def commit(self, *, flush_apart: bool) -> None:
+        """Commit, and wait until it is on the disk: if apart, by a commit of its own, when no lock is held any more."""
+        self._connection.execute("COMMIT")
+        if flush_apart:
+            self._connection.execute("SELECT pg_logical_emit_message(true, 'mnemarch', '')")
+        self.sync()
+
+    def tell(self, text: str, parameters: Mapping[str, Any]) -> None:
+        """Run one statement by itself, without waiting for it."""
+        self._connection.execute("BEGIN")
+        self._connection.execute(text, parameters)
+        self.end()
 
     def end(self) -> None:
         """End a transaction that wrote nothing, without waiting for it.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
 from _thread import _local
 
 import psycopg
 
-from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.model.stamps import new_id
-from mnemarch.stores.postgres.committer import Committer, Job
+from mnemarch.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.stores.postgres.news import TELL, News
+from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables, with_derived
 from mnemarch.stores.postgres.sessions import Sessions, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
+from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries, named_queries
 
 TYPE_CHECKING = False
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _HERE = os.path.dirname(__file__)
 _TEXTS = named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql"))
 _QUERIES = Queries({name: translated(text) for name, text in _TEXTS.items()})
-_FIRST_FORMAT = FORMAT_VERSION = 6
 _TABLES = [
     "streams",
     "events",
@@ -48,9 +47,6 @@ _ATTEMPTS_MAX = 5
 # After another process was seen to write to a stream, so many writes look at its end first.
 _DOUBTS = 16
 _STATEMENT_S_MAX = 60.0
-# Only to make the tables: of two processes the second finds them made.
-_MIGRATION_LOCK = 0x4D4E4152
-_FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
 
 
 class PostgresStore:
@@ -62,13 +58,16 @@ class PostgresStore:
     format_version = FORMAT_VERSION
     writable = True
 
-    def __init__(self, url: str, *, lock_wait_s_max: float = 30.0) -> None:
+    def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
+        self._replica = Sessions(replica) if replica else None
+        self._news = News(self._sessions.plain)
         self._lock_wait_s_max = lock_wait_s_max
         self._streams: dict[Stream, PostgresStore] = {}
         self._bind(None)
         try:
-            self.id = self._prepare()
+            with self._sessions.plain() as connection:
+                self.id = prepared(connection, self.name, partitions)
         except psycopg.Error as error:
             raise self._translation(error) from error
 
@@ -100,49 +99,6 @@ class PostgresStore:
         """The name of the tenant whose store this is."""
         return self._tenants[-1]
 
-    # Opening
-
-    def _prepare(self) -> str:
-        """Bring the tables to this format, whoever comes first; give the store's id."""
-        with self._sessions.plain() as connection:
-            if self._format(connection) < FORMAT_VERSION:
-                with connection.transaction():
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
-                    for version in range(max(self._format(connection) + 1, _FIRST_FORMAT), FORMAT_VERSION + 1):
-                        self._migrate(connection, version)
-            return str(connection.execute("SELECT id FROM store").fetchone()[0])
-
-    def _format(self, connection: Any) -> int:
-        is_ours, has_units = connection.execute(_FIND_FORMAT).fetchone()
-        if not is_ours:
-            if has_units:
-                raise StoreCorrupt(
-                    f"{self.name} has a table of the name units that is not Mnemarch's; it was left untouched.",
-                    hint="Give Mnemarch a schema of its own: …?options=-csearch_path%3Dmnemarch",
-                )
-            return 0
-        (version,) = connection.execute("SELECT format FROM store").fetchone()
-        if version > FORMAT_VERSION:
-            raise Incompatible(
-                f"{self.name} has format {version}; this Mnemarch knows formats up to {FORMAT_VERSION}.",
-                hint="Upgrade Mnemarch. The database was left untouched.",
-            )
-        return int(version)
-
-    def _migrate(self, connection: Any, version: int) -> None:
-        connection.execute(self._migration(version))
-        if version == _FIRST_FORMAT:
-            row = [new_id(), time.time_ns() // 1000, version]
-            connection.execute("INSERT INTO store (id, created_at, format) VALUES (%s, %s, %s)", row)
-        connection.execute("UPDATE store SET format = %s", [version])
-
-    def _migration(self, version: int) -> str:
-        """The script that leads from `version - 1` to `version`."""
-        folder = os.path.join(_HERE, "migrations")
-        (name,) = (name for name in os.listdir(folder) if name.startswith(f"{version:04d}_"))
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return file.read()
-
     # Reading
 
     def read(self, work: Callable[[Reader], T]) -> T:
@@ -157,25 +113,39 @@ class PostgresStore:
         except (psycopg.Error, OSError) as error:
             raise self._translation(error) from error
 
-    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False) -> T:
-        session = self._sessions.lend(is_new=is_new)
+    def read_elsewhere(self, work: Callable[[Reader], T]) -> T:
+        """Run `work` on one view that may be behind: that of the replica, if there is one and it answers."""
+        if self._replica is not None:
+            try:
+                return self._read(work, sessions=self._replica)
+            except (psycopg.Error, OSError):
+                pass
+        return self.read(work)
+
+    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False, sessions: Sessions | None = None) -> T:
+        lender = sessions or self._sessions
+        session = lender.lend(is_new=is_new)
         try:
             session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._set_up(session, self._lock_wait_s_max)
             reader = OfTenants(session.execute, _QUERIES, self._tenants)
             result = work(reader)
             session.end()
-            self._read_last.carried = reader.carried()
+            self._read_last.carried = None if sessions else reader.carried()
         except BaseException as error:
-            self._give_up(session, error)
+            if sessions is None:
+                self._give_up(session, error)
+            else:
+                session.close()
             raise
-        self._sessions.take_back(session)
+        lender.take_back(session)
         return result
 
     def _set_up(self, session: Session, wait_s_max: float) -> None:
         """The role, the tenants and the time-outs, all for this transaction only."""
         statement_s = _STATEMENT_S_MAX if self._tenants else 0.0
         settings = {"role": self._role, "tenants": ",".join(self._tenants)}
+        settings |= {"org": (*self._tenants, "")[0], "project": ("", *self._tenants)[-1]}
         times = {"statement_ms": f"{statement_s * 1000:.0f}", "lock_ms": f"{max(1.0, wait_s_max * 1000):.0f}"}
         session.execute(_QUERIES.texts["begin"], settings | times)
 
@@ -189,6 +159,15 @@ class PostgresStore:
         except psycopg.Error:
             pass
         session.close()
+
+    def news(self) -> int:
+        """A number that changes when somebody wrote to the stream or its org: for who follows the log."""
+        return self._news.count(self._tenants)
+
+    @property
+    def epoch(self) -> int:
+        """How often the server was lost: it may have come back without what it had not acknowledged."""
+        return self._sessions.losses
 
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
         """The rows of one named query, on a view of its own."""
@@ -219,19 +198,21 @@ class PostgresStore:
                 try:
                     transaction = self._begin(session, wait_s, wide)
                     self._end = None
-                    if last_event and transaction.event(last_event) is not None:
-                        session.end()  # The connection was lost after the commit.
-                    else:
+                    # If it is there, the connection was lost after the commit.
+                    if not last_event or transaction.event(last_event) is None:
                         last_event = ""
                         self._run(jobs, transaction)
                         last_event = transaction.last_event
-                        session.execute("COMMIT")
-                        session.sync()
+                    session.commit(flush_apart=bool(self._in_doubt))
                 except BaseException as error:
                     self._give_up(session, error)
                     raise
+                for tenant in self._tenants[0 if wide else -1 :]:
+                    if self._news.is_due(tenant):
+                        session.tell(TELL, {"tenant": tenant})
                 self._sessions.take_back(session)
                 self._end = None if self.stream is None else transaction.end_of(self.stream)
+                self._in_doubt = max(0, self._in_doubt - 1)
                 return
             except psycopg.errors.DivisionByZero:  # See `lock_known_head`.
                 self._end, self._in_doubt = None, _DOUBTS
@@ -269,6 +250,8 @@ class PostgresStore:
             self._losses, self._end = self._sessions.losses, None
         session.execute("BEGIN")
         self._set_up(session, wait_s)
+        if self._in_doubt:
+            session.execute("SET LOCAL synchronous_commit = off")  # `commit` waits for the disk after the lock is gone.
         transaction = PostgresTransaction(
             session,
             _QUERIES,
@@ -283,7 +266,6 @@ class PostgresStore:
         else:
             locked = []
             known = None if wide or self._in_doubt else self._end
-            self._in_doubt = max(0, self._in_doubt - 1)
             streams = [(self._tenants[-1], self.stream.project or "")]
             if wide:
                 streams.append((self._tenants[0], ""))
@@ -368,7 +350,9 @@ class PostgresStore:
     def close(self) -> None:
         """Take no more work; a connection that is in use is closed when it comes back."""
         if self.stream is None:
-            self._sessions.close()
+            self._news.closed = True
+            for sessions in filter(None, (self._sessions, self._replica)):
+                sessions.close()
 
     def _translation(self, error: Exception) -> StoreError:
         text = _first_line(error)

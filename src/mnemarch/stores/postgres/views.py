@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-from operator import itemgetter
+import json
+from itertools import count
 from typing import Any
 
 from mnemarch.model.caller import Level, Scope
-from mnemarch.model.testrun import short_name
-from mnemarch.stores.postgres.known import Known
-from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import searchable_of
-from mnemarch.stores.sql.transaction import Transaction
+from mnemarch.stores.postgres.sessions import stored_row
+from mnemarch.stores.sql.remote import Redo, RemoteReader, RemoteTransaction
+from mnemarch.stores.sql.rows import event_of, searchable_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
     from mnemarch.model.caller import Stream
@@ -32,12 +30,10 @@ _POSITION_MAX = (1 << _POSITION_BITS) - 1
 # What reads the ends of streams, which a transaction writes last.
 _OF_HEADS = {"head", "heads", "counts", "positions"}
 _PAGE = 1_000
-# So often work is begun anew with the answers to what it asked; then it asks one thing after another.
-_ROUNDS_MAX = 8
-_UNSENT_MAX = 1_000
+_numbers = count()
 
 
-class NeedsOrg(BaseException):
+class NeedsOrg(Redo):
     """The work writes at its org's level, and has not locked the org. It is done again with that lock."""
 
 
@@ -51,7 +47,7 @@ def tenants_of(stream: Stream) -> tuple[str, ...]:
     return (own,) if own == wide else (wide, own)
 
 
-class OfTenants(Reader):
+class OfTenants(RemoteReader):
     """A reader of some tenants, or, with none, of all of them.
 
     Each tenant has positions of its own. Those of an org and a project are joined to one number: it grows whenever
@@ -66,40 +62,8 @@ class OfTenants(Reader):
 
     def _look_at(self, tenants: tuple[str, ...]) -> None:
         self._tenants = tenants
-        self._known = Known(self._queries)
-        self._is_rehearsing = False
         self._carries = bool(tenants)
         self.ends: dict[str, tuple[int, bytes, int]] = {}
-
-    def together(self, work: Callable[[Any], T]) -> T:
-        """Run `work` without answers, ask all that it asked at once, and run it again.
-
-        Questions that don't depend on each other cost one round trip together, and each step that does one more.
-        """
-        if self._is_rehearsing:
-            return work(self)
-        for _ in range(_ROUNDS_MAX):
-            begun = self._state()
-            self._is_rehearsing = True
-            try:
-                result = work(self)
-            except (Exception, NeedsOrg):
-                if not self._known.questions:
-                    raise  # It knew all the answers, so it means that.
-            else:
-                if not self._known.questions:
-                    return result
-            finally:
-                self._is_rehearsing = False
-            self._undo(begun)
-            self._answer()
-        return work(self)
-
-    def _state(self) -> Any:
-        """What `_undo` needs to undo work; a reader does nothing."""
-
-    def _undo(self, begun: Any) -> None:
-        pass
 
     def carried(self) -> Any:
         """What was answered here, and where the streams ended: for a transaction that begins where this view was."""
@@ -110,11 +74,12 @@ class OfTenants(Reader):
         return own, wide_position, self._known.rows
 
     def _answer(self) -> None:
-        """Ask all that was asked, in one round trip."""
-        ends = Reader.query(self, "ends", tenants=list(self._tenants)) if self._carries and not self.ends else ()
-        asked = {key: Reader.query(self, name, **parameters) for key, (name, parameters) in self._known.asked()}
-        self._known.learn([(key, cursor.fetchall()) for key, cursor in asked.items()])
+        ends = self._ask("ends", {"tenants": list(self._tenants)}) if self._carries and not self.ends else ()
+        super()._answer()
         self.ends.update((tenant, tuple(end)) for tenant, *end in ends)
+
+    def _show_own(self) -> None:
+        """Let the server see what was written here."""
 
     @property
     def _tenant(self) -> str:
@@ -122,8 +87,7 @@ class OfTenants(Reader):
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         parameters.setdefault("tenant", self._tenant)
-        known = self._known.answer(name, parameters, note=self._is_rehearsing)
-        return super().query(name, **parameters) if known is None else known
+        return super().query(name, **parameters)
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         tenant = tenant_of(stream.org, stream.project)
@@ -131,14 +95,17 @@ class OfTenants(Reader):
         return row[1:] if row else (0, b"")
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Every event in order, page by page: a result comes as a whole."""
-        while limit is None or limit > 0:
-            page = list(super().events(after=after, limit=_PAGE if limit is None else min(_PAGE, limit)))
-            yield from page
-            if len(page) < _PAGE:
-                return
-            after = page[-1].position
-            limit = None if limit is None else limit - len(page)
+        """Every event in order. All of them are sorted once, on the server, and come page by page."""
+        if limit is not None or self._is_rehearsing:
+            yield from super().events(after=after, limit=limit)
+            return
+        self._show_own()
+        name = f"log_{next(_numbers)}"
+        text = self._queries.texts["all_events"]
+        self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {text}", {"after": after})
+        while page := self._execute(f"FETCH {_PAGE} FROM {name}", {}).fetchall():
+            yield from map(event_of, page)
+        self._execute(f"CLOSE {name}", {})
 
     def position(self) -> int:
         if not self._tenants:
@@ -192,8 +159,8 @@ def _joined(positions: list[int]) -> int:
     return total
 
 
-class PostgresTransaction(OfTenants, Transaction):
-    """Writes are held back until something has to see them, or the commit; the ends of streams are moved last."""
+class PostgresTransaction(OfTenants, RemoteTransaction):
+    """The ends of streams are moved once, before the commit."""
 
     keeps_writers = False
 
@@ -207,13 +174,9 @@ class PostgresTransaction(OfTenants, Transaction):
         has_org: bool,
         carried: Any,
     ) -> None:
-        Transaction.__init__(self, session.execute, queries, integrity_error)
+        RemoteTransaction.__init__(self, session, queries, integrity_error)
         self._look_at(tenants)
-        self._session = session
         self._carries, self._carried = False, carried
-        # What is still to be sent; that of the job under way begins at `_job_start`, if it has no savepoint.
-        self._unsent: list[tuple[str, dict[str, Any]]] = []
-        self._job_start: int | None = None
         # Whose row is written, if not that of the tenant that acts.
         self._row_tenant = ""
         self._has_org = has_org or len(tenants) < 2
@@ -224,8 +187,6 @@ class PostgresTransaction(OfTenants, Transaction):
         # By tenant: the end of a stream that is still to be written, and how far an org's units have changed.
         self._moved: dict[str, dict[str, Any]] = {}
         self._changed: dict[str, tuple[str, int]] = {}
-        self._tests: dict[Stream, dict[tuple[str, str, bool], TestRecord]] = {}
-        self._appended: list[Event] = []
         self.last_event = ""
 
     @property
@@ -235,58 +196,16 @@ class PostgresTransaction(OfTenants, Transaction):
         return tenant_of(self.stream.org, self.stream.project)
 
     def query(self, name: str, /, **parameters: Any) -> Any:
-        table = self._known.table_written(name)
-        if table is not None:
-            self._write(table, name, parameters)
-            return None
-        if self._moved and (name in _OF_HEADS or not self._tenants):
+        is_read = self._known.table_written(name) is None
+        if is_read and self._moved and (name in _OF_HEADS or not self._tenants):
             self.write_heads()
-        parameters.setdefault("tenant", self._tenant)
-        known = self._known.answer(name, parameters, note=self._is_rehearsing)
-        if known is not None:
-            return known
-        self._is_rehearsing = False  # What follows depends on this transaction's own writes.
-        self._send()
-        return self._execute(*self._queries.bound(name, parameters))
+        return super().query(name, **parameters)
 
-    def _write(self, table: str, name: str, parameters: dict[str, Any]) -> None:
-        parameters.setdefault("tenant", self._tenant)
-        if name == "append" and self._tenants:
-            self._known.write(table, parameters | {"subject": None})  # See `events_of_subject`.
-        elif name != "put_test":  # See `tests`.
-            self._known.write(table, parameters)
-        self._unsent.append((name, parameters))
-        if self._known.questions:
-            return
-        if name == "put_unit" and parameters["root"] is not None:
-            # The store may refuse a second version in force, and who wrote it must learn of that.
-            self._is_rehearsing = False
-            self._send()
-            self._session.sync()
-        elif len(self._unsent) >= _UNSENT_MAX and not self._is_rehearsing:
-            self._send()
-
-    def _send(self) -> None:
-        """Send what was held back. A job that others wait behind can be undone from there on."""
-        start = self._job_start
-        if start is not None:
-            self._send_writes(self._unsent[:start])
-            del self._unsent[:start]
-            self._job_start = None if self._unsent else 0
-            if self._unsent:
-                self._session.execute("SAVEPOINT job")
-        self._send_writes(self._unsent)
-        self._unsent.clear()
-
-    def _send_writes(self, writes: list[tuple[str, dict[str, Any]]]) -> None:
-        for name, group in groupby(writes, key=itemgetter(0)):
-            rows = [row for _, row in group]
-            self._session.execute_many(self._queries.texts[name], rows)
-
-    def _answer(self) -> None:
-        self._send()
-        super()._answer()
-        self._see_ends()
+    def _send_rows(self, name: str, rows: list[dict[str, Any]]) -> None:
+        if name == "append" and len(rows) > 1:
+            texts = json.dumps(list(map(stored_row, rows)), default=bytes.hex, ensure_ascii=False)
+            name, rows = "append_all", [{"rows": texts}]
+        super()._send_rows(name, rows)
 
     def together(self, work: Callable[[Any], T]) -> T:
         """The same. What the thread read just before need not be asked again, if nobody has written meanwhile."""
@@ -299,47 +218,16 @@ class PostgresTransaction(OfTenants, Transaction):
         self._carried = None
         return super().together(work)
 
-    # Jobs, and work that is begun anew
-
     def _state(self) -> Any:
-        return (
-            len(self._unsent),
-            len(self._appended),
-            self._known.marks(),
-            {stream: dict(records) for stream, records in self._tests.items()},
-            dict(self._heads),
-            dict(self._written),
-            dict(self._moved),
-            dict(self._changed),
-            self._clock,
-            self.last_event,
-        )
+        return super()._state(), dict(self._moved), dict(self._changed), self._clock, self.last_event
 
     def _undo(self, begun: Any) -> None:
-        self.forget()
-        count, appended, marks, self._tests, self._heads, self._written, *ends = begun
-        self._moved, self._changed, self._clock, self.last_event = ends
-        del self._unsent[count:]
-        del self._appended[appended:]
-        self._known.unmark(marks)
+        written, self._moved, self._changed, self._clock, self.last_event = begun
+        super()._undo(written)
 
-    def begin_job(self) -> Any:
-        """Begin one of several jobs; gives what `undo_job` needs."""
-        self._job_start = len(self._unsent)
-        return self._state()
-
-    def end_job(self) -> None:
-        if self._job_start is None:
-            self._send()
-            self._session.execute("RELEASE SAVEPOINT job")
-        self._job_start = None
-
-    def undo_job(self, begun: Any) -> None:
-        start, self._job_start = self._job_start, None
-        self._undo((start or 0, *begun[1:]))
-        if start is None:
-            self._session.execute("ROLLBACK TO SAVEPOINT job")
-            self._known.forget()
+    def _answer(self) -> None:
+        super()._answer()
+        self._see_ends()
 
     # The ends of streams
 
@@ -395,10 +283,13 @@ class PostgresTransaction(OfTenants, Transaction):
         self.query("append", position=position, **row)
         return position
 
-    def finish(self) -> None:
-        """Send all that is to be committed."""
+    def _show_own(self) -> None:
         self.write_heads()
         self._send()
+
+    def finish(self) -> None:
+        """Send all that is to be committed."""
+        self._show_own()
 
     def write_heads(self) -> None:
         """Move the ends of streams to where this transaction has come."""
@@ -413,32 +304,11 @@ class PostgresTransaction(OfTenants, Transaction):
                 self.query("new_stream", tenant=tenant, org=org, project="")
             self.query("move_position", tenant=tenant, position=position)
 
-    # Own writes are laid over what is read, where that is easy: so they need not be sent first
-
-    def append(self, event: Event, hash: bytes) -> Event:
-        placed = super().append(event, hash)
-        if event.subject is not None and self._tenants:
-            self._appended.append(placed)
-        return placed
-
-    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
-        events = {event.id: event for event in super().events_of_subject(subject, after=after, last=last)}
-        own = [event for event in self._appended if event.subject == subject and event.position > after]
-        events |= {event.id: event for event in own}
-        return iter(list(events.values())[-last if last else 0 :] if last != 0 else ())
-
-    def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
-        ids = set(unit_ids)
-        own = [event for event in self._appended if event.type == "unit.held" and event.subject in ids]
-        return super().held(ids) | {event.subject or "": event for event in own}
-
     def put_unit(self, unit: Unit, *, searchable_at: int | None, **keys: Any) -> None:
         is_wide = unit.level is Level.ORG
         if is_wide and not self._has_org:
             raise NeedsOrg
         self._row_tenant = tenant = tenant_of(unit.scope.org, unit.scope.project)
-        if unit.version > 1 or unit.erased_at:
-            self._known.write("units", {"id": unit.id})  # It may have had other keys.
         try:
             if unit.version > 1 and (is_wide or not self._tenants):
                 self.query("move_unit", id=unit.id)
@@ -451,22 +321,7 @@ class PostgresTransaction(OfTenants, Transaction):
         finally:
             self._row_tenant = ""
 
-    def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
-        wanted = set(names)
-        records = [*super().tests(stream, wanted, called=called), *self._tests.get(stream, {}).values()]
-        named = {
-            (record.name, record.place, record.witnessed): record
-            for record in records
-            if (short_name(record.name) if called else record.name) in wanted
-        }
-        return [named[key] for key in sorted(named)]
-
     def put_test(self, record: TestRecord) -> None:
         self._row_tenant = tenant_of(record.stream.org, record.stream.project)
         super().put_test(record)
         self._row_tenant = ""
-        self._tests.setdefault(record.stream, {})[record.name, record.place, record.witnessed] = record
-
-    def drop_tests(self, event_ids: Sequence[str]) -> None:
-        super().drop_tests(event_ids)
-        self._tests.clear()

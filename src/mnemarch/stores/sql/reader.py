@@ -6,9 +6,11 @@ from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.rows import (
+    beginning_of,
     code_rule_of,
     event_of,
     link_of,
+    of_stream,
     relation_of,
     searchable_of,
     test_of,
@@ -130,7 +132,7 @@ class Reader:
         if isinstance(scope, str):
             rows = self.query("events_of_scope_back", scope_key=scope, **wanted)
         else:
-            wanted |= {"beginning": _beginning(scope), "ending": "" if task is None else f",{kept_json(task)[1:]}"}
+            wanted |= {"beginning": beginning_of(scope), "ending": "" if task is None else f",{kept_json(task)[1:]}"}
             is_rare = len(types) == 1 and types[0] not in _OFTEN
             if is_rare:
                 wanted |= {"type": types[0]}
@@ -156,12 +158,12 @@ class Reader:
 
     def activity_since(self, scope: Scope, since: int) -> list[tuple[str, Scope, str, int, int]]:
         """Who did what below a scope since a moment: actor, scope, type, how often, and when last."""
-        rows = self.query("activity_since", beginning=_beginning(scope), since=since)
+        rows = self.query("activity_since", beginning=beginning_of(scope), since=since)
         return [(actor, Scope.of(from_json(where)), type, count, last) for actor, where, type, count, last in rows]
 
     def stuck_tasks(self, scope: Scope, limit: int) -> list[Event]:
         """What called a task below a scope stuck, and still holds; newest first."""
-        return [event_of(row) for row in self.query("stuck_tasks", beginning=_beginning(scope), limit=limit)]
+        return [event_of(row) for row in self.query("stuck_tasks", beginning=beginning_of(scope), limit=limit)]
 
     def events_named(self, beginning: str, limit: int) -> list[Event]:
         """The events whose id begins so; of the newest ones also by the last group of their id."""
@@ -230,11 +232,11 @@ class Reader:
 
     def units_saying(self, stream: Stream, canonical_key: str) -> list[Unit]:
         """Units of a project, and of its org, with this canonical key, whoever may see them; oldest first."""
-        return _of_stream(stream, self._units("units_saying", canonical_key=canonical_key))
+        return of_stream(stream, self._units("units_saying", canonical_key=canonical_key))
 
     def rejected_of_topic(self, stream: Stream, topic_key: str, limit: int) -> list[Unit]:
         """Rejected units of a project, and of its org, of this topic, whoever may see them; newest first."""
-        return _of_stream(stream, self._units("rejected_of_topic", topic_key=topic_key, limit=limit))
+        return of_stream(stream, self._units("rejected_of_topic", topic_key=topic_key, limit=limit))
 
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
         """Live units of these scopes that differ from a text only in numbers, names and negations.
@@ -396,14 +398,3 @@ class Reader:
         for table in ROWS:
             for row in self.query(f"row_{table}"):
                 yield (table, *row)
-
-
-def _beginning(scope: Scope) -> str:
-    """How the stored form of every scope at or below this one begins: no character in a name can end it."""
-    assert scope.task is None, "nothing is below a task"
-    return f"{kept_json(*(segment for segment in scope.segments if segment is not None))[:-1]},"
-
-
-def _of_stream(stream: Stream, units: Iterable[Unit]) -> list[Unit]:
-    wanted = (stream.project, None)
-    return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]

@@ -6,12 +6,12 @@ from mnemarch.errors import InvalidInput, StoreCorrupt
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
-from mnemarch.model.json_text import from_json
+from mnemarch.model.json_text import from_json, kept_json
 from mnemarch.model.stamps import instant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
     from mnemarch.model import decision as decisions
@@ -193,3 +193,14 @@ def searchable_of(row: Any) -> Searchable:
         )
 
     return _decoded("unit", id, read)
+
+
+def beginning_of(scope: Scope) -> str:
+    """How the stored form of every scope at or below this one begins: no character in a name can end it."""
+    assert scope.task is None, "nothing is below a task"
+    return f"{kept_json(*(segment for segment in scope.segments if segment is not None))[:-1]},"
+
+
+def of_stream(stream: Stream, units: Iterable[Unit]) -> list[Unit]:
+    wanted = (stream.project, None)
+    return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]

@@ -1,0 +1,76 @@
+"""Bring the tables of a database to the format of this version; of new ones, in partitions if that is wanted."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from mnemarch.errors import Incompatible, StoreCorrupt
+from mnemarch.model.stamps import new_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_FIRST_FORMAT, FORMAT_VERSION = 6, 7
+_FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
+# Only to make the tables: of two processes the second finds them made.
+_MIGRATION_LOCK = 0x4D4E4152
+_FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
+_TABLE = re.compile(r"CREATE TABLE (\w+) \(\n  tenant .*?\n\)( WITH \([^)]*\))?;", re.DOTALL)
+
+
+def prepared(connection: Any, name: str, partitions: int) -> str:
+    """The id of the store, once its tables have this format, whoever comes first; `name` is for messages."""
+    if _format(connection, name) < FORMAT_VERSION:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
+            for version in range(max(_format(connection, name) + 1, _FIRST_FORMAT), FORMAT_VERSION + 1):
+                connection.execute(partitioned(_migration(version), partitions))
+                if version == _FIRST_FORMAT:
+                    row = [new_id(), time.time_ns() // 1000, version]
+                    connection.execute("INSERT INTO store (id, created_at, format) VALUES (%s, %s, %s)", row)
+                connection.execute("UPDATE store SET format = %s", [version])
+    return str(connection.execute("SELECT id FROM store").fetchone()[0])
+
+
+def _format(connection: Any, name: str) -> int:
+    is_ours, has_units = connection.execute(_FIND_FORMAT).fetchone()
+    if not is_ours:
+        if has_units:
+            raise StoreCorrupt(
+                f"{name} has a table of the name units that is not Mnemarch's; it was left untouched.",
+                hint="Give Mnemarch a schema of its own: …?options=-csearch_path%3Dmnemarch",
+            )
+        return 0
+    (version,) = connection.execute("SELECT format FROM store").fetchone()
+    if version > FORMAT_VERSION:
+        raise Incompatible(
+            f"{name} has format {version}; this Mnemarch knows formats up to {FORMAT_VERSION}.",
+            hint="Upgrade Mnemarch. The database was left untouched.",
+        )
+    return int(version)
+
+
+def _migration(version: int) -> str:
+    """The script that leads from `version - 1` to `version`."""
+    (name,) = (name for name in os.listdir(_FOLDER) if name.startswith(f"{version:04d}_"))
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def partitioned(script: str, count: int) -> str:
+    """The script that makes the tables, with each table that has a tenant in so many hash partitions by tenant."""
+
+    def parts(table: re.Match[str]) -> str:
+        name, settings = table[1], table[2] or ""
+        whole = table[0].removesuffix(f"{settings};")
+        made = [
+            f"CREATE TABLE {name}_p{number} PARTITION OF {name}"
+            f" FOR VALUES WITH (MODULUS {count}, REMAINDER {number}){settings};"
+            for number in range(count)
+        ]
+        return "\n".join([f"{whole} PARTITION BY HASH (tenant);", *made])
+
+    return _TABLE.sub(parts, script) if count else script

@@ -1,0 +1,245 @@
+"""Reader and transaction of a server that is far away: questions go out in rounds, and writes wait for the commit."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from mnemarch.model.testrun import short_name
+from mnemarch.stores.sql.known import Known
+from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.transaction import Transaction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Protocol, TypeVar
+
+    from mnemarch.model.caller import Stream
+    from mnemarch.model.event import Event
+    from mnemarch.model.testrun import TestRecord
+    from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.queries import Queries
+
+    T = TypeVar("T")
+
+    class Session(Protocol):
+        """A connection whose statements go out without waiting."""
+
+        def execute(self, text: str, parameters: Any = None) -> Any: ...
+        def execute_many(self, text: str, rows: Sequence[Any]) -> None: ...
+        def sync(self) -> None: ...
+
+
+# So often work is begun anew with the answers to what it asked; then it asks one thing after another.
+_ROUNDS_MAX = 8
+_UNSENT_MAX = 1_000
+
+
+class Redo(BaseException):
+    """The work has to be done again under other circumstances."""
+
+
+class RemoteReader(Reader):
+    """A reader that asks in rounds."""
+
+    def __init__(self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries) -> None:
+        super().__init__(execute, queries)
+        self._begin_view()
+
+    def _begin_view(self) -> None:
+        self._known = Known(self._queries)
+        self._is_rehearsing = False
+
+    def together(self, work: Callable[[Any], T]) -> T:
+        """Run `work` without answers, ask all that it asked at once, and run it again.
+
+        Questions that don't depend on each other cost one round trip together, and each step that does one more.
+        """
+        if self._is_rehearsing:
+            return work(self)
+        for _ in range(_ROUNDS_MAX):
+            begun = self._state()
+            self._is_rehearsing = True
+            try:
+                result = work(self)
+            except (Exception, Redo):
+                if not self._known.questions:
+                    raise  # It knew all the answers, so it means that.
+            else:
+                if not self._known.questions:
+                    return result
+            finally:
+                self._is_rehearsing = False
+            self._undo(begun)
+            self._answer()
+        return work(self)
+
+    def _state(self) -> Any:
+        """What `_undo` needs to undo work; a reader does nothing."""
+
+    def _undo(self, begun: Any) -> None:
+        pass
+
+    def _answer(self) -> None:
+        """Ask all that was asked, in one round trip."""
+        asked = {key: self._ask(name, parameters) for key, (name, parameters) in self._known.asked()}
+        self._known.learn([(key, cursor.fetchall()) for key, cursor in asked.items()])
+
+    def _ask(self, name: str, parameters: dict[str, Any]) -> Any:
+        return self._execute(*self._queries.bound(name, parameters))
+
+    def query(self, name: str, /, **parameters: Any) -> Any:
+        known = self._known.answer(name, parameters, note=self._is_rehearsing)
+        return self._ask(name, parameters) if known is None else known
+
+
+class RemoteTransaction(RemoteReader, Transaction):
+    """Writes are held back until something has to see them, or the commit.
+
+    Some of them are laid over what is read, so that they need not be sent first.
+    """
+
+    def __init__(self, session: Session, queries: Queries, integrity_error: type[Exception]) -> None:
+        Transaction.__init__(self, session.execute, queries, integrity_error)
+        self._begin_view()
+        self._session = session
+        # What is still to be sent; that of the job under way begins at `_job_start`, if it has no savepoint.
+        self._unsent: list[tuple[str, dict[str, Any]]] = []
+        self._job_start: int | None = None
+        self._tests: dict[Stream, dict[tuple[str, str, bool], TestRecord]] = {}
+        self._appended: list[Event] = []
+
+    def query(self, name: str, /, **parameters: Any) -> Any:
+        table = self._known.table_written(name)
+        if table is not None:
+            self._write(table, name, parameters)
+            return None
+        known = self._known.answer(name, parameters, note=self._is_rehearsing)
+        if known is not None:
+            return known
+        self._is_rehearsing = False  # What follows depends on this transaction's own writes.
+        self._send()
+        return self._ask(name, parameters)
+
+    def _write(self, table: str, name: str, parameters: dict[str, Any]) -> None:
+        if (self._is_rehearsing or self._known.rows) and name != "put_test":  # See `tests`.
+            # See `events_of_subject`.
+            self._known.write(table, parameters | {"subject": None} if name == "append" else parameters)
+        self._unsent.append((name, parameters))
+        if self._known.questions:
+            return
+        if name == "put_unit" and parameters["root"] is not None:
+            # The store may refuse a second version in force, and who wrote it must learn of that.
+            self._is_rehearsing = False
+            self._send()
+            self._session.sync()
+        elif len(self._unsent) >= _UNSENT_MAX and not self._is_rehearsing:
+            self._send()
+
+    def _answer(self) -> None:
+        self._send()
+        super()._answer()
+
+    def _send(self) -> None:
+        """Send what was held back. A job that others wait behind can be undone from there on."""
+        start = self._job_start
+        if start is not None:
+            self._send_writes(self._unsent[:start])
+            del self._unsent[:start]
+            self._job_start = None if self._unsent else 0
+            if self._unsent:
+                self._session.execute("SAVEPOINT job")
+        self._send_writes(self._unsent)
+        self._unsent.clear()
+
+    def _send_writes(self, writes: list[tuple[str, dict[str, Any]]]) -> None:
+        for name, group in groupby(writes, key=itemgetter(0)):
+            self._send_rows(name, [row for _, row in group])
+
+    def _send_rows(self, name: str, rows: list[dict[str, Any]]) -> None:
+        self._session.execute_many(self._queries.texts[name], rows)
+
+    # Jobs, and work that is begun anew
+
+    def _state(self) -> Any:
+        tests = {stream: dict(records) for stream, records in self._tests.items()}
+        lengths = len(self._unsent), len(self._appended)
+        return lengths, self._known.marks(), tests, dict(self._heads), dict(self._written)
+
+    def _undo(self, begun: Any) -> None:
+        self.forget()
+        (unsent, appended), marks, self._tests, self._heads, self._written = begun
+        del self._unsent[unsent:]
+        del self._appended[appended:]
+        self._known.unmark(marks)
+
+    def begin_job(self) -> Any:
+        """Begin one of several jobs; gives what `undo_job` needs."""
+        self._job_start = len(self._unsent)
+        return self._state()
+
+    def end_job(self) -> None:
+        if self._job_start is None:
+            self._send()
+            self._session.execute("RELEASE SAVEPOINT job")
+        self._job_start = None
+
+    def undo_job(self, begun: Any) -> None:
+        start, self._job_start = self._job_start, None
+        del self._unsent[start or 0 :]
+        self._undo(begun)
+        if start is None:
+            self._session.execute("ROLLBACK TO SAVEPOINT job")
+            self._known.forget()
+
+    # What was written, laid over what is read
+
+    def append(self, event: Event, hash: bytes) -> Event:
+        placed = super().append(event, hash)
+        if event.subject is not None and (self._is_rehearsing or self._known.rows):
+            self._appended.append(placed)
+        return placed
+
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+        events = {event.id: event for event in super().events_of_subject(subject, after=after, last=last)}
+        own = [event for event in self._appended if event.subject == subject and event.position > after]
+        events |= {event.id: event for event in own}
+        return iter(list(events.values())[-last if last else 0 :] if last != 0 else ())
+
+    def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
+        ids = set(unit_ids)
+        own = [event for event in self._appended if event.type == "unit.held" and event.subject in ids]
+        return super().held(ids) | {event.subject or "": event for event in own}
+
+    def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
+        wanted = set(names)
+        records = [*super().tests(stream, wanted, called=called), *self._tests.get(stream, {}).values()]
+        named = {
+            (record.name, record.place, record.witnessed): record
+            for record in records
+            if (short_name(record.name) if called else record.name) in wanted
+        }
+        return [named[key] for key in sorted(named)]
+
+    def put_test(self, record: TestRecord) -> None:
+        super().put_test(record)
+        self._tests.setdefault(record.stream, {})[record.name, record.place, record.witnessed] = record
+
+    def drop_tests(self, event_ids: Sequence[str]) -> None:
+        super().drop_tests(event_ids)
+        self._tests.clear()
+
+    def erase_payload(self, event_id: str) -> None:
+        super().erase_payload(event_id)
+        self._appended = [event for event in self._appended if event.id != event_id]
+
+    def clear_projections(self) -> None:
+        super().clear_projections()
+        self._tests.clear()
+
+    def put_unit(self, unit: Unit, *, searchable_at: int | None, **keys: Any) -> None:
+        if unit.version > 1 or unit.erased_at:
+            self._known.write("units", {"id": unit.id})  # It may have had other keys.
+        super().put_unit(unit, searchable_at=searchable_at, **keys)
