@@ -74,7 +74,7 @@ def _is_whole(entry: str) -> bool:
 def _telling(entry: str) -> tuple[str, ...]:
     """The tokens by which an entry is found: of a Korean word its pairs of syllables, as many words begin like it."""
     tokens = _tokens(entry) if _is_whole(entry) else ()
-    return tokens[1:] if _is_hangul(entry) and len(tokens) > 1 else tokens
+    return tokens[1:] if _is_hangul(entry) else tokens
 
 
 def _beginning(word: str) -> str:
