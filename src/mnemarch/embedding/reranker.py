@@ -1,4 +1,4 @@
-"""A cross-encoder from disk (`mnemarch[rerank]`): it reads a question and a text together, and says how well they fit."""
+"""A cross-encoder from disk (`mnemarch[rerank]`): it reads a question and a text together."""
 
 from __future__ import annotations
 
