@@ -333,9 +333,10 @@ def add_reranked(relevances: Sequence[Relevance], scores: Sequence[float]) -> No
         # Also where words find no difference the model's does count.
         spread = max(totals) - min(totals) or 1.0
         for relevance, score in zip(relevances, scores, strict=True):
-            bonus = spread * (score - min(scores)) / (max(scores) - min(scores))
-            relevance.bonuses["rerank"] = bonus
-            relevance.total += bonus
+            if score > min(scores):
+                bonus = spread * (score - min(scores)) / (max(scores) - min(scores))
+                relevance.bonuses["rerank"] = bonus
+                relevance.total += bonus
 
 
 def reciprocal_ranks(values: Sequence[float]) -> list[float]:
