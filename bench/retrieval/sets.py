@@ -94,6 +94,11 @@ def retrieval(name: str) -> Retrieval:
     return Retrieval(name, turns, [question for question in questions if question.gold])
 
 
+def unanswerable(name: str) -> list[Question]:
+    """The questions of a public set that nothing answers."""
+    return [question for question in map(_question, _rows(name, "queries")) if not question.gold]
+
+
 def own(name: str, half: str = "held") -> Retrieval:
     """Every fact, and the questions of one half."""
     rows = own_rows("facts")

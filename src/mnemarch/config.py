@@ -297,7 +297,7 @@ class StoreRules:
     def __check__(self) -> None:
         _check("store", self)
         for name, url in (("url", self.url), ("replica", self.replica)):
-            _require(isinstance(url, str), f"store.{name}", url, "an address: postgresql://user@host/database or file:FOLDER")
+            _require(isinstance(url, str), f"store.{name}", url, "an address: postgresql://… or file:FOLDER")
 
 
 @value

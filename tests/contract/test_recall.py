@@ -399,7 +399,8 @@ def test_the_shares_of_the_axes_are_the_score_and_those_of_the_signals_the_simil
             assert sum(signals.values()) == pytest.approx(axes["similarity"])
             assert all(share > 0 for share in signals.values())
             seen |= set(signals)
-    assert seen == {"lexical", "neighbours", "session", "speaker", "date", "own_session", "intent", "turn"}
+    signals = {"lexical", "neighbours", "session", "coverage", "speaker", "date", "own_session", "intent", "turn"}
+    assert seen == signals
 
 
 def test_items_come_by_tier_and_then_by_score(memory, seats):
@@ -633,3 +634,12 @@ def test_r20_a_preference_reaches_the_agents_of_the_person_whose_it_is(seats, mo
         assert [held.reason for held in found.withheld] == (["a preference of ada"] if person == "bob" else [])
     assert reached == {"ada": ["I prefer tabs in Makefiles"], "bob": [], None: ["I prefer tabs in Makefiles"]}
     assert not [item for item in seats.human("bob").recall("tabs in Makefiles").items if "tabs" in item.unit.content]
+
+
+def test_any_number_of_words_for_another_say_less_than_the_word_itself(memory):
+    agent = seat_of(memory)
+    agent.remember("The jdk, the jre and the jvm of the build server are old.")
+    agent.remember("The java of the build server is somewhat old and dusty.")
+    agent.remember("Nobody has looked at the printer for years.")
+    contents = [item.unit.content for item in agent.recall("which java?").items]
+    assert [content[:8] for content in contents] == ["The java", "The jdk,"]

@@ -1,4 +1,4 @@
-"""A cross-encoder from disk (`mnemarch[rerank]`): it reads a question and a text together, and says how well they fit."""
+"""A cross-encoder from disk (`mnemarch[rerank]`): it reads a question and a text together."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _inputs(session: Any, encoded: Sequence[Any]) -> dict[str, Any]:
 
 def _column(answer: Any, texts: int) -> list[float]:
     """One number for each text: the model's only one, or how far "fits" is ahead of "does not fit"."""
-    rows = np.asarray(answer, np.float64)
+    rows: Any = np.asarray(answer, np.float64)
     rows = rows.reshape(texts, -1) if texts and rows.size % texts == 0 else rows
     if rows.shape not in {(texts, 1), (texts, 2)} or not np.isfinite(rows).all():
         raise StoreUnavailable(f"the model gave an array of shape {rows.shape} for {texts} texts.")

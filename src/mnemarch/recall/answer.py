@@ -176,9 +176,7 @@ class Recall:
         """The candidates with the first of them ordered anew by a model that reads them, inside their tiers."""
         first = ordered[: self._rules.rerank_max]
         units = self._store.read(lambda reader: reader.units([relevance.sketch.id for relevance in first]))
-        first = [
-            it for it in first if it.sketch.id in units and is_in_sight(units[it.sketch.id], self._visible)
-        ]
+        first = [it for it in first if it.sketch.id in units and is_in_sight(units[it.sketch.id], self._visible)]
         try:
             scores = reranker.scores(self._question.text, [units[it.sketch.id].content for it in first])
         except StoreUnavailable as error:

@@ -19,9 +19,10 @@ _OF_WORDS = 1.65
 _OF_LEAD = 1.25
 # In a large memory some text has the words of any question.
 _OF_DOCUMENTS = -0.5
-# Where meaning takes part, a cosine above this one speaks for an answer, and a lower one against it.
+# Where meaning takes part, a cosine above that of the nearest stranger speaks for an answer, and a lower one against it.
+# The nearest of many is nearer.
 _OF_MEANING = 6.0
-_COSINE_OF_STRANGERS = 0.25
+_COSINE_OF_STRANGERS = 0.05
 
 
 def fit_of(
@@ -39,6 +40,7 @@ def fit_of(
         return 0.0
     strengths = [relevance.strength for relevance in best] or [0.0]
     sign = _BIAS + _OF_COVERED * covered + _OF_WORDS * log(asked) + _OF_LEAD * (max(strengths) - min(strengths))
+    size = log(max(1, documents))
     if meanings:
-        sign += _OF_MEANING * (max(meanings.values()) - _COSINE_OF_STRANGERS)
-    return 1 / (1 + exp(-sign - _OF_DOCUMENTS * log(max(1, documents))))
+        sign += _OF_MEANING * (max(meanings.values()) - _COSINE_OF_STRANGERS * size)
+    return 1 / (1 + exp(-sign - _OF_DOCUMENTS * size))

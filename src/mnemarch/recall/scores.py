@@ -61,7 +61,7 @@ _INTENT_BONUS = 0.05
 # a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
 # these shares of their cosine, and their vectors are not quite alike.
 _MEANING_WEIGHT = 0.6
-_MEANING_WEIGHT_OF_TURNS = 1.2
+_MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 _ALIKE = 0.6
@@ -294,9 +294,7 @@ def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Mapping[str,
     return max(0.0, total / weight)
 
 
-def _session_scores(
-    candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Weights
-) -> dict[str, float]:
+def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Weights) -> dict[str, float]:
     """The score of each session: each term counts by how many of its candidates have it, saturating."""
     by_session: dict[str, Counts] = {}
     for sketch in candidates:
@@ -335,9 +333,10 @@ def add_reranked(relevances: Sequence[Relevance], scores: Sequence[float]) -> No
         # Also where words find no difference the model's does count.
         spread = max(totals) - min(totals) or 1.0
         for relevance, score in zip(relevances, scores, strict=True):
-            bonus = spread * (score - min(scores)) / (max(scores) - min(scores))
-            relevance.bonuses["rerank"] = bonus
-            relevance.total += bonus
+            if score > min(scores):
+                bonus = spread * (score - min(scores)) / (max(scores) - min(scores))
+                relevance.bonuses["rerank"] = bonus
+                relevance.total += bonus
 
 
 def reciprocal_ranks(values: Sequence[float]) -> list[float]:

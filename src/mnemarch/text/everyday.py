@@ -35,7 +35,9 @@ def widened(text: str, weights: Mapping[str, float]) -> dict[str, tuple[str, flo
         for entry, group in _asked_entries(word.strip(_AROUND), text, weights):
             tokens = _tokens(entry)
             asked = (_telling(entry) or tokens)[0]
-            total = sum(weights[token] for token in tokens) if _is_hangul(entry) else min(map(weights.__getitem__, tokens))
+            total = (
+                sum(weights[token] for token in tokens) if _is_hangul(entry) else min(map(weights.__getitem__, tokens))
+            )
             weight = _SHARE * min(_WORD_MAX, total)
             for other in group:
                 parts = [token for token in _telling(other) if token not in weights]
@@ -53,7 +55,11 @@ def _asked_entries(word: str, text: str, weights: Mapping[str, float]) -> list[t
         if not tokens or not all(token in weights for token in tokens):
             continue
         # A phrase that is hardly more than words of every text has to be there as it is.
-        if word.startswith(entry.removesuffix("다")) if _is_hangul(entry) else _is_whole(entry) or _spaced(entry) in text:
+        if (
+            word.startswith(entry.removesuffix("다"))
+            if _is_hangul(entry)
+            else _is_whole(entry) or _spaced(entry) in text
+        ):
             asked.append((entry, group))
     longest = max([len(entry) for entry, _ in asked if _is_hangul(entry)], default=0)
     return [(entry, group) for entry, group in asked if not _is_hangul(entry) or len(entry) == longest]
@@ -74,7 +80,7 @@ def _is_whole(entry: str) -> bool:
 def _telling(entry: str) -> tuple[str, ...]:
     """The tokens by which an entry is found: of a Korean word its pairs of syllables, as many words begin like it."""
     tokens = _tokens(entry) if _is_whole(entry) else ()
-    return tokens[1:] if _is_hangul(entry) and len(tokens) > 1 else tokens
+    return tokens[1:] if _is_hangul(entry) else tokens
 
 
 def _beginning(word: str) -> str:
