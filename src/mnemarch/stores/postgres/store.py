@@ -57,7 +57,7 @@ class PostgresStore:
 
     format_version = FORMAT_VERSION
     writable = True
-    keeps_erased = "The server's replicas, archived logs and backups may still hold it: they are not within reach."
+    keeps_erased = "The server's replicas, archived logs and backups may still hold it: they are not within reach"
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
