@@ -54,7 +54,7 @@ def test_a_file_votes_only_on_what_its_place_lets_it_choose(path, code, votes):
 @pytest.mark.parametrize(
     ("path", "code", "votes"),
     [
-        ("a.ts", "/** Sum. */\nexport function f(x: number) {\n  a;\n}\n", {"comment": "doc_comment", "style": "type_hints"}),
+        ("a.ts", "/** */\nexport function f(x: int) {\n  a;\n}\n", {"comment": "doc_comment", "style": "type_hints"}),
         ("a.ts", "function f(x) {\n  a;\n  b;\n}\n", {"comment": "no_doc_comment", "style": "no_type_hints"}),
         ("a.js", "function f(x) { return 'a' }\n", {"quotes": "single"}),
         ("a.rs", "/// Sum.\n#[inline]\nfn f(x: u8) -> u8 { x }\n", {"comment": "doc_comment"}),
