@@ -27,7 +27,7 @@ _DERIVED = {
         *("text", "reason", "override", "evidence"),
     ),
 }
-_LEFT_OUT = {"Event": ("body",)}
+_LEFT_OUT = {"Event": ("body", "clock"), "Stream": ("writer",)}
 # Where the classes of answers are.
 _HOMES = (
     *(f"mnemarch.model.{name}" for name in ("caller", "citation", "decision", "event", "outcome")),
