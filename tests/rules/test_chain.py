@@ -48,6 +48,7 @@ CHANGES = {
     "salt": lambda event: b"x" * 16,
     "payload_hash": lambda event: b"x" * 32,
     "hash": lambda event: b"x" * 32,
+    "clock": lambda event: "[1,{}]",
 }
 
 

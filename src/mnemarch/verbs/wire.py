@@ -27,7 +27,7 @@ _DERIVED = {
         *("text", "reason", "override", "evidence"),
     ),
 }
-_LEFT_OUT = {"Event": ("body",)}
+_LEFT_OUT = {"Event": ("body", "clock"), "Stream": ("writer",)}
 # Where the classes of answers are.
 _HOMES = (
     *(f"mnemarch.model.{name}" for name in ("caller", "citation", "decision", "event", "outcome")),
@@ -139,11 +139,12 @@ def _one_from_json(kind: Any, content: Any) -> Any:
         if type(content) is not kind and (kind, type(content)) != (float, int):
             raise TypeError(f"{content!r:.80} is no {kind.__name__}")
         return content
-    types = _fields(kind)
-    if "body" in _LEFT_OUT.get(kind.__name__, ()):
+    types, left_out = _fields(kind), _LEFT_OUT.get(kind.__name__, ())
+    if "body" in left_out:
         body = None if content["payload"] is None else canonical_json(content["payload"])
         content = content | {"body": body}
-    return kind(**{name: from_json(types[name], content[name]) for name in kind.__match_args__})
+    names = [name for name in kind.__match_args__ if name in content or name not in left_out]
+    return kind(**{name: from_json(types[name], content[name]) for name in names})
 
 
 def recognised(content: Any) -> Any:

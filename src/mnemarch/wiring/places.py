@@ -68,7 +68,7 @@ def _replace_local(local: str) -> None:
 
     from mnemarch.files import make_folder, write_whole
 
-    if os.path.lexists(local):
+    if os.path.lexists(local) and not checkout.is_own_local(local):  # Asked again: it may be another's work by now.
         rmtree(local)
     made = f"{local}-{os.getpid()}"
     make_folder(made)
