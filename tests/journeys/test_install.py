@@ -219,3 +219,15 @@ def test_the_doctor_misses_a_server_that_was_taken_out(repo, capsys):
     assert [finding["hint"] for finding in found_by_doctor(capsys) if not finding["ok"]] == [
         "mnemarch install claude-code"
     ]
+
+
+def test_the_doctor_gets_back_by_the_hook_what_it_wrote_and_leaves_no_task(repo, capsys):
+    main(["install", "claude-code"])
+    assert "hand over what the memory knows" in found_by_doctor(capsys)[0]["what"]
+    main(["status", "--actor", "human:ada", "--json"])
+    seen = capsys.readouterr().out
+    assert "doctor" not in seen
+    assert json.loads(seen)["tasks"] == []
+    # Who wants hooks to say nothing at the start is not told that they are broken.
+    (repo / "mnemarch.toml").write_text("[hook]\nstart_tokens = 0\n")
+    assert found_by_doctor(capsys)[0]["ok"]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _SECONDS_MAX = 20
 _FILE_BYTES_MAX = 256 << 20
+_TOKENS_MIN = 400
 # What stands in every context that a hook hands over.
 _MARKS = (b"<mnemarch-memory", b"shared memory. Prompts, edits and commands")
 _COMMAND = r'"((?:[^"\\]|\\.)*hook --host {})"|COMMAND = (\[[^\n]*\])'
@@ -111,7 +112,8 @@ def _tried(name: str, command: str, call: Call) -> Finding:
         with suppress(OSError):
             os.remove(f"{proof}.json")
         shutil.rmtree(proof, ignore_errors=True)
-    if is_proved and SENTENCE.encode() in told:
+    # Who lets hooks tell little at the start of a session is told little.
+    if is_proved and (SENTENCE.encode() in told or call.memory.config.hook.start_tokens < _TOKENS_MIN):
         return Finding(ok=True, what=f"{title}: its hooks run, and hand over what the memory knows.")
     trouble = "runs, but hands nothing over" if is_proved else "doesn't run, or leaves no trace"
     return Finding(
