@@ -282,8 +282,7 @@ class HookRules:
 class StoreRules:
     """Where the memory is, and how it behaves. `url`: a PostgreSQL database in place of a file in this folder.
 
-    `replica`: a copy of it to make search indexes from. `partitions`: of new tables. `durability` is the file's:
-    "process" survives a killed process, "power" a power cut.
+    `replica`: a copy of it to make search indexes from. `durability`: "power" survives a power cut, with a file.
     """
 
     url: str = ""

@@ -1,0 +1,60 @@
+"""Which answers a transaction's own writes may have changed: too few would be wrong, too many cost round trips."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemarch.stores.sql.known import Known
+from mnemarch.stores.sql.queries import Queries
+
+QUERIES = Queries(
+    {
+        "unit": "SELECT id, body FROM units WHERE id = %(id)s;",
+        "units": "SELECT id, body FROM units WHERE id = ANY(%(ids)s);",
+        "in_scope": "SELECT id FROM units WHERE scope_key = %(scope_key)s;",
+        "citing": "SELECT u.id FROM citations c JOIN units u ON u.id = c.unit_id WHERE u.id = %(id)s;",
+        "of_subject": "SELECT * FROM entries WHERE subject = %(subject)s;",
+        "put_unit": "INSERT INTO units (id) VALUES (%(id)s);",
+        "append": "INSERT INTO events (id) VALUES (%(id)s);",
+        "drop_unit": "DELETE FROM units WHERE root = %(root)s;",
+    }
+)
+
+
+def answer_after(write, row, name, **parameters):
+    """What is known of a question after a write, if it was answered before."""
+    known = Known(QUERIES)
+    assert known.answer(name, parameters, note=True) == []
+    known.learn([(key, [("row",)]) for key, _ in known.asked()])
+    known.write(known.table_written(write), row)
+    return known.answer(name, parameters, note=False)
+
+
+@pytest.mark.parametrize(
+    ("write", "row", "name", "parameters", "holds"),
+    [
+        ("put_unit", {"id": "a"}, "unit", {"id": "b"}, True),
+        ("put_unit", {"id": "a"}, "unit", {"id": "a"}, False),
+        ("put_unit", {"id": "a"}, "units", {"ids": ["b", "c"]}, True),
+        ("put_unit", {"id": "a"}, "units", {"ids": ["b", "a"]}, False),
+        ("put_unit", {"id": "a"}, "in_scope", {"scope_key": "s"}, False),  # A unit may have left this scope.
+        ("put_unit", {"id": "a"}, "citing", {"id": "b"}, False),  # Of a join nobody knows which table chooses.
+        ("drop_unit", {"root": "r"}, "unit", {"id": "b"}, False),
+        ("append", {"id": "e", "subject": "a"}, "of_subject", {"subject": "b"}, True),
+        ("append", {"id": "e", "subject": None}, "of_subject", {"subject": "b"}, True),
+        ("append", {"id": "e", "subject": "b"}, "of_subject", {"subject": "b"}, False),
+        ("append", {"id": "e"}, "unit", {"id": "e"}, True),
+    ],
+)
+def test_an_answer_holds_unless_a_row_that_it_asks_for_may_have_changed(write, row, name, parameters, holds):
+    assert (answer_after(write, row, name, **parameters) is not None) is holds
+
+
+def test_what_was_not_asked_yet_is_answered_by_nothing_and_asked_later():
+    known = Known(QUERIES)
+    rows = known.answer("unit", {"id": "a"}, note=True)
+    assert (list(rows), bool(rows.fetchone()), rows.fetchone()[0]) == ([], False, 0)
+    assert [question for _, question in known.asked()] == [("unit", {"id": "a"})]
+    known.learn([(key, []) for key, _ in known.asked()])
+    assert known.answer("unit", {"id": "a"}, note=True).fetchone() is None
+    assert not known.questions
