@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.embedding.dense_search import VectorStore
     from mnemarch.ports import MeaningIndex, Store
-    from mnemarch.stores import postgres, qdrant
+    from mnemarch.stores import postgres, qdrant, qdrant_address
     from mnemarch.stores.postgres import vectors as pgvectors
 else:
     dense = Lazy("mnemarch.embedding.dense")
@@ -29,6 +29,7 @@ else:
     pgvectors = Lazy("mnemarch.stores.postgres.vectors")
     postgres = Lazy("mnemarch.stores.postgres")
     qdrant = Lazy("mnemarch.stores.qdrant")
+    qdrant_address = Lazy("mnemarch.stores.qdrant_address")
     vector_files = Lazy("mnemarch.embedding.vectors")
 
 _EMBEDDING_KEY, _QDRANT_KEY = "MNEMARCH_EMBEDDING_KEY", "MNEMARCH_QDRANT_KEY"
@@ -43,9 +44,9 @@ class Making:
         self._is_own = is_own
         self._names_vectors = is_own or names_vectors
         if self.server:
-            qdrant.http_address(self.server)
+            qdrant_address.http_address(self.server)
             if self.semantic:
-                qdrant.require_client()
+                qdrant_address.require_client()
         # A server for vectors is named by who wants some.
         if self.semantic == "auto" and self.server:
             self.semantic = "sentence"
