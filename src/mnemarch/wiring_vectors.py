@@ -63,7 +63,7 @@ class Making:
         )
 
     def at_server(
-        self, store: Store, embedder: DenseEmbedder | None, lock: str, tenants: Sequence[str] = ("",)
+        self, store: Store, embedder: DenseEmbedder | None, lock: str, tenants: Sequence[str]
     ) -> qdrant.EmbeddingMemoryStore:
         key, withheld = _key(_QDRANT_KEY, "vectors", self.server, self._names_vectors)
         return qdrant.EmbeddingMemoryStore(
@@ -103,11 +103,20 @@ class _StoreVectors:
         raise NotImplementedError
 
     def vectors(self, embedder: DenseEmbedder) -> VectorStore:
+        return self.at_server(embedder) if self.making.server else self.beside(embedder)
+
+    def beside(self, embedder: DenseEmbedder) -> VectorStore:
         raise NotImplementedError
+
+    def tenants(self) -> Sequence[str]:
+        return ("",)
+
+    def at_server(self, embedder: DenseEmbedder | None) -> qdrant.EmbeddingMemoryStore:
+        return self.making.at_server(self.store, embedder, f"{self.place}-{vector_files.LOCK}", self.tenants())
 
     def erase(self, unit_ids: Sequence[str]) -> None:
         if self.making.server and not self.making.semantic:
-            self.making.at_server(self.store, None, "").erase(unit_ids)
+            self.at_server(None).erase(unit_ids)
 
 
 class FolderVectors(_StoreVectors):
@@ -116,9 +125,7 @@ class FolderVectors(_StoreVectors):
     def has_begun(self) -> bool:
         return os.path.isdir(self.place)
 
-    def vectors(self, embedder: DenseEmbedder) -> VectorStore:
-        if self.making.server:
-            return self.making.at_server(self.store, embedder, os.path.join(self.place, vector_files.LOCK))
+    def beside(self, embedder: DenseEmbedder) -> VectorStore:
         wait_s_max = self.making.config.store.lock_wait_s_max
         return vector_files.VectorFile(
             self.place, embedder.id, self.store.id, lambda position: event_at(self.store, position), wait_s_max
@@ -135,10 +142,10 @@ class TenantVectors(_StoreVectors):
     def has_begun(self) -> bool:
         return pgvectors.has_vectors(self.store)
 
-    def vectors(self, embedder: DenseEmbedder) -> VectorStore:
-        if self.making.server:
-            tenants = postgres.tenants_of(self.store.stream)
-            return self.making.at_server(self.store, embedder, f"{self.place}-{vector_files.LOCK}", tenants)
+    def tenants(self) -> Sequence[str]:
+        return postgres.tenants_of(self.store.stream)
+
+    def beside(self, embedder: DenseEmbedder) -> VectorStore:
         return pgvectors.PgVectors(self.store, embedder.id, lambda position: event_at(self.store, position))
 
     def erase(self, unit_ids: Sequence[str]) -> None:

@@ -319,6 +319,21 @@ def test_r16_what_is_erased_while_qdrant_is_away_is_told_and_goes_when_it_is_bac
 
 @real_server
 @pytest.mark.usefixtures("light")
+@pytest.mark.parametrize("where", ["folder", "postgres"])
+def test_r16_vectors_go_from_qdrant_also_where_no_model_is_in_use(where, request, server, clock, tmp_path):
+    target = tmp_path / "memory" if where == "folder" else request.getfixturevalue("postgres_url")
+    with mnemarch.open(target, vectors=server.url, clock=clock) as memory:
+        doomed = seat(memory, kind="human", name="ada").remember(FACT).unit
+        memory.reindex()
+    without = config_from({"recall": {"semantic": "", "vectors": server.url}})
+    with mnemarch.open(target, config=without, clock=clock) as memory:
+        seat(memory, kind="human", name="ada").erase(doomed.id, "private")
+    with mnemarch.open(target, vectors=server.url, clock=clock) as memory:
+        assert memory.stats().vectors == 0
+
+
+@real_server
+@pytest.mark.usefixtures("light")
 def test_a_failed_server_is_not_asked_again_by_the_next_questions(server, clock, tmp_path):
     now = [0.0]
     store = qdrant_store.EmbeddingMemoryStore(
