@@ -22,6 +22,7 @@ from mnemarch.stores import qdrant as qdrant_store
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.postgres import vectors as pgvectors
 from mnemarch.stores.postgres.views import tenant_of
+from mnemarch.stores.qdrant_address import http_address
 from mnemarch.wiring import vectors as wiring_vectors
 
 QUESTION = "말이 나무 아래에서 자고 있다"
@@ -319,6 +320,21 @@ def test_r16_what_is_erased_while_qdrant_is_away_is_told_and_goes_when_it_is_bac
 
 @real_server
 @pytest.mark.usefixtures("light")
+@pytest.mark.parametrize("where", ["folder", "postgres"])
+def test_r16_vectors_go_from_qdrant_also_where_no_model_is_in_use(where, request, server, clock, tmp_path):
+    target = tmp_path / "memory" if where == "folder" else request.getfixturevalue("postgres_url")
+    with mnemarch.open(target, vectors=server.url, clock=clock) as memory:
+        doomed = seat(memory, kind="human", name="ada").remember(FACT).unit
+        memory.reindex()
+    without = config_from({"recall": {"semantic": "", "vectors": server.url}})
+    with mnemarch.open(target, config=without, clock=clock) as memory:
+        seat(memory, kind="human", name="ada").erase(doomed.id, "private")
+    with mnemarch.open(target, vectors=server.url, clock=clock) as memory:
+        assert memory.stats().vectors == 0
+
+
+@real_server
+@pytest.mark.usefixtures("light")
 def test_a_failed_server_is_not_asked_again_by_the_next_questions(server, clock, tmp_path):
     now = [0.0]
     store = qdrant_store.EmbeddingMemoryStore(
@@ -404,7 +420,7 @@ def test_the_key_goes_only_to_an_address_of_the_users_own(server, clock, tmp_pat
     ],
 )
 def test_a_qdrant_address_says_whether_it_is_encrypted(url, address):
-    assert qdrant_store.http_address(url) == address
+    assert http_address(url) == address
 
 
 @pytest.mark.parametrize(

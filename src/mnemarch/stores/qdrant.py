@@ -13,10 +13,11 @@ from uuid import UUID
 from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 
 from mnemarch.embedding.vectors import Head, row_of, text_key, unpacked
-from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.errors import StoreUnavailable
 from mnemarch.files import locked_if_free
 from mnemarch.forks import Forkable, abandon, watch
 from mnemarch.model.stamps import new_id
+from mnemarch.stores.qdrant_address import http_address, require_client
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _PREFIX = "mnemarch_"
-_SCHEMES = {"qdrant": "http", "qdrants": "https"}
-_PORT = 6333
 # A question waits no longer than this; who makes vectors keeps nobody waiting, and a busy server may need more.
 _TIMEOUT_S, _MAKING_TIMEOUT_S = 2, 10
 # So long after a failure questions are answered without Qdrant: each of them would wait for the time-out.
@@ -45,32 +44,6 @@ _MISSING = 404
 # Graphs inside of each tenant and none across: no search crosses tenants.
 _LINKS = 16
 _HNSW_EF = 128
-
-
-def require_client() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("qdrant_client") is None:
-        raise InvalidInput("Qdrant needs its client, which is not installed.", hint="pip install 'mnemarch[qdrant]'")
-
-
-def http_address(url: str) -> str:
-    """The http or https address that a `qdrant://host:port` or, with TLS, `qdrants://host:port` stands for."""
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url.strip())
-        plain = bool(parts.hostname) and not (parts.query or parts.fragment) and parts.path in {"", "/"}
-        port = parts.port or _PORT
-    except ValueError:
-        parts, plain, port = urlsplit(""), False, 0
-    if not plain or "@" in parts.netloc or parts.scheme not in _SCHEMES:
-        raise InvalidInput(
-            "That is no address of a Qdrant server.",
-            hint="Write qdrant://host:6333, or qdrants:// with TLS; the key comes from MNEMARCH_QDRANT_KEY.",
-        )
-    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
-    return f"{_SCHEMES[parts.scheme]}://{host}:{port}"
 
 
 class _MissingError(Exception):

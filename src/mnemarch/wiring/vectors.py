@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.embedding.dense_search import VectorStore
     from mnemarch.ports import MeaningIndex, Store
-    from mnemarch.stores import postgres, qdrant
+    from mnemarch.stores import postgres, qdrant, qdrant_address
     from mnemarch.stores.postgres import vectors as pgvectors
 else:
     dense = Lazy("mnemarch.embedding.dense")
@@ -29,6 +29,7 @@ else:
     pgvectors = Lazy("mnemarch.stores.postgres.vectors")
     postgres = Lazy("mnemarch.stores.postgres")
     qdrant = Lazy("mnemarch.stores.qdrant")
+    qdrant_address = Lazy("mnemarch.stores.qdrant_address")
     vector_files = Lazy("mnemarch.embedding.vectors")
 
 _EMBEDDING_KEY, _QDRANT_KEY = "MNEMARCH_EMBEDDING_KEY", "MNEMARCH_QDRANT_KEY"
@@ -43,9 +44,9 @@ class Making:
         self.is_own = is_own
         self._names_vectors = is_own or names_vectors
         if self.server:
-            qdrant.http_address(self.server)
+            qdrant_address.http_address(self.server)
             if self.semantic:
-                qdrant.require_client()
+                qdrant_address.require_client()
         # A server for vectors is named by who wants some.
         if self.semantic == "auto" and self.server:
             self.semantic = "sentence"
@@ -62,7 +63,7 @@ class Making:
         )
 
     def at_server(
-        self, store: Store, embedder: DenseEmbedder | None, lock: str, tenants: Sequence[str] = ("",)
+        self, store: Store, embedder: DenseEmbedder | None, lock: str, tenants: Sequence[str]
     ) -> qdrant.EmbeddingMemoryStore:
         key, withheld = _key(_QDRANT_KEY, "vectors", self.server, self._names_vectors)
         return qdrant.EmbeddingMemoryStore(
@@ -102,11 +103,20 @@ class _StoreVectors:
         raise NotImplementedError
 
     def vectors(self, embedder: DenseEmbedder) -> VectorStore:
+        return self.at_server(embedder) if self.making.server else self.beside(embedder)
+
+    def beside(self, embedder: DenseEmbedder) -> VectorStore:
         raise NotImplementedError
+
+    def tenants(self) -> Sequence[str]:
+        return ("",)
+
+    def at_server(self, embedder: DenseEmbedder | None) -> qdrant.EmbeddingMemoryStore:
+        return self.making.at_server(self.store, embedder, f"{self.place}-{vector_files.LOCK}", self.tenants())
 
     def erase(self, unit_ids: Sequence[str]) -> None:
         if self.making.server and not self.making.semantic:
-            self.making.at_server(self.store, None, "").erase(unit_ids)
+            self.at_server(None).erase(unit_ids)
 
 
 class FolderVectors(_StoreVectors):
@@ -115,9 +125,7 @@ class FolderVectors(_StoreVectors):
     def has_begun(self) -> bool:
         return os.path.isdir(self.place)
 
-    def vectors(self, embedder: DenseEmbedder) -> VectorStore:
-        if self.making.server:
-            return self.making.at_server(self.store, embedder, os.path.join(self.place, vector_files.LOCK))
+    def beside(self, embedder: DenseEmbedder) -> VectorStore:
         wait_s_max = self.making.config.store.lock_wait_s_max
         return vector_files.VectorFile(
             self.place, embedder.id, self.store.id, lambda position: event_at(self.store, position), wait_s_max
@@ -134,10 +142,10 @@ class TenantVectors(_StoreVectors):
     def has_begun(self) -> bool:
         return pgvectors.has_vectors(self.store)
 
-    def vectors(self, embedder: DenseEmbedder) -> VectorStore:
-        if self.making.server:
-            tenants = postgres.tenants_of(self.store.stream)
-            return self.making.at_server(self.store, embedder, f"{self.place}-{vector_files.LOCK}", tenants)
+    def tenants(self) -> Sequence[str]:
+        return postgres.tenants_of(self.store.stream)
+
+    def beside(self, embedder: DenseEmbedder) -> VectorStore:
         return pgvectors.PgVectors(self.store, embedder.id, lambda position: event_at(self.store, position))
 
     def erase(self, unit_ids: Sequence[str]) -> None:

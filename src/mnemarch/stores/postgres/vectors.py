@@ -232,7 +232,7 @@ class PgVectors:
         try:
             with own_connection(self._store) as connection:
                 if connection.execute(_TEXTS["alone"], {"name": name}).fetchone()[0]:
-                    for each in ("drop_index", "new_index"):
+                    for each in ("drop_index", "new_index", "analyse"):
                         connection.execute(_filled(each, {**values, "dim": str(dim)}))
         except psycopg.errors.InsufficientPrivilege:
             return

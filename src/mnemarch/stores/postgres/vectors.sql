@@ -139,3 +139,6 @@ DROP INDEX CONCURRENTLY IF EXISTS @name;
 -- new_index: The index of one tenant; writers go on meanwhile.
 CREATE INDEX CONCURRENTLY @name ON vectors USING hnsw
 ((CAST(vector AS @pgvector.halfvec(@dim))) @pgvector.halfvec_cosine_ops) WHERE tenant = '@tenant' AND embedder = '@embedder';
+
+-- analyse: Let the planner know how many units a scope has: for few it compares them one by one.
+ANALYZE vectors;
