@@ -19,8 +19,8 @@ _OF_WORDS = 1.65
 _OF_LEAD = 1.25
 # In a large memory some text has the words of any question.
 _OF_DOCUMENTS = -0.5
-# Where meaning takes part, a cosine above that of the nearest stranger speaks for an answer, and a lower one against it.
-# The nearest of many is nearer.
+# Where meaning takes part, a cosine above that of the nearest stranger speaks for an answer, and a lower one against
+# it. The nearest of many is nearer.
 _OF_MEANING = 6.0
 _COSINE_OF_STRANGERS = 0.05
 
