@@ -19,13 +19,8 @@ _NUMBER_MAX = 1_000_000_000
 
 # A whole number is at least 0, or this. Any other number is a share from 0 to 1 in some sections.
 _LEAST = {
-    "limits.text_bytes_max": 1,
-    "limits.data_bytes_max": 1,
-    "limits.batch_max": 1,
-    "gate.reuse_min": 1,
-    "recall.k_max": 1,
-    "recall.binding_max": 1,
-    "recall.candidates_per_item": 1,
+    **dict.fromkeys(("limits.text_bytes_max", "limits.data_bytes_max", "limits.batch_max", "gate.reuse_min"), 1),
+    **dict.fromkeys(("recall.k_max", "recall.binding_max", "recall.candidates_per_item"), 1),
     "loops.threshold": 2,
     "learning.entries_per_minute_max": 1,
     "decisions.impact_depth_max": 1,
@@ -280,7 +275,7 @@ class HookRules:
 
 @value
 class StoreRules:
-    """Where the memory is, and how it behaves. `url`: a PostgreSQL database in place of a file in this folder.
+    """Where the memory is, and how it behaves. `url`: a PostgreSQL database or files, in place of one in this folder.
 
     `replica`: a copy of it to make search indexes from. `durability`: "power" survives a power cut, with a file.
     """

@@ -46,8 +46,7 @@ _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "sea
 # Verbs whose command does more than the verb: it asks first, takes more options, or shows something else.
 _SPECIAL = {
     *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo", "seat.explain"),
-    "memory.doctor",
-    *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
+    *("memory.doctor", "memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
     *("seat.import_claims", "memory.maintain"),
     *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
 }

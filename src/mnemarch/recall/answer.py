@@ -24,15 +24,7 @@ from mnemarch.policy.trust import confidence_at
 from mnemarch.recall.fit import fit_of
 from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, without_spare_hypotheses
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import (
-    HOPS,
-    SELF_CONTAINED,
-    add_reranked,
-    in_order,
-    judged,
-    ranked,
-    without_question,
-)
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
 from mnemarch.text.coherence import project_key
 from mnemarch.units.gate import Gate, withheld_reason
 from mnemarch.units.status import red_here
@@ -140,7 +132,13 @@ class Recall:
                 f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
             )
         elif self._reranker is not None:
-            ordered = self._reranked(self._reranker, ordered)
+            from mnemarch.recall.reranking import reranked
+
+            first = [relevance.sketch.id for relevance in ordered[: self._rules.rerank_max]]
+            units = self._store.read(lambda reader: reader.units(first))
+            seen = {unit_id: unit.content for unit_id, unit in units.items() if is_in_sight(unit, self._visible)}
+            self._notes += reranked(self._reranker, self._question.text, ordered, seen)
+            ordered = ranked(ordered, micros(self._now), self._rules)
         return self._store.read(lambda reader: self._best(reader, ordered, past))
 
     # Which candidates, and in what order
@@ -171,21 +169,6 @@ class Recall:
         ordered = ranked(relevances, micros(self._now), self._rules)
         self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings)
         return ordered, [sketch.id for sketch in past]
-
-    def _reranked(self, reranker: Reranker, ordered: list[Relevance]) -> list[Relevance]:
-        """The candidates with the first of them ordered anew by a model that reads them, inside their tiers."""
-        first = ordered[: self._rules.rerank_max]
-        units = self._store.read(lambda reader: reader.units([relevance.sketch.id for relevance in first]))
-        first = [it for it in first if it.sketch.id in units and is_in_sight(units[it.sketch.id], self._visible)]
-        try:
-            scores = reranker.scores(self._question.text, [units[it.sketch.id].content for it in first])
-        except StoreUnavailable as error:
-            self._notes.append(f"Not reranked: {error.message}")
-            return ordered
-        if len(scores) < len(first):
-            self._notes.append(f"Reranked {len(scores)} of the first {len(first)}: time was up (recall.rerank_s_max).")
-        add_reranked(first, scores)
-        return ranked(ordered, micros(self._now), self._rules)
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
         """The candidates that share words with the question, and past units that do."""
@@ -365,12 +348,14 @@ class Recall:
             reader.together(lambda reader: self._note(reader, ids))
         contested = self._contested.intersection(ids)
         self.handed_before = self.handed_before.intersection(ids)
-        shown = [item.unit for item in (*bound, *items)]
-        self._red = red_here(reader, self._caller, shown)
+        self._red = red_here(reader, self._caller, [item.unit for item in (*bound, *items)])
         if self._red:
             # Of one tier, what fails here comes after what holds here (R8).
             items.sort(key=lambda item: (item.tier, item.unit.id in self._red))
-        items = _winners_first(reader, items, contested & {item.unit.id for item in items})
+        if contested:
+            from mnemarch.recall.binding import winners_first
+
+            items = winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
             where = f" --domain {self._domain}" if self._domain else ""
@@ -413,14 +398,3 @@ class Recall:
                 reason = withheld_reason(unit, self._now, self._as_of)
                 if reason is not None:
                     withheld[unit_id] = reason
-
-
-def _winners_first(reader: Reader, items: list[Recalled], contested: set[str]) -> list[Recalled]:
-    """The items with each unit that came second as a replacement behind the one that came first (R5)."""
-    for unit_id in sorted(contested):
-        winners = [link.target for link in reader.open_conflicts([unit_id]) if link.is_late_replacement(unit_id)]
-        at = next((place for place, item in enumerate(items) if item.unit.id == unit_id), len(items))
-        last = max((place for place, item in enumerate(items) if item.unit.id in winners), default=-1)
-        if last > at:
-            items = [*items[:at], *items[at + 1 : last + 1], items[at], *items[last + 1 :]]
-    return items

@@ -114,3 +114,14 @@ def bound(
         Recalled(unit=unit, score=0.0, tier=tiers.get(unit.id, TIER_NORMAL), why={}, label="")
         for unit in list(units.values())[:limit]
     ]
+
+
+def winners_first(reader: Reader, items: list[Recalled], contested: set[str]) -> list[Recalled]:
+    """The items with each unit that came second as a replacement behind the one that came first (R5)."""
+    for unit_id in sorted(contested):
+        winners = [link.target for link in reader.open_conflicts([unit_id]) if link.is_late_replacement(unit_id)]
+        at = next((place for place, item in enumerate(items) if item.unit.id == unit_id), len(items))
+        last = max((place for place, item in enumerate(items) if item.unit.id in winners), default=-1)
+        if last > at:
+            items = [*items[:at], *items[at + 1 : last + 1], items[at], *items[last + 1 :]]
+    return items

@@ -195,8 +195,7 @@ def judged(
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
             result.covered = covered[number]
             result.strength = (lexical + near) / asked_total / (1 + _WINDOW_WEIGHT)
-            said = coherence * _COVERAGE_WEIGHT * covered[number]
-            turn = turn_bonuses[sketch.speaker, sketch.signs]
+            said, turn = coherence * _COVERAGE_WEIGHT * covered[number], turn_bonuses[sketch.speaker, sketch.signs]
             bonuses = {"coverage": said, "meaning": meaning, "asked": asked, "turn": turn}
             result.bonuses = {name: bonus for name, bonus in bonuses.items() if bonus}
             _add_bonuses(result, question, own_session)
