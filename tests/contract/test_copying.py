@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mnemarch
-from mnemarch import Actor, Conflict, InvalidInput, NotFound, Scope, StoreCorrupt
+from mnemarch import Actor, Claim, Conflict, InvalidInput, NotFound, Scope, StoreCorrupt
 from mnemarch.log import copying
 from mnemarch.log.projection import digest
 
@@ -256,3 +256,17 @@ def test_writers_of_other_projects_who_were_behind_are_not_passed_by(postgres_ur
         source.copy_to(target, progress=write)
         source.copy_to(target)
         assert state(target) == state(source)
+
+
+def test_a_copy_finds_nothing_out_for_itself(tmp_path, clock):
+    """Near-duplicates are linked when units are indexed; in a target that would be the beginning of another log."""
+    with mnemarch.open(tmp_path / "a", clock=clock) as source:
+        seat = source.seat(Actor.agent("a"), SHOP)
+        seat.remember("The nightly import of orders runs in the region of Seoul")
+        seat.remember("The nightly import of the orders runs in region of Seoul")
+        seat.remember_many([Claim(content=f"Queue {number} is drained at night") for number in range(250)])
+        for _ in range(2):
+            mnemarch.copy(source, tmp_path / "b")
+        with mnemarch.open(tmp_path / "b", clock=clock) as target:
+            assert target.stats().unindexed == 0
+            assert state(target) == state(source)
