@@ -258,15 +258,14 @@ def test_writers_of_other_projects_who_were_behind_are_not_passed_by(postgres_ur
         assert state(target) == state(source)
 
 
-def test_a_copy_finds_nothing_out_for_itself(tmp_path, clock):
-    """Near-duplicates are linked when units are indexed; in a target that would be the beginning of another log."""
+def test_a_copy_looks_for_no_duplicates_in_its_target(tmp_path, clock, monkeypatch):
+    """Closing a memory does, and links what it finds; in a target that would be the beginning of another log."""
+    looked = []
     with mnemarch.open(tmp_path / "a", clock=clock) as source:
         seat = source.seat(Actor.agent("a"), SHOP)
-        seat.remember("The nightly import of orders runs in the region of Seoul")
-        seat.remember("The nightly import of the orders runs in region of Seoul")
-        seat.remember_many([Claim(content=f"Queue {number} is drained at night") for number in range(250)])
-        for _ in range(2):
-            mnemarch.copy(source, tmp_path / "b")
-        with mnemarch.open(tmp_path / "b", clock=clock) as target:
-            assert target.stats().unindexed == 0
-            assert state(target) == state(source)
+        seat.remember_many([Claim(content=f"Queue {number} is drained at night") for number in range(70)])
+        monkeypatch.setattr("mnemarch.recall.candidates.Finder.link_duplicates", looked.append)
+        mnemarch.copy(source, tmp_path / "b")
+        assert looked == []
+    with mnemarch.open(tmp_path / "b", clock=clock) as target:
+        assert target.stats().unindexed == 0
