@@ -264,7 +264,7 @@ def test_a_copy_looks_for_no_duplicates_in_its_target(tmp_path, clock, monkeypat
     with mnemarch.open(tmp_path / "a", clock=clock) as source:
         seat = source.seat(Actor.agent("a"), SHOP)
         seat.remember_many([Claim(content=f"Queue {number} is drained at night") for number in range(70)])
-        monkeypatch.setattr("mnemarch.recall.candidates.Finder.link_duplicates", looked.append)
+        monkeypatch.setattr("mnemarch.recall.candidates.Finder.link_duplicates", lambda finder: looked.append(finder))
         mnemarch.copy(source, tmp_path / "b")
         assert looked == []
     with mnemarch.open(tmp_path / "b", clock=clock) as target:
