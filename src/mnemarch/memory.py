@@ -219,13 +219,15 @@ class Memory:
         there = target._engine
         if there.store.id == self._engine.store.id and not is_another_file(self._engine.place, there.place):
             raise InvalidInput("The source and the target are one store.", hint="Name another target.")
-        there.has_new_units = True
         copying = Copying(self._engine.store, there.store, progress)
         try:
-            return copying.run()
+            copied = copying.run()
         finally:
             if copying.erased:
                 there.forget_erased(copying.erased)
+        # Without a look for duplicates, as closing has it: links of its own would make the target another log.
+        there.finder.index_patiently(self.config.store.lock_wait_s_max, rebuild=False)
+        return copied
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""

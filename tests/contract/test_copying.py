@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mnemarch
-from mnemarch import Actor, Conflict, InvalidInput, NotFound, Scope, StoreCorrupt
+from mnemarch import Actor, Claim, Conflict, InvalidInput, NotFound, Scope, StoreCorrupt
 from mnemarch.log import copying
 from mnemarch.log.projection import digest
 
@@ -256,3 +256,16 @@ def test_writers_of_other_projects_who_were_behind_are_not_passed_by(postgres_ur
         source.copy_to(target, progress=write)
         source.copy_to(target)
         assert state(target) == state(source)
+
+
+def test_a_copy_looks_for_no_duplicates_in_its_target(tmp_path, clock, monkeypatch):
+    """Closing a memory does, and links what it finds; in a target that would be the beginning of another log."""
+    looked = []
+    with mnemarch.open(tmp_path / "a", clock=clock) as source:
+        seat = source.seat(Actor.agent("a"), SHOP)
+        seat.remember_many([Claim(content=f"Queue {number} is drained at night") for number in range(70)])
+        monkeypatch.setattr("mnemarch.recall.candidates.Finder.link_duplicates", lambda finder: looked.append(finder))
+        mnemarch.copy(source, tmp_path / "b")
+        assert looked == []
+    with mnemarch.open(tmp_path / "b", clock=clock) as target:
+        assert target.stats().unindexed == 0
