@@ -341,3 +341,5 @@ E        +  where -1 = add(1, 2)
 test_calc.py:4: AssertionError
 """
     assert telling_line(output) == "assert -1 == 3"
+    # What a runner reports of a test has no margin.
+    assert telling_line("assert 5 == 3\n +  where 5 = pay.TRIES") == "assert 5 == 3"

@@ -72,9 +72,9 @@ def telling_line(error: str) -> str:
     """
     written = [line.strip() for line in _clean_lines(error) if line.strip()]
     lines = [_LINES["pytest margin"].sub("", line) for line in written]
-    # Of pytest's own lines, "+ where -1 = add(1, 2)" explains the assertion above it.
-    said = [line for line, raw in zip(lines, written, strict=True) if line != raw and not line.startswith("+ ")]
-    lines = said or lines
+    lines = [line for line, raw in zip(lines, written, strict=True) if line != raw] or lines
+    # "+ where -1 = add(1, 2)" explains the assertion above it.
+    lines = [line for line in lines if not line.startswith("+ ")] or lines
     core = set(_LINES["word"].findall(fingerprint(error).core))
     alike = [len(core & words) / (len(core | words) or 1) for words in map(set, map(_LINES["word"].findall, lines))]
     near = [line for line, share in zip(lines, alike, strict=True) if share >= _NEARLY_BEST * max(alike)]
