@@ -35,6 +35,7 @@ _CHOICES = {
     "analyst.api": ("", "openai", "anthropic"),
     "learning.classifier": ("rules", "hybrid"),
 }
+_TEXTS = {"store.url": "an address", "store.replica": "an address", "recall.rerank": "a folder"}
 _EMBEDDERS = '"auto", "sentence", "https://host/v1#model", or "" for none'
 _VECTORS = '"qdrant://host:6333", "qdrants://..." with TLS, or "" for beside the memory'
 _ADDRESS = 'an http or https address without a name or key in it, or "" for the vendor\'s own'
@@ -71,6 +72,8 @@ def _check(section: str, rules: Any) -> None:
             _require(texts, name, setting, "a list of texts")
         elif name in _CHOICES:
             _require(setting in _CHOICES[name], name, setting, " or ".join(f'"{one}"' for one in _CHOICES[name]))
+        elif name in _TEXTS:
+            _require(isinstance(setting, str), name, setting, _TEXTS[name])
 
 
 @value
@@ -290,8 +293,6 @@ class StoreRules:
 
     def __check__(self) -> None:
         _check("store", self)
-        for name, url in (("url", self.url), ("replica", self.replica)):
-            _require(isinstance(url, str), f"store.{name}", url, "an address: postgresql://… or file:FOLDER")
 
 
 @value

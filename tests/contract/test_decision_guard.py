@@ -77,8 +77,8 @@ def test_d8_what_a_person_took_out_of_force_a_person_puts_back(seats, lead, boun
     assert lead.revive(normal.id, "yes").live
 
 
-def weaker(seat, base, **fields):
-    return seat.decisions.propose("another way", reason=WHY, snapshots=["x"], revises=base.id, **fields)
+def weaker(seat, base, text="another way", **fields):
+    return seat.decisions.propose(text, reason=WHY, snapshots=["x"], revises=base.id, **fields)
 
 
 @pytest.mark.parametrize("level", ["task", "worktree", "project"])
@@ -170,7 +170,7 @@ def test_what_binds_still_binds_when_old_versions_are_erased_and_the_memory_is_r
         assert weaker(lead, store).guardian.type == "BLOCK"
         assert [node.id for node in lead.decisions.impact(axis.id).nodes] == [store.id, second.root_id]
     assert memory.audit().ok
-    refused(lambda: lead.decisions.commit(weaker(lead, store)))
+    refused(lambda: lead.decisions.commit(weaker(lead, store, "a third way")))
 
 
 def test_a_dropped_relation_stays_dropped_when_the_words_of_its_drop_are_erased(seats, memory):

@@ -68,7 +68,7 @@ class Untouched:
 
 class FakeEvent:
     def __init__(self, type):
-        self.type, self.payload, self.subject = type, {}, "u-1"
+        self.id, self.type, self.payload, self.subject = "e-1", type, {}, "u-1"
         self.scope, self.recorded_at = Scope(project="p"), datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -94,8 +94,9 @@ def test_the_answer_beside_the_question_is_lifted_where_neighbours_say_something
         "Where was the lamp bought?", [ASKED], [ANSWER], coherence=1.0, sessions=False, speakers=False, turns=False
     )
     assert set(found) == {ASKED.id, ANSWER.id}
-    assert list(found[ANSWER.id].shares) == ["neighbours"]
-    assert 0 < found[ANSWER.id].total < found[ASKED.id].total == pytest.approx(1.0)
+    assert list(found[ANSWER.id].shares) == ["neighbours", "coverage"]
+    assert found[ASKED.id].shares["lexical"] == pytest.approx(1.0)
+    assert 0 < found[ANSWER.id].total < found[ASKED.id].total
 
 
 @pytest.mark.parametrize("options", [{"coherence": 0.0}, {"coherence": 1.0, "neighbours": False}], ids=str)
@@ -115,7 +116,7 @@ def test_neighbours_say_more_the_more_the_order_says():
 
 def test_the_share_of_the_neighbours_is_what_they_say_and_not_the_text_itself():
     found = judgements("lamp", [ASKED], [ANSWER], coherence=1.0, sessions=False, speakers=False, turns=False)
-    assert list(found[ASKED.id].shares) == ["lexical"]
+    assert list(found[ASKED.id].shares) == ["lexical", "coverage"]
 
 
 def test_the_nearer_neighbour_is_lifted_more():
@@ -165,7 +166,8 @@ def test_a_long_text_leans_on_nobody_and_is_reached_by_nobody():
 def test_without_neighbours_a_text_is_judged_as_if_there_were_none_to_have():
     lone = said("lamp and cat")
     near, far = (judgements("lamp", lone, coherence=coherence, sessions=False, turns=False) for coherence in (1.0, 0.0))
-    assert near["s-1.1"].shares == far["s-1.1"].shares == {"lexical": pytest.approx(1.0)}
+    assert far["s-1.1"].shares == {"lexical": pytest.approx(1.0)}
+    assert near["s-1.1"].shares == far["s-1.1"].shares | {"coverage": pytest.approx(near["s-1.1"].total - 1.0)}
 
 
 # Sessions

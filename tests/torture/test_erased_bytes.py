@@ -12,9 +12,10 @@ import pytest
 
 import mnemarch
 from fixtures.dialect import PrefixedStore
-from mnemarch import Actor, Citation, Claim, Scope, wiring
+from mnemarch import Actor, Citation, Claim, Scope
 from mnemarch.config import config_from
 from mnemarch.stores.sqlite import SqliteStore
+from mnemarch.wiring import opening
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 SECRET = "The kaleidoscopic marmalade of Zanzibar ferments quietly"
@@ -50,7 +51,7 @@ STORES = ("sqlite", "third dialect")
 def any_store(request, monkeypatch):
     """Every store with files that the contract suite knows; what is in memory alone leaves none."""
     store = PrefixedStore if request.param == "third dialect" else SqliteStore
-    monkeypatch.setattr(wiring.sqlite, "SqliteStore", store)
+    monkeypatch.setattr(opening.sqlite, "SqliteStore", store)
     return store
 
 

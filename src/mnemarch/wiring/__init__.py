@@ -136,7 +136,7 @@ def _refuse_unknown(address: str) -> None:
     if address.startswith(("qdrant:", "qdrants:")):
         raise InvalidInput(
             f"Qdrant keeps vectors, not a memory: {address!r}.",
-            hint='Open a folder or a PostgreSQL database, with vectors="qdrant://host:6333".',
+            hint="Open a folder or a PostgreSQL database, and name this address in recall.vectors.",
         )
     if address.startswith(_FILE):
         return
