@@ -76,10 +76,17 @@ def telling_line(error: str) -> str:
     # "+ where -1 = add(1, 2)" explains the assertion above it.
     lines = [line for line in lines if not line.startswith("+ ")] or lines
     core = set(_LINES["word"].findall(fingerprint(error).core))
-    alike = [len(core & words) / (len(core | words) or 1) for words in map(set, map(_LINES["word"].findall, lines))]
-    near = [line for line, share in zip(lines, alike, strict=True) if share >= _NEARLY_BEST * max(alike)]
+    alike = [_share(core, words) for words in map(set, map(_LINES["word"].findall, lines))]
+    least = _NEARLY_BEST * max(alike, default=0.0)
+    near = [line for line, share in zip(lines, alike, strict=True) if share >= least]
     typed_lines = [line for line in near if TYPES["type and message"].match(line)]
     return (typed_lines or near or [_EMPTY])[-1]
+
+
+def _share(core: set[str], words: set[str]) -> float:
+    """How much of both is in both; in the time that the smaller takes."""
+    shared = len(core & words)
+    return shared / (len(core) + len(words) - shared or 1)
 
 
 def _digest(core: str) -> str:
