@@ -278,10 +278,7 @@ class HookRules:
 
 @value
 class StoreRules:
-    """Where the memory is, and how it behaves. `url`: a PostgreSQL database or files, in place of one in this folder.
-
-    `replica`: a copy of it to make search indexes from. `durability`: "power" survives a power cut, with a file.
-    """
+    """Where the memory is. `replica`: a copy to make search indexes from. `durability`: "power" survives a power cut."""
 
     url: str = ""
     replica: str = ""
