@@ -7,13 +7,6 @@ VALUES (max((SELECT coalesce(max(position), 0) FROM events), (SELECT floor FROM 
   :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash, :clock)
 RETURNING position;
 
--- contested: Of some units, those that a live unit contradicts, or that two clones changed at once, while nobody has decided.
-SELECT DISTINCT m.unit_id FROM link_units m JOIN links l ON l.id = m.link_id
-WHERE m.unit_id IN (:unit_ids) AND l.open AND l.type = 'contradicts' AND (EXISTS (
-  SELECT 1 FROM link_units n JOIN units o ON o.id = n.unit_id
-  WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys))
-  OR NOT EXISTS (SELECT 1 FROM link_units n WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id));
-
 -- event_ids: What is known.
 SELECT id FROM events;
 
