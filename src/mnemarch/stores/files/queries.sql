@@ -43,10 +43,7 @@ SELECT floor FROM replica;
 -- begin_epoch: Positions go on after the last one.
 UPDATE replica SET floor = max(floor + 1, (SELECT coalesce(max(position), 0) FROM events));
 
--- clear_events: What is about to be read anew.
-DELETE FROM events;
-
--- clear_streams: The same for the ends of streams.
+-- clear_streams: What is about to be read anew: the ends of streams.
 DELETE FROM streams;
 
 -- clear_journals: The same for how far files were read.

@@ -35,9 +35,6 @@ SELECT coalesce(max(position), 0) FROM streams;
 -- head: The end of one stream.
 SELECT 0, seq, hash FROM streams WHERE org = :org AND project = :project AND tenant = :tenant AND writer = :writer;
 
--- heads: The ends of all streams.
-SELECT org, project, seq, hash, writer FROM streams WHERE seq > 0;
-
 -- move_head: Move the end of a stream to its newest event.
 UPDATE streams SET seq = :seq, hash = :hash, position = :position WHERE tenant = :tenant AND writer = :writer;
 

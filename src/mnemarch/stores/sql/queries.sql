@@ -5,7 +5,7 @@ Every query of the typed reads and writes, in SQL that SQLite and PostgreSQL sha
 SELECT id, seq, hash FROM streams WHERE org = :org AND project = :project AND writer = :writer;
 
 -- heads: The ends of all streams.
-SELECT org, project, seq, hash, writer FROM streams;
+SELECT org, project, seq, hash, writer FROM streams WHERE seq > 0;
 
 -- new_stream: Begin a stream.
 INSERT INTO streams (org, project, writer, seq, hash) VALUES (:org, :project, :writer, :seq, :hash) RETURNING id;
@@ -21,6 +21,12 @@ INSERT INTO events (stream, seq, id, type, actor, scope, scope_key, session, sub
 VALUES (:stream, :seq, :id, :type, :actor, :scope, :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash,
   :clock)
 RETURNING position;
+
+-- clear_events: Forget the log, which is about to be written anew.
+DELETE FROM events;
+
+-- clear_heads: The same for the ends of streams.
+UPDATE streams SET seq = 0, hash = :hash;
 
 -- erase_payload: Remove an event's payload for good; its hashes stay.
 UPDATE events SET body = NULL, salt = NULL WHERE id = :id;

@@ -244,6 +244,13 @@ class Transaction(Reader):
         for part in in_parts(rule_ids):
             self.query("drop_code_rules", ids=part)
 
+    def clear_log(self) -> bool:
+        """Forget all events, where their order is the one in which they came; gives whether that is so."""
+        self.clear_projections()
+        self.query("clear_events")
+        self.query("clear_heads", hash=b"")
+        return True
+
     def clear_projections(self) -> None:
         self.forget()
         for table in _PROJECTIONS:
