@@ -9,7 +9,7 @@ import pytest
 
 import mnemarch
 from fixtures import postgres
-from mnemarch import Actor, Scope, user
+from mnemarch import Actor, NotFound, Scope, user
 from mnemarch.log import copying
 from mnemarch.log.projection import digest
 
@@ -153,6 +153,16 @@ def test_a_log_of_several_writers_is_the_same_in_any_store(
         files = [path for path in (tmp_path / "target").rglob("*") if path.is_file()]
         assert files
         assert not any(SECRET.encode() in path.read_bytes() for path in files)
+
+
+def test_a_source_in_files_is_named_as_such_and_not_made(clones, tmp_path):
+    with pytest.raises(NotFound, match="no memory"):
+        mnemarch.copy(f"file://{tmp_path}/nothing", tmp_path / "target")
+    with pytest.raises(NotFound) as refused:
+        mnemarch.copy(clones.folders[0], tmp_path / "target")
+    assert f"file://{clones.folders[0]}" in refused.value.hint
+    assert not (tmp_path / "nothing").exists()
+    assert not (tmp_path / "target").exists()
 
 
 def test_interrupted_after_any_entry_of_several_writers_it_goes_on(clones, address, clock, monkeypatch):
