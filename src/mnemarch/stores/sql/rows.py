@@ -37,7 +37,8 @@ _SESSION_PARTS = 3  # Org, project and name: see `Unit.session_key`.
 def event_of(row: Any) -> Event:
     """A row of the view `entries`."""
     (position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt,
-     payload_hash, hash, org, project, writer, clock) = row  # fmt: skip
+     payload_hash, hash, org, project, *of_writer) = row  # fmt: skip
+    writer, clock = of_writer or ("", "")  # A view that somebody changed has fewer columns; an audit says so.
     event: Event | None
     try:
         event = Event(
