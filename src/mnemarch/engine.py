@@ -102,7 +102,7 @@ class Engine:
         """
         if self._tenant is None:
             return [self]
-        streams = self.store.read(lambda reader: list(reader.heads()))
+        streams = self.store.read(lambda reader: dict.fromkeys(stream.shared for stream in reader.heads()))
         return [self.of(stream) for stream in streams or [Stream("default", None)]]
 
     @cached_property

@@ -226,7 +226,7 @@ class Memory:
             if copying.erased:
                 there.forget_erased(copying.erased)
         # Without a look for duplicates, as closing has it: links of its own would make the target another log.
-        there.finder.index_patiently(self.config.store.lock_wait_s_max, rebuild=False)
+        there.finder.index_patiently(self.config.store.lock_wait_s_max, rebuild=copying.began_anew)
         return copied
 
     def backup(self, path: str | os.PathLike[str]) -> None:

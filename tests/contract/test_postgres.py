@@ -19,10 +19,12 @@ from psycopg.conninfo import conninfo_to_dict
 from test_secrets import SECRETS, WAYS
 
 import mnemarch
+from fixtures import postgres
 from fixtures.wire import Wire
 from mnemarch import Actor, Citation, Claim, Scope, StoreUnavailable, user
+from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
-from mnemarch.stores.postgres import PostgresStore
+from mnemarch.stores.postgres import PostgresStore, opening
 from mnemarch.stores.postgres.sessions import Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
@@ -247,8 +249,9 @@ def test_many_processes_write_one_stream_without_a_loss_or_a_gap(opened, postgre
 _WRITER = """
 import sys, threading
 from mnemarch import Scope
+from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
-from mnemarch.stores.postgres import PostgresStore
+from mnemarch.stores.postgres import PostgresStore, opening
 from mnemarch.testing import recorded
 
 store = PostgresStore(sys.argv[1])
@@ -486,6 +489,29 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
     assert len(sent) > 60
     assert {text: parts for text, parts in touched.items() if len(parts) > 2} == {}
     assert any(touched.values()), "the tables are in partitions"
+
+
+@pytest.mark.parametrize("partitions", [0, 3])
+def test_tables_of_the_format_before_are_brought_to_this_one(postgres_url, tmp_path, monkeypatch, partitions):
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(postgres_url) as memory:
+        everything_once(memory)
+        expected = memory._engine.store.read(lambda reader: (reader.heads(), digest(reader)))
+    older = postgres.new_schema(postgres.server_url())
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "FORMAT_VERSION", 7)
+        PostgresStore(older, partitions=partitions).close()
+    with psycopg.connect(postgres_url) as here, psycopg.connect(older) as there:
+        (source,), (target,) = (each.execute("SELECT current_schema()").fetchone() for each in (here, there))
+        for table in TABLES:
+            names = ", ".join(column.name for column in there.execute(f"SELECT * FROM {table}").description)
+            there.execute(f"INSERT INTO {target}.{table} ({names}) SELECT {names} FROM {source}.{table}")
+    with mnemarch.open(older) as memory:
+        assert memory._engine.store.read(lambda reader: (reader.heads(), digest(reader))) == expected
+        seat(memory).log("note", "It goes on")
+        assert memory.audit(full=True).ok
+        assert memory._engine.store.check() is None
+    postgres.drop_schema(older)
 
 
 def everything_once(memory):

@@ -13,6 +13,7 @@ from mnemarch.testing import made_unit
 TEXTS = SqliteStore.queries.texts
 OF_EVERYTHING = {
     "heads": "the audit and the export",
+    "clear_heads": "a copy that is written anew",
     "events_containing": "erasure",
     "units_of_kinds": "kinds that no index is kept for",
     "counts": "the statistics",

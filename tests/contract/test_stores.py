@@ -87,7 +87,7 @@ def test_the_contract_calls_every_public_method_of_a_reader_and_a_transaction(tm
         if name.startswith("test_"):
             getattr(contract, name)(tmp_path)
     public = {name for name in dir(Transaction) if not name.startswith("_")}
-    assert public - called == {"forget", "keeps_writers", "next_number"}, "which the store itself uses, or core memory"
+    assert public - called == {"forget", "next_number"}, "which the store itself uses, or core memory"
 
 
 def spoiled(result):

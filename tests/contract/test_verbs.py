@@ -788,7 +788,7 @@ def test_the_rule_that_holds_a_unit_back_is_logged_when_it_changes_and_returned_
     assert agent.explain(bare.id).status_reason.endswith("(S10.2)")
 
 
-def test_verify_reads_only_the_events_it_judges(memory, seats, monkeypatch):
+def test_verify_reads_only_the_events_it_judges(memory, store_kind, seats, monkeypatch):
     agent = seats.agent()
     agent.log("thought", "Try the pears first")
     agent.remember("Bare fact about pears")
@@ -804,7 +804,10 @@ def test_verify_reads_only_the_events_it_judges(memory, seats, monkeypatch):
 
     monkeypatch.setattr(kind, "events_of_scope", watched)
     agent.verify(True)
-    assert set(read) == {EventType.LOGGED, EventType.UNIT_REMEMBERED}
+    judged = [EventType.LOGGED, EventType.UNIT_REMEMBERED]
+    if store_kind == "postgres":  # It asks in rounds, and runs the work again with the answers.
+        read = list(dict.fromkeys(read))
+    assert read == judged
 
 
 def test_r2_a_visible_unit_that_waits_for_a_test_rises_when_it_passes(seats):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput, StoreCorrupt
 from mnemarch.log.chain import problem_of
-from mnemarch.log.projection import digest, keys_of, project, rebuild
+from mnemarch.log.merging import Merge
+from mnemarch.log.projection import digest, keys_of, rebuild, refolded
 from mnemarch.model.event import EventType
 from mnemarch.model.upkeep import Copied
 from mnemarch.stores.sql.rows import DAMAGE
@@ -36,19 +37,25 @@ class Copying:
         self._source, self._target, self._progress = source, target, progress
         self._heads: Heads = {}
         self._copied = 0
+        self._merge: Merge | None = None
         self.erased: list[str] = []
+        self.began_anew = False
 
     def run(self) -> Copied:
         """Copy what is missing, and compare the two. Whoever writes to the source meanwhile is not held up."""
         self._heads = self._target.read(lambda reader: reader.heads())
         known = sum(seq for seq, _ in self._heads.values())
-        goal, after = self._source.read(self._beginning)
-        # Page by page, each on a view of its own: a view that is open for long keeps a store from tidying up.
-        while self._heads != goal and (page := self._page_after(after)):
-            after = page[-1].position  # Before it is taken: in the target it has another.
-            self._take(page, goal)
-        heads, expected = self._source.read(lambda reader: self._finish(reader, after))
-        self._compare(heads, expected)
+        heads, expected = self._bring()
+        is_same = self._is_same(heads, expected)
+        if not is_same and any(stream.writer for stream in heads) and self._begin_anew():
+            known = 0
+            heads, expected = self._bring()
+            is_same = self._is_same(heads, expected)
+        if not is_same:
+            raise StoreCorrupt(
+                "The log was copied whole, but the rows of the source are not what its log says.",
+                hint="Run mnemarch rebuild on the source, then copy again.",
+            )
         now = self._source.read(lambda reader: reader.heads())
         return Copied(
             events=self._copied,
@@ -57,6 +64,22 @@ class Copying:
             digest=expected,
             behind=sum(seq for seq, _ in now.values()) - sum(seq for seq, _ in heads.values()),
         )
+
+    def _bring(self) -> tuple[Heads, str]:
+        """Copy what is missing; gives where the streams end, and the digest that the target has to have then."""
+        goal, after = self._source.read(self._beginning)
+        # Page by page, each on a view of its own: a view that is open for long keeps a store from tidying up.
+        while self._heads != goal and (page := self._page_after(after)):
+            after = page[-1].position  # Before it is taken: in the target it has another.
+            self._take(page, goal)
+        return self._source.read(lambda reader: self._finish(reader, after))
+
+    def _begin_anew(self) -> bool:
+        """Empty the target: in the source, what other clones did has come before what was copied earlier."""
+        if not self._target.write(lambda transaction: transaction.clear_log(), durable=True):
+            return False
+        self._heads, self._copied, self._merge, self.began_anew = {}, 0, None, True
+        return True
 
     def _page_after(self, position: int) -> list[Event]:
         return self._source.read(lambda reader: list(reader.events(after=position, limit=_PAGE)))
@@ -82,17 +105,12 @@ class Copying:
     def _seq_of(self, stream: Stream) -> int:
         return self._heads.get(stream, _NOTHING)[0]
 
-    def _compare(self, heads: Heads, expected: str) -> None:
-        """Refuse to call it a copy unless the logs end alike, and the rows that are made of them are the same."""
+    def _is_same(self, heads: Heads, expected: str) -> bool:
+        """Whether the logs end alike, and the rows that are made of them are the same."""
         found, made = self._target.read(lambda reader: (reader.heads(), digest(reader)))
         if found != heads:
             raise _disturbed()
-        # The same log folded from its beginning: what several writers did at once may need to be seen together.
-        if made != expected and self._target.write(rebuild, durable=True).digest_after != expected:
-            raise StoreCorrupt(
-                "The log was copied whole, but the rows of the source are not what its log says.",
-                hint="Run mnemarch rebuild on the source, then copy again.",
-            )
+        return made == expected or self._target.write(rebuild, durable=True).digest_after == expected
 
     def _before_missing(self, reader: Reader, goal: Heads) -> int:
         """The position before the first event that the target lacks. Refused unless the target is a beginning of it."""
@@ -124,27 +142,36 @@ class Copying:
                 if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
                     keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
         if events:
-            self.erased += self._target.write(lambda transaction: self._stored(transaction, events), durable=True)
+            stored = self._target.write(lambda transaction: self._stored(transaction, events), durable=True)
+            self.erased += stored[0]
+            self._merge = stored[1]
             self._heads = heads
             self._copied += len(events)
         if self._progress is not None:
             self._progress(self._copied)
 
-    def _stored(self, transaction: Transaction, events: Sequence[Event]) -> list[str]:
-        """Append and project them; gives the units whose text the target had, and has no longer."""
+    def _stored(self, transaction: Transaction, events: Sequence[Event]) -> tuple[list[str], Merge]:
+        """Append and project them; gives the units whose text the target has no longer, and the fold so far."""
         for stream in dict.fromkeys(event.stream for event in events):
             if transaction.head(stream) != self._heads.get(stream, _NOTHING):
                 raise _disturbed()
         erased: list[str] = []
+        merge = self._merge.on(transaction) if self._merge is not None else self._begun(transaction)
         for event in events:
             placed = transaction.append(event, event.hash)
             try:
                 if placed.type is EventType.UNIT_ERASED:
                     erased += _empty_payloads(transaction, placed)
-                project(transaction, placed)
+                merge.project(placed)
             except DAMAGE as error:
                 raise _damaged(event, f"it can't be applied: {error!r}") from None
-        return erased
+        return erased, merge
+
+    def _begun(self, transaction: Transaction) -> Merge:
+        """The fold of what the target has: how changes of several writers meet is told from all before them."""
+        if any(stream.writer for stream in self._heads):
+            return refolded(transaction)[0]
+        return Merge(transaction)
 
 
 def _empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:

@@ -69,6 +69,14 @@ class Merge:
         self._in_force: dict[str, str] = {}
         self._versions: dict[tuple[str, int], str] = {}
 
+    def on(self, target: Transaction) -> Merge:
+        """One that goes on from here in another transaction; this stays as it is, should that fail."""
+        other = Merge(target, self._reach)
+        other._seen = {writer: dict(seen) for writer, seen in self._seen.items()}
+        other._changes = {unit_id: list(changes) for unit_id, changes in self._changes.items()}
+        other._in_force, other._versions = dict(self._in_force), dict(self._versions)
+        return other
+
     def project(self, event: Event, *, keyed: bool = True) -> None:
         """Apply one event: whole, or as far as what other clones did at the same time allows."""
         if not event.stream.writer:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from mnemarch.log.merging import Merge
     from mnemarch.log.replay import Replay
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event
@@ -283,9 +284,15 @@ def digest(reader: Reader) -> str:
 
 def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = None) -> Rebuild:
     """Drop and fold again, inside one transaction: an interrupted rebuild leaves everything as it was."""
+    before = digest(transaction)
+    _, folded = refolded(transaction, progress)
+    return Rebuild(digest_before=before, digest_after=digest(transaction), events=folded)
+
+
+def refolded(transaction: Transaction, progress: Callable[[int], None] | None = None) -> tuple[Merge, int]:
+    """The same, without a look at the rows; gives what can go on from there, and the number of events."""
     from mnemarch.log.merging import Merge
 
-    before = digest(transaction)
     transaction.clear_projections()
     merge = Merge(transaction)
     folded = 0
@@ -294,4 +301,4 @@ def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = N
         merge.project(event)
         if progress is not None and folded % _PROGRESS_EVERY == 0:
             progress(folded)
-    return Rebuild(digest_before=before, digest_after=digest(transaction), events=folded)
+    return merge, folded

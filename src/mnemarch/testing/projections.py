@@ -17,6 +17,7 @@ from mnemarch.testing.builders import (
     START,
     WIDE,
     Probe,
+    chain_holds,
     error_of,
     everything,
     filled,
@@ -25,6 +26,7 @@ from mnemarch.testing.builders import (
     made_test,
     made_unit,
     on_new_stores,
+    recorded,
     rule_id,
 )
 from mnemarch.testing.model import Model
@@ -250,6 +252,13 @@ class ProjectionContract:
             assert before[name] != []
         assert store.uses_of_task("task") == []
         assert store.tests(SHOP, ["test_b"]) == []
+
+    def test_a_cleared_log_begins_anew_unless_the_store_gives_events_their_order(self, store: Probe) -> None:
+        store.write(filled)
+        if store.clear_log():
+            assert (store.heads(), list(store.events()), list(store.rows())) == ({}, [], [])
+            assert recorded(store).seq == 1
+            assert chain_holds(store)
 
 
 def _full_unit(id: str, text: str) -> Unit:

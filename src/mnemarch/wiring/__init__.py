@@ -97,7 +97,11 @@ def copy(
 
 def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
     address = _address(target)
-    if address.startswith((_FILE, *POSTGRES)):
+    if address.startswith(POSTGRES):
+        return open(address)
+    if address.startswith(_FILE):
+        if is_there and not _has_files(checkout.file_folder(address, _current_folder())):
+            raise NotFound(f"There is no memory in {address!r}.", hint="Give the folder that holds its log/.")
         return open(address)
     folder = os.path.abspath(address)
     if is_there and not _has_memory(folder):
@@ -105,12 +109,18 @@ def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
 
         folder = home_of(folder).folder if os.path.isdir(folder) else folder
         if not _has_memory(folder):
-            raise NotFound(f"There is no memory in {address!r}.", hint="Give the folder that holds .mnemarch/.")
+            files = f" Its files are: file://{folder}" if _has_files(folder) else ""
+            hint = f"Give the folder that holds .mnemarch/.{files}"
+            raise NotFound(f"There is no memory in {address!r}.", hint=hint)
     return open_offline(folder, checkout.load(folder))
 
 
 def _has_memory(folder: str) -> bool:
     return os.path.lexists(os.path.join(folder, ".mnemarch", DATABASE))
+
+
+def _has_files(folder: str) -> bool:
+    return os.path.lexists(os.path.join(folder, "format"))
 
 
 def _current_folder() -> str:

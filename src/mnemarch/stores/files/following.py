@@ -79,6 +79,9 @@ class FileTransaction(Transaction):
             self.query("put_clock", writer=writer, lamport=lamport, seen=canonical_json(seen))
         return placed
 
+    def clear_log(self) -> bool:
+        return False  # The files have one order, in whichever they were written.
+
     def erase_payload(self, event_id: str) -> None:
         event = self.event(event_id)
         if event is not None and event.body is not None:
@@ -193,4 +196,7 @@ def _follows(transaction: FileTransaction, fresh: Sequence[tuple[str, Event]]) -
 
 
 def _order(entry: tuple[str, Event]) -> tuple[int, str]:
-    return forms.lamport_of(entry[1].clock), entry[1].stream.writer
+    place, event = entry
+    if not event.stream.writer:
+        return forms.imported_after(place), forms.AFTER_ALL_WRITERS
+    return forms.lamport_of(event.clock), event.stream.writer

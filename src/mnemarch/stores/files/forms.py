@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 LOG, PAYLOADS, UNITS = "log", "payloads", "units"
 IMPORTED = "imported"  # In place of a writer, for events that came from a store without writers.
+AFTER_ALL_WRITERS = "~"
 # Never deleted: git would take a deleted file and a similar new one for a renamed one, and two such for a conflict.
 ERASED = b"erased\n"
 ERASED_PAGE = b"This unit was erased.\n"
 _ID = re.compile(r"[0-9a-f-]{36}")
+_AFTER = re.compile(rf"{LOG}/{IMPORTED}/(\d{{12,18}})-\d{{12}}")
 _NAME_CHARS_MAX = 40
 _SHORT_ID_AT = 24
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # by Windows, in any folder
@@ -35,6 +37,16 @@ def seen_in(clock: str) -> dict[str, int]:
     """How far the writer of an event had seen others, as far as it had not said so before."""
     seen: dict[str, int] = from_json(clock)[1] if clock else {}
     return seen
+
+
+def imported_path(lamport: int, position: int, writer: str) -> str:
+    """A file for events without a clock, which come after all events up to a time, and in the order of positions."""
+    return f"{LOG}/{IMPORTED}/{lamport:012d}-{position:012d}-{writer}.jsonl"
+
+
+def imported_after(path: str) -> int:
+    found = _AFTER.match(path)
+    return int(found[1]) if found else 0
 
 
 def month_of(event: Event) -> str:

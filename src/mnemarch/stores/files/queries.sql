@@ -7,13 +7,6 @@ VALUES (max((SELECT coalesce(max(position), 0) FROM events), (SELECT floor FROM 
   :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash, :clock)
 RETURNING position;
 
--- contested: Of some units, those that a live unit contradicts, or that two clones changed at once, while nobody has decided.
-SELECT DISTINCT m.unit_id FROM link_units m JOIN links l ON l.id = m.link_id
-WHERE m.unit_id IN (:unit_ids) AND l.open AND l.type = 'contradicts' AND (EXISTS (
-  SELECT 1 FROM link_units n JOIN units o ON o.id = n.unit_id
-  WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys))
-  OR NOT EXISTS (SELECT 1 FROM link_units n WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id));
-
 -- event_ids: What is known.
 SELECT id FROM events;
 
@@ -50,10 +43,7 @@ SELECT floor FROM replica;
 -- begin_epoch: Positions go on after the last one.
 UPDATE replica SET floor = max(floor + 1, (SELECT coalesce(max(position), 0) FROM events));
 
--- clear_events: What is about to be read anew.
-DELETE FROM events;
-
--- clear_streams: The same for the ends of streams.
+-- clear_streams: What is about to be read anew: the ends of streams.
 DELETE FROM streams;
 
 -- clear_journals: The same for how far files were read.

@@ -60,7 +60,7 @@ class FileStore(SqliteStore):
         self._follower = Follower(self.folder, merging)
         self._seen: dict[str, str] | None = None
         self._open: FileTransaction | None = None
-        self._begun_at = 0
+        self._begun_at = self._lamport_begun = 0
         self._is_durable = False
         # Units that an erasure of another clone took away; set by whoever keeps copies of texts.
         self.on_erased: Callable[[Sequence[str]], object] | None = None
@@ -151,7 +151,7 @@ class FileStore(SqliteStore):
             raise _trouble(self.name, error) from None
         self.epoch = int(next(transaction.query("epoch"))[0])
         transaction.writer = self._writer_of(transaction)
-        self._begun_at = transaction.position()
+        self._begun_at, self._lamport_begun = transaction.position(), transaction.lamport
         self._open = transaction
         if news and self.writable:
             self._follower.erased += self._follower.merging.settle(transaction, news)
@@ -210,11 +210,18 @@ class FileStore(SqliteStore):
     ) -> dict[str, str]:
         """Payloads and pages first: a line of the log speaks of files that are there. Gives the stamps of the logs."""
         lines: dict[str, list[bytes]] = {}
-        imported = f"{forms.LOG}/{forms.IMPORTED}/{events[0].id if events else ''}.jsonl"
+        reached, is_in_order = self._last_before(transaction), True
         for event in events:
             self._write_payload(event, made)
             writer = event.stream.writer
-            path = f"{forms.LOG}/{writer}/{forms.month_of(event)}.jsonl" if writer else imported
+            if writer:
+                path = f"{forms.LOG}/{writer}/{forms.month_of(event)}.jsonl"
+                place = forms.lamport_of(event.clock), writer
+            else:
+                path = forms.imported_path(reached[0], self._begun_at, transaction.writer)
+                place = reached[0], forms.AFTER_ALL_WRITERS
+            is_in_order = is_in_order and place >= reached
+            reached = max(reached, place)
             lines.setdefault(path, []).append(forms.line_of(event))
         known = {path: (size, digest) for path, size, digest, _ in transaction.query("journals")} if lines else {}
         stamps = {}
@@ -226,13 +233,22 @@ class FileStore(SqliteStore):
                 digest = folded(digest, line)
                 size += len(line)
             transaction.query("put_journal", path=path, size=size, digest=digest, stamp=stamps[path])
-        if any(event.stream.writer != transaction.writer for event in events):
+        if not is_in_order:
             transaction.query("clear_journals")  # What was imported has its place before others: all is read anew.
             return dict.fromkeys(stamps, "")
-        if events:
+        if any(event.stream.writer == transaction.writer for event in events):
             where = {"writer": transaction.writer, "place": self._place}
             transaction.query("put_own", lamport=transaction.lamport, **where)
         return stamps
+
+    def _last_before(self, transaction: FileTransaction) -> tuple[int, str]:
+        """The place in the order of all events of the last one before this transaction."""
+        last = next(transaction.events(after=self._begun_at - 1, limit=1), None) if self._begun_at else None
+        if last is None or last.position > self._begun_at:
+            return 0, ""
+        if last.stream.writer:
+            return forms.lamport_of(last.clock), last.stream.writer
+        return self._lamport_begun, forms.AFTER_ALL_WRITERS
 
     def _write_payload(self, event: Event, made: list[str]) -> None:
         path, content = forms.payload_path(event), forms.ERASED if event.erased else forms.payload_file(event)

@@ -8,19 +8,23 @@ SELECT set_config('role', :role, true), set_config('mnemarch.tenants', :tenants,
 -- new_stream: Have a head to lock.
 INSERT INTO streams (tenant, org, project) VALUES (:tenant, :org, :project) ON CONFLICT DO NOTHING;
 
+-- new_writer: Have the end of a writer's own stream.
+INSERT INTO streams (tenant, org, project, writer) VALUES (:tenant, :org, :project, :writer) ON CONFLICT DO NOTHING;
+
 -- lock_head: Be the only writer of a stream until the transaction ends.
-SELECT seq, hash, position FROM streams WHERE tenant = :tenant FOR NO KEY UPDATE;
+SELECT seq, hash, position FROM streams WHERE tenant = :tenant AND writer = '' FOR NO KEY UPDATE;
 
 -- lock_known_head: The same if the stream is there and ends where it is thought to; else the division fails, and all that follows.
 SELECT 1 / count(*) FROM (
-  SELECT 1 FROM streams WHERE tenant = :tenant AND seq = :seq AND hash = :hash FOR NO KEY UPDATE) AS known;
+  SELECT 1 FROM streams WHERE tenant = :tenant AND writer = '' AND seq = :seq AND hash = :hash AND position = :position
+  FOR NO KEY UPDATE) AS known;
 
 -- ends: Where the streams of some tenants end.
-SELECT tenant, seq, hash, position FROM streams WHERE tenant IN (:tenants);
+SELECT tenant, seq, hash, position FROM streams WHERE tenant IN (:tenants) AND writer = '';
 
 -- still_ends: Go on only if a stream ends where it did, and nothing changed at its org's level; else the division fails.
-SELECT 1 / count(*) FROM streams WHERE tenant = :tenant AND seq = :seq AND hash = :hash
-  AND coalesce((SELECT position FROM streams WHERE tenant = :wide), 0) = :wide_position;
+SELECT 1 / count(*) FROM streams WHERE tenant = :tenant AND writer = '' AND seq = :seq AND hash = :hash AND position = :position
+  AND coalesce((SELECT position FROM streams WHERE tenant = :wide AND writer = ''), 0) = :wide_position;
 
 -- lock_all: Be the only writer of all streams.
 LOCK TABLE streams IN EXCLUSIVE MODE;
@@ -29,31 +33,29 @@ LOCK TABLE streams IN EXCLUSIVE MODE;
 SELECT coalesce(max(position), 0) FROM streams;
 
 -- head: The end of one stream.
-SELECT 0, seq, hash FROM streams WHERE org = :org AND project = :project AND tenant = :tenant;
-
--- heads: The ends of all streams.
-SELECT org, project, seq, hash FROM streams WHERE seq > 0;
+SELECT 0, seq, hash FROM streams WHERE org = :org AND project = :project AND tenant = :tenant AND writer = :writer;
 
 -- move_head: Move the end of a stream to its newest event.
-UPDATE streams SET seq = :seq, hash = :hash, position = :position WHERE tenant = :tenant;
+UPDATE streams SET seq = :seq, hash = :hash, position = :position WHERE tenant = :tenant AND writer = :writer;
 
--- move_position: Say that something of an org changed, in the stream of one of its projects.
-UPDATE streams SET position = greatest(position, :position) WHERE tenant = :tenant;
+-- move_position: Say that a tenant has come further: by another writer, or an org in the stream of one of its projects.
+UPDATE streams SET position = greatest(position, :position) WHERE tenant = :tenant AND writer = '';
 
 -- append: Add one event.
-INSERT INTO events (tenant, position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash)
-VALUES (:tenant, :position, :seq, :id, :type, :actor, :scope, :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash);
+INSERT INTO events (tenant, position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash, writer, clock)
+VALUES (:tenant, :position, :seq, :id, :type, :actor, :scope, :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash,
+  :writer, :clock);
 
 -- append_all: Add some events, given as JSON: one statement costs a fraction of many.
-INSERT INTO events (tenant, position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash)
+INSERT INTO events (tenant, position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash, writer, clock)
 SELECT tenant, position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body,
-  decode(salt, 'hex'), decode(payload_hash, 'hex'), decode(hash, 'hex')
+  decode(salt, 'hex'), decode(payload_hash, 'hex'), decode(hash, 'hex'), writer, clock
 FROM json_to_recordset(CAST(:rows AS JSON)) AS e (tenant text, position bigint, seq bigint, id text, type text, actor text, scope text, scope_key text,
-  session text, subject text, key text, occurred_at bigint, recorded_at bigint, body text, salt text, payload_hash text, hash text)
+  session text, subject text, key text, occurred_at bigint, recorded_at bigint, body text, salt text, payload_hash text, hash text, writer text, clock text)
 ORDER BY position;
 
 -- event_before: The hash of the entry before the one at a position, in its stream.
-SELECT b.hash FROM events e JOIN events b ON b.tenant = e.tenant AND b.position < e.position
+SELECT b.hash FROM events e JOIN events b ON b.tenant = e.tenant AND b.writer = e.writer AND b.position < e.position
 WHERE e.id = :id ORDER BY b.position DESC LIMIT 1;
 
 -- events: The log in order; what has one position comes together.
@@ -66,7 +68,7 @@ SELECT * FROM entries WHERE position > :after ORDER BY position, id;
 SELECT id FROM events WHERE tenant = :tenant AND position = :position;
 
 -- positions: How far the streams of some tenants have come.
-SELECT tenant, position FROM streams WHERE tenant IN (:tenants);
+SELECT tenant, position FROM streams WHERE tenant IN (:tenants) AND writer = '';
 
 -- searchable_in: A page of what an index has still to learn of one tenant, with all that changed at its last position.
 SELECT id, scope_key, status, kind, domain, session, turn, body, searchable_at FROM units

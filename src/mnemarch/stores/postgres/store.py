@@ -275,7 +275,9 @@ class PostgresStore:
                     transaction.query("new_stream", tenant=tenant, org=self.stream.org, project=project)
                     locked.append(transaction.query("lock_head", tenant=tenant))
                 else:
-                    transaction.query("lock_known_head", tenant=tenant, seq=known[0], hash=known[1])
+                    seq, hash, position = known
+                    end = {"seq": seq, "hash": hash, "position": position}
+                    transaction.query("lock_known_head", tenant=tenant, **end)
             transaction.begun(locked, known)
         return transaction
 

@@ -47,6 +47,11 @@ def tenants_of(stream: Stream) -> tuple[str, ...]:
     return (own,) if own == wide else (wide, own)
 
 
+def _where(stream: Stream) -> dict[str, str]:
+    tenant = tenant_of(stream.org, stream.project)
+    return {"org": stream.org, "project": stream.project or "", "tenant": tenant, "writer": stream.writer}
+
+
 class OfTenants(RemoteReader):
     """A reader of some tenants, or, with none, of all of them.
 
@@ -90,8 +95,7 @@ class OfTenants(RemoteReader):
         return super().query(name, **parameters)
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
-        tenant = tenant_of(stream.org, stream.project)
-        row = self._one("head", org=stream.org, project=stream.project or "", tenant=tenant)
+        row = self._one("head", **_where(stream))
         return row[1:] if row else (0, b"")
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
@@ -162,8 +166,6 @@ def _joined(positions: list[int]) -> int:
 class PostgresTransaction(OfTenants, RemoteTransaction):
     """The ends of streams are moved once, before the commit."""
 
-    keeps_writers = False
-
     def __init__(
         self,
         session: Session,
@@ -184,8 +186,8 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         self._clock: int | None = None
         self._locked: list[Any] = []
         self._ends: list[Any] = []
-        # By tenant: the end of a stream that is still to be written, and how far an org's units have changed.
-        self._moved: dict[str, dict[str, Any]] = {}
+        # The ends of streams that are still to be written; by tenant, how far an org's units have changed.
+        self._moved: dict[Stream, dict[str, Any]] = {}
         self._changed: dict[str, tuple[str, int]] = {}
         self.last_event = ""
 
@@ -212,7 +214,7 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         if self._carried is not None and not self._is_rehearsing and not self._unsent and not self._heads:
             (seq, hash, position), wide_position, rows = self._carried
             wide = {"wide": self._tenants[0], "wide_position": wide_position}
-            self.query("still_ends", seq=seq, hash=hash, **wide)
+            self.query("still_ends", seq=seq, hash=hash, position=position, **wide)
             self._known.learn(rows.items())
             self._ends = [(seq, hash, position)]
         self._carried = None
@@ -260,11 +262,12 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
     def _head(self, stream: Stream) -> tuple[int, int, bytes]:
         head = self._heads.get(stream)
         if head is None:
-            tenant = tenant_of(stream.org, stream.project)
-            if self._tenants and self._clock is None and tenant == self._tenants[-1]:
+            where = _where(stream)
+            is_own = self._tenants and where["tenant"] == self._tenants[-1] and not stream.writer
+            if is_own and self._clock is None:
                 head = (0, *self._see_end())
             else:
-                head = self._one("head", org=stream.org, project=stream.project or "", tenant=tenant) or (0, 0, b"")
+                head = self._one("head", **where) or (0, 0, b"")
             self._heads[stream] = head
         return head
 
@@ -273,15 +276,15 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
             self._clock = int(self._one("last_position")[0])
         self._clock += 1
         self._known.write("streams", {})
-        end = {"org": event.stream.org, "project": event.stream.project or "", "seq": event.seq, "hash": hash}
-        self._moved[self._tenant] = end | {"position": self._clock}
+        self._moved[event.stream] = {"seq": event.seq, "hash": hash, "position": self._clock}
         self.last_event = event.id
         return stream_id
 
     def _append(self, **row: Any) -> int:
-        position: int = self._moved[self._tenant]["position"]
-        self.query("append", position=position, **row)
-        return position
+        assert self._clock is not None
+        assert self.stream is not None
+        self.query("append", position=self._clock, writer=self.stream.writer, **row)
+        return self._clock
 
     def _show_own(self) -> None:
         self.write_heads()
@@ -295,10 +298,14 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         """Move the ends of streams to where this transaction has come."""
         moved, self._moved = self._moved, {}
         changed, self._changed = self._changed, {}
-        for tenant, end in moved.items():
+        for stream, end in moved.items():
+            where = _where(stream)
             if not self._tenants:
-                self.query("new_stream", tenant=tenant, **end)
-            self.query("move_head", tenant=tenant, **end)
+                self.query("new_stream", **where)
+            if stream.writer:
+                self.query("new_writer", **where)
+                self.query("move_position", **where, position=end["position"])
+            self.query("move_head", **where, **end)
         for tenant, (org, position) in changed.items():
             if not self._tenants:
                 self.query("new_stream", tenant=tenant, org=org, project="")

@@ -2,13 +2,13 @@ Every query of the typed reads and writes, in SQL that SQLite and PostgreSQL sha
 `coalesce(u.scope_key, '')` keeps a planner without statistics from beginning with a scope, which has many more rows.
 
 -- head: The end of one stream.
-SELECT id, seq, hash FROM streams WHERE org = :org AND project = :project;
+SELECT id, seq, hash FROM streams WHERE org = :org AND project = :project AND writer = :writer;
 
 -- heads: The ends of all streams.
-SELECT org, project, seq, hash FROM streams;
+SELECT org, project, seq, hash, writer FROM streams WHERE seq > 0;
 
 -- new_stream: Begin a stream.
-INSERT INTO streams (org, project, seq, hash) VALUES (:org, :project, :seq, :hash) RETURNING id;
+INSERT INTO streams (org, project, writer, seq, hash) VALUES (:org, :project, :writer, :seq, :hash) RETURNING id;
 
 -- move_head: Move the end of a stream by one event.
 UPDATE streams SET seq = :seq, hash = :hash WHERE id = :id;
@@ -17,9 +17,16 @@ UPDATE streams SET seq = :seq, hash = :hash WHERE id = :id;
 SELECT coalesce(max(position), 0) FROM events;
 
 -- append: Add one event.
-INSERT INTO events (stream, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash)
-VALUES (:stream, :seq, :id, :type, :actor, :scope, :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash)
+INSERT INTO events (stream, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash, clock)
+VALUES (:stream, :seq, :id, :type, :actor, :scope, :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash,
+  :clock)
 RETURNING position;
+
+-- clear_events: Forget the log, which is about to be written anew.
+DELETE FROM events;
+
+-- clear_heads: The same for the ends of streams.
+UPDATE streams SET seq = 0, hash = :hash;
 
 -- erase_payload: Remove an event's payload for good; its hashes stay.
 UPDATE events SET body = NULL, salt = NULL WHERE id = :id;
@@ -31,8 +38,8 @@ SELECT * FROM entries WHERE id = :id;
 SELECT b.hash FROM events e JOIN events b ON b.stream = e.stream AND b.position < e.position
 WHERE e.position = :position ORDER BY b.position DESC LIMIT 1;
 
--- event_for_key: The event that an idempotency key stands for.
-SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = :key;
+-- event_for_key: The first event that an idempotency key stands for: two clones may each have used it.
+SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = :key ORDER BY position LIMIT 1;
 
 -- events: The log in commit order.
 SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
@@ -274,11 +281,12 @@ WHERE l.open AND l.type = :type ORDER BY l.id, u.id;
 SELECT DISTINCT l.id, l.body FROM link_units m JOIN links l ON l.id = m.link_id
 WHERE m.unit_id IN (:unit_ids) AND l.type = 'contradicts' ORDER BY l.id;
 
--- contested: Of some units, those that a live and visible unit contradicts while nobody has decided.
+-- contested: Of some units, those that a live unit contradicts, or that two clones changed at once, while nobody has decided.
 SELECT DISTINCT m.unit_id FROM link_units m JOIN links l ON l.id = m.link_id
-WHERE m.unit_id IN (:unit_ids) AND l.open AND l.type = 'contradicts' AND EXISTS (
+WHERE m.unit_id IN (:unit_ids) AND l.open AND l.type = 'contradicts' AND (EXISTS (
   SELECT 1 FROM link_units n JOIN units o ON o.id = n.unit_id
-  WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys));
+  WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys))
+  OR NOT EXISTS (SELECT 1 FROM link_units n WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id));
 
 -- in_force: The version of a decision that is in force.
 SELECT id, body FROM units WHERE root = :root AND live;
@@ -387,7 +395,7 @@ SELECT 'status' AS property, status AS name, count(*) FROM units GROUP BY status
 UNION ALL SELECT 'kind', kind, count(*) FROM units GROUP BY kind
 UNION ALL SELECT 'level', CAST(level AS TEXT), count(*) FROM units GROUP BY level
 UNION ALL SELECT 'total', 'events', count(*) FROM events
-UNION ALL SELECT 'total', 'streams', count(*) FROM streams WHERE seq > 0
+UNION ALL SELECT 'total', 'streams', count(*) FROM (SELECT DISTINCT org, project FROM streams WHERE seq > 0) AS projects
 UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links WHERE open AND type = 'contradicts';
 
 -- row_units: Every unit, for the digest and the audit; its key comes first, as in the next ones. Not what only search needs.

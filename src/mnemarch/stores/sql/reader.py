@@ -77,7 +77,7 @@ class Reader:
     def heads(self) -> dict[Stream, tuple[int, bytes]]:
         """Every stream with its last sequence number and hash."""
         rows = self.query("heads")
-        return {Stream(org, project or None, *writer): (seq, hash) for org, project, seq, hash, *writer in rows}
+        return {Stream(org, project or None, writer): (seq, hash) for org, project, seq, hash, writer in rows}
 
     def position(self) -> int:
         """The position of the newest event of all streams; positions follow commit order."""

@@ -38,7 +38,7 @@ def event_of(row: Any) -> Event:
     """A row of the view `entries`."""
     (position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt,
      payload_hash, hash, org, project, *of_writer) = row  # fmt: skip
-    writer, clock = of_writer or ("", "")
+    writer, clock = of_writer or ("", "")  # A view that somebody changed has fewer columns; an audit says so.
     event: Event | None
     try:
         event = Event(

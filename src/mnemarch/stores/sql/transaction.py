@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Conflict, InvalidInput
+from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.stamps import micros
@@ -33,8 +33,6 @@ _PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests
 
 class Transaction(Reader):
     """The writes of the domain, each a named query."""
-
-    keeps_writers = True  # Whether a stream may have several writers.
 
     def __init__(
         self,
@@ -94,11 +92,6 @@ class Transaction(Reader):
     def append(self, event: Event, hash: bytes) -> Event:
         """Add an event with its chain hash at the end of its stream; gives it with its position (`Event.placed`)."""
         self.stream = event.stream
-        if event.stream.writer and not self.keeps_writers:
-            raise InvalidInput(
-                f"{event.stream} was written by clones of a folder of files, which this store can't keep apart.",
-                hint="Import it into a folder of files: --store file:///FOLDER",
-            )
         stream_id, seq, _ = self._head(event.stream)
         assert event.seq == seq + 1, "an event takes the next place of its stream"
         stream_id = self._move_head(stream_id, event, hash)
@@ -121,7 +114,7 @@ class Transaction(Reader):
             salt=event.salt,
             payload_hash=event.payload_hash,
             hash=hash,
-            **({"clock": event.clock} if self.keeps_writers else {}),
+            clock=event.clock,
         )
         return event.placed(position, hash)
 
@@ -250,6 +243,13 @@ class Transaction(Reader):
     def drop_code_rules(self, rule_ids: Sequence[str]) -> None:
         for part in in_parts(rule_ids):
             self.query("drop_code_rules", ids=part)
+
+    def clear_log(self) -> bool:
+        """Forget all events, where their order is the one in which they came; gives whether that is so."""
+        self.clear_projections()
+        self.query("clear_events")
+        self.query("clear_heads", hash=b"")
+        return True
 
     def clear_projections(self) -> None:
         self.forget()
