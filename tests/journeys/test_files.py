@@ -116,6 +116,30 @@ def test_r6_two_replacements_of_one_unit_are_a_conflict_between_the_two(ann, bob
         assert clone.person.get(old.id).superseded_by in dispute.units
 
 
+@pytest.mark.parametrize("first", ["ann", "bob"])
+def test_r5_a_conflict_that_two_clones_decide_against_each_other_is_open_again(ann, bob, first):
+    yes, no = remembered(ann, "Deploys must run on Mondays"), remembered(bob, "Deploys must not run on Mondays")
+    meet(ann, bob)
+    (dispute,) = ann.person.conflicts()
+    for _ in range(3):
+        (ann if first == "bob" else bob).person.log("note", "more")
+    ann.person.resolve(dispute.id, winner=yes.id, reason="ann measured")
+    bob.person.resolve(dispute.id, winner=no.id, reason="bob measured")
+    meet(ann, bob)
+    for clone in (ann, bob):
+        (again,) = clone.person.conflicts()
+        assert set(again.units) == {yes.id, no.id}
+        assert "did the reverse" in again.reason
+        assert clone.person.get(yes.id).live
+        assert clone.person.get(no.id).live
+    bob.person.resolve(again.id, winner=yes.id, reason="ann is right")
+    meet(ann, bob)
+    for clone in (ann, bob):
+        assert clone.person.conflicts() == []
+        assert [clone.person.get(unit.id).live for unit in (yes, no)] == [True, False]
+        assert clone.memory.audit().ok
+
+
 def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contests_it(ann, bob):
     desk = ann.person.decisions
     evidence = desk.add_evidence("a load test")
