@@ -186,6 +186,12 @@ def test_claude_mem_gives_what_is_of_this_project(tmp_path):
     assert "'shop' (2), 'other' (1)" in refused.value.hint
 
 
+def test_a_record_of_the_wrong_shape_is_read_as_far_as_it_goes(tmp_path):
+    records = ["a text alone", {"memory": "a memory", "categories": 7, "metadata": {"tags": True}}, 5]
+    source = Source(str(written(tmp_path / "odd.json", records)))
+    assert [(note.text, note.tags) for note in notes_in(source, "mem0")] == [("a text alone", ()), ("a memory", ())]
+
+
 def test_a_real_langgraph_store_is_read(tmp_path):
     from langgraph.store.sqlite import SqliteStore
 

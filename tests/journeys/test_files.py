@@ -97,6 +97,7 @@ def test_r5_a_unit_that_one_approves_and_another_rejects_stays_until_somebody_de
         assert "human:ann approved it" in dispute.reason
         assert "human:bob rejected it" in dispute.reason
         assert clone.person.get(unit.id).live
+    assert "mnemarch reject" in ann.person.inbox()[0].why
     ann.person.reject(unit.id, "bob is right")
     meet(ann, bob)
     assert bob.person.conflicts() == []
@@ -155,6 +156,7 @@ def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contest
         assert active.version == 2
         (dispute,) = clone.person.conflicts()
         assert active.id in dispute.units
+        assert "--revises" in clone.person.inbox()[0].why
     desk = bob.person.decisions
     desk.commit(desk.propose("Use two queues", reason=REASON, evidence=[evidence.id], revises=active.id))
     meet(ann, bob)
@@ -457,6 +459,35 @@ def test_the_memory_of_a_clone_is_read_only_after_a_yes(cli, tmp_path):
     assert "Checkout retries three times" in cli("recall", "checkout").out
     assert cli("log").exit_code == 0
     assert not (clone / ".mnemarch").exists()
+
+
+def test_every_command_names_the_folder_of_the_files_and_no_server(cli):
+    cli.repository()
+    (cli.home / "mnemarch.toml").write_text('[store]\nurl = "file:memory"\n')
+    # What a clone's settings name waits for a yes, and that is what to do: another memory is not.
+    absent = cli("status")
+    assert "accept it with mnemarch trust" in absent.err
+    assert "mnemarch init" not in absent.err
+    assert "until it changes" in cli("trust", "--yes").out
+    installed = cli("install", "claude-code")
+    assert "PostgreSQL" not in installed.out
+    place = str(cli.home / "memory")
+    for said in (installed.out, cli("init").out):
+        assert f"{place}\n" in said or f"{place} (" in said
+    tried = next(line for line in cli("doctor").out.splitlines() if "Claude Code" in line)
+    assert "hand over what the memory knows" in tried
+
+
+def test_a_yes_to_a_folder_of_files_can_be_taken_back(cli, tmp_path):
+    cli.repository()
+    settings = cli.home / "mnemarch.toml"
+    settings.write_text('[store]\nurl = "file:memory"\n')
+    user.accept(str(settings), settings.read_bytes())
+    cli.ok("remember", "Checkout retries three times", "--actor", "human:ada")
+    shutil.rmtree(cli.home / "memory" / ".local")
+    assert "memory, with all that comes into it" in cli("trust", "--yes").out
+    assert "revoked  2" in cli("trust", "--revoke").out
+    assert "all who can write there" in cli("trust", "--show").out
 
 
 @pytest.mark.parametrize("url", ["file://", "file:", "file://host/x", "file:///", "qdrant://x"])

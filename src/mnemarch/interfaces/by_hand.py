@@ -193,12 +193,13 @@ RUNS = {
 
 def _init(call: Call) -> Answer:
     from mnemarch.code.home import FOLDER
+    from mnemarch.interfaces.place import address_of, is_on_server
 
-    place = show.without_password(call.url) or os.path.join(call.home.folder, FOLDER)
+    place = address_of(call) or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events
-    if call.url:
+    if is_on_server(call):
         from mnemarch.interfaces.hooks.relay import prepare
 
         prepare(call.home.folder)

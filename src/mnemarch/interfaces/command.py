@@ -33,6 +33,7 @@ DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 # The doctor leaves one unit in a place of its own.
 _UNITS_OF_DOCTOR = 1
 _NAMED_MAX = 3
+_MAKE = "mnemarch init makes one; so does the first mnemarch log."
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {
@@ -261,12 +262,11 @@ class Call:
         try:
             os.stat(os.path.join(self.home.folder, FOLDER, "memory.db"))
         except FileNotFoundError:
-            if load(self.home.folder).store.url:
-                return None
-            return NotFound(
-                f"There is no memory in {self.home.folder}.",
-                hint="mnemarch init makes one; so does the first mnemarch log.",
-            )
+            config = load(self.home.folder)
+            if not config.store.url:
+                waits = any(setting.startswith("store.url ") for setting in config.ignored)
+                hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else _MAKE
+                return NotFound(f"There is no memory in {self.home.folder}.", hint=hint)
         except OSError:
             pass  # It is there, or something else is: opening says what.
         return None
