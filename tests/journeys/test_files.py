@@ -141,7 +141,7 @@ def test_r5_a_conflict_that_two_clones_decide_against_each_other_is_open_again(a
         assert clone.memory.audit().ok
 
 
-def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contests_it(ann, bob):
+def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contests_it(ann, bob, tmp_path):
     desk = ann.person.decisions
     evidence = desk.add_evidence("a load test")
     first = desk.commit(desk.propose("Use one queue", reason=REASON, evidence=[evidence.id]))
@@ -157,6 +157,12 @@ def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contest
         (dispute,) = clone.person.conflicts()
         assert active.id in dispute.units
         assert "--revises" in clone.person.inbox()[0].why
+    # What merged clones did is copied as a whole, into files and into an embedded memory.
+    for target in ("copy", f"file:{tmp_path}/copied"):
+        mnemarch.copy(f"file:{bob.folder}", str(tmp_path / "copy") if target == "copy" else target)
+    with mnemarch.open(tmp_path / "copy") as copied:
+        assert copied.audit().ok
+        assert copied.seat(Actor.human("ann"), WHERE).decisions.active("global") == [active]
     desk = bob.person.decisions
     desk.commit(desk.propose("Use two queues", reason=REASON, evidence=[evidence.id], revises=active.id))
     meet(ann, bob)
@@ -465,6 +471,8 @@ def test_every_command_names_the_folder_of_the_files_and_no_server(cli):
     cli.repository()
     (cli.home / "mnemarch.toml").write_text('[store]\nurl = "file:memory"\n')
     # What a clone's settings name waits for a yes, and that is what to do: another memory is not.
+    absent = cli("status", "--store", "file:mistyped")
+    assert (absent.exit_code, (cli.home / "mistyped").exists()) == (2, False)
     absent = cli("status")
     assert "accept it with mnemarch trust" in absent.err
     assert "mnemarch init" not in absent.err

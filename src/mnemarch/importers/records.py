@@ -28,8 +28,9 @@ def mem0(source: Source) -> Iterator[Note]:
         if not text:
             source.noted(place, "no memory with a text")
             continue
-        fields = record if isinstance(record, dict) else {}
-        more = fields.get("metadata") if isinstance(fields.get("metadata"), dict) else {}
+        fields: dict[str, Any] = record if isinstance(record, dict) else {}
+        metadata = fields.get("metadata")
+        more = metadata if isinstance(metadata, dict) else {}
         yield Note(
             text=text,
             place=place,

@@ -141,7 +141,8 @@ class Copying:
             try:
                 if placed.type is EventType.UNIT_ERASED:
                     erased += _empty_payloads(transaction, placed)
-                project(transaction, placed)
+                if not placed.stream.writer:  # What several writers did is folded as a whole, at the end.
+                    project(transaction, placed)
             except DAMAGE as error:
                 raise _damaged(event, f"it can't be applied: {error!r}") from None
         return erased
