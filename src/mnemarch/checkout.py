@@ -24,7 +24,7 @@ SETTINGS = "mnemarch.toml"
 MAKER, _IGNORE = "maker", ".gitignore"
 # What a folder of files keeps for this machine alone.
 LOCAL = ".local"
-_FILE = "file:"
+FILE_SCHEME = "file:"
 _FOLDERS, _DATABASE = ("index", "vectors"), "memory.db"
 _MAKER_BYTES_MAX = 4096
 _NONCE_BYTES = 16
@@ -338,7 +338,7 @@ def file_folder(url: str, base: str) -> str:
     """The folder that a file: URL names; a relative one is below `base`."""
     from urllib.parse import unquote
 
-    path = unquote(url.removeprefix(_FILE))
+    path = unquote(url.removeprefix(FILE_SCHEME))
     host, _, rest = path[2:].partition("/") if path.startswith("//") else ("", "", path)
     path = f"/{rest}" if path.startswith("//") else rest
     if not rest.strip("/ ") or host not in ("", "localhost") or "\0" in path:
@@ -365,7 +365,7 @@ def foreign_files(folder: str) -> Foreign | None:
     if not _names_in(log) or is_own_local(os.path.join(folder, LOCAL)):
         return None
     why = "its files came with a checkout or a copy. A yes is to all who can write there, also later"
-    return Foreign(path=folder, content=_FILE.encode(), why=why)
+    return Foreign(path=folder, content=FILE_SCHEME.encode(), why=why)
 
 
 def is_own_local(place: str) -> bool:
@@ -373,7 +373,7 @@ def is_own_local(place: str) -> bool:
     return os.path.isdir(place) and not os.path.islink(place) and _is_signed(place)
 
 
-def _file_url(folder: str) -> str:
+def file_url(folder: str) -> str:
     """Where the settings of a repository keep its memory, accepted or not."""
     path = os.path.join(folder, SETTINGS)
     settings = user.parsed(path, user.settings_file(path)) if os.path.exists(path) else {}
@@ -385,8 +385,9 @@ def _file_url(folder: str) -> str:
 def waiting(folder: str, store: str | None = None) -> list[Foreign]:
     """What of this repository, or of the store that is named, waits for the user's word."""
     found = []
-    url = store or _file_url(folder)
-    files = foreign_files(file_folder(url, folder if store is None else os.getcwd())) if url.startswith(_FILE) else None
+    url = store or file_url(folder)
+    base = folder if store is None else os.getcwd()
+    files = foreign_files(file_folder(url, base)) if url.startswith(FILE_SCHEME) else None
     if files is not None and not user.has_accepted(files.path, files.content):
         found.append(files)
     config = load(folder)

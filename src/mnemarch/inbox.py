@@ -13,7 +13,7 @@ from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled
 from mnemarch.model.stamps import micros, short_id
-from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, LinkType, waiting_key
+from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
@@ -196,7 +196,7 @@ class Inbox:
                 units = list(reader.units(dispute.units).values())
                 texts = " / ".join(f"“{_cut(unit.content)}” ({short_id(unit.id)})" for unit in units)
                 author = str(max(units, key=lambda unit: unit.id).author)
-                why = _DECIDE[what].format(short_id(dispute.id))
+                why = _way_out(what, units).format(short_id(dispute.id), short_id(units[0].id))
                 yield InboxItem(dispute.id, what, texts, dispute.reason, why, author, dispute.opened_at)
 
     def _wanted(self, claims: Sequence[Unit], recalls: Sequence[Event]) -> dict[str, list[str]]:
@@ -265,6 +265,14 @@ _DECIDE = {
     CONFLICT: "decide with: mnemarch resolve {} --winner UNIT --reason WHY (or --both)",
     PROPOSAL: "merge with: mnemarch resolve {} --winner UNIT --reason WHY (or --both to keep the two)",
 }
+
+
+def _way_out(what: str, units: Sequence[Unit]) -> str:
+    if any(unit.kind is Kind.DECISION for unit in units):
+        return "decide with: mnemarch decide TEXT --revises DECISION (the one in force)"
+    if len(units) == 1:
+        return "keep it with: mnemarch resolve {} --reason WHY (or drop it: mnemarch reject {} --reason WHY)"
+    return _DECIDE[what]
 
 
 def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:

@@ -122,8 +122,10 @@ class IngestVerbs(UnitVerbs):
             first = source.problems[0]
             told = f"{len(source.problems):,} things can't be read; the first at {first.place}: {first.says}"
             raise InvalidInput(f"{told}. Nothing was imported.", hint="Mend them, or leave --strict out.")
+        done = importer.run(notes, source.problems, format=name, name=source.name, dry_run=dry_run, progress=progress)
+        # Whoever interrupts it wants to leave: what came so far is indexed by the next process.
         self._engine.has_new_units = not dry_run or self._engine.has_new_units
-        return importer.run(notes, source.problems, format=name, name=source.name, dry_run=dry_run, progress=progress)
+        return done
 
     def ingested(self, entry_id: str) -> Ingested:
         """What became of an entry that was ingested: its bucket, its unit, and why it became none."""

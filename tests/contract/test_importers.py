@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import threading
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 
@@ -184,6 +185,12 @@ def test_claude_mem_gives_what_is_of_this_project(tmp_path):
     with pytest.raises(InvalidInput, match="is of 'bank'") as refused:
         notes_in(Source(path, root="/work/bank"), "claude-mem")
     assert "'shop' (2), 'other' (1)" in refused.value.hint
+
+
+def test_a_record_of_the_wrong_shape_is_read_as_far_as_it_goes(tmp_path):
+    records = ["a text alone", {"memory": "a memory", "categories": 7, "metadata": {"tags": True}}, 5]
+    source = Source(str(written(tmp_path / "odd.json", records)))
+    assert [(note.text, note.tags) for note in notes_in(source, "mem0")] == [("a text alone", ()), ("a memory", ())]
 
 
 def test_a_real_langgraph_store_is_read(tmp_path):
@@ -391,6 +398,39 @@ def test_an_interrupted_import_goes_on_as_the_same_item(tmp_path, clock):
         assert (done.units, done.known, done.id) == (5, 20, item.id)
         (item,) = imports_of(ada)
         assert item.subject.startswith("25 units")
+
+
+def many(tmp_path):
+    return written(tmp_path / "m.json", [{"memory": f"Service {number} is of team {number}"} for number in range(70)])
+
+
+def test_whoever_interrupts_an_import_does_not_wait_for_the_index(tmp_path, clock):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    settings = replace(Config(), limits=replace(Config().limits, batch_max=70))
+    for is_interrupted in (True, False):
+        with (
+            mnemarch.open(tmp_path / f"{is_interrupted}", clock=clock, config=settings) as memory,
+            suppress(KeyboardInterrupt),
+        ):
+            memory.seat(Actor.human("ada"), SHOP).import_claims(
+                many(tmp_path), progress=stop if is_interrupted else None
+            )
+        with mnemarch.open(tmp_path / f"{is_interrupted}", clock=clock) as memory:
+            stats = memory.stats()
+            assert (stats.units, stats.indexed) == (70, 0 if is_interrupted else 70)
+
+
+def test_the_index_is_made_once_when_a_memory_is_closed(tmp_path, clock, monkeypatch):
+    begun = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda self: (begun.append(self.name), start(self)))
+    settings = replace(Config(), store=replace(Config().store, index_tail_max=10))
+    with mnemarch.open(tmp_path / "home", clock=clock, config=settings) as memory:
+        memory.seat(Actor.human("ada"), SHOP).import_claims(many(tmp_path))
+        begun.clear()
+    assert "mnemarch-index" not in begun
 
 
 def test_r4_an_agent_imports_nothing(home, tmp_path):

@@ -97,6 +97,7 @@ def test_r5_a_unit_that_one_approves_and_another_rejects_stays_until_somebody_de
         assert "human:ann approved it" in dispute.reason
         assert "human:bob rejected it" in dispute.reason
         assert clone.person.get(unit.id).live
+    assert "mnemarch reject" in ann.person.inbox()[0].why
     ann.person.reject(unit.id, "bob is right")
     meet(ann, bob)
     assert bob.person.conflicts() == []
@@ -116,7 +117,31 @@ def test_r6_two_replacements_of_one_unit_are_a_conflict_between_the_two(ann, bob
         assert clone.person.get(old.id).superseded_by in dispute.units
 
 
-def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contests_it(ann, bob):
+@pytest.mark.parametrize("first", ["ann", "bob"])
+def test_r5_a_conflict_that_two_clones_decide_against_each_other_is_open_again(ann, bob, first):
+    yes, no = remembered(ann, "Deploys must run on Mondays"), remembered(bob, "Deploys must not run on Mondays")
+    meet(ann, bob)
+    (dispute,) = ann.person.conflicts()
+    for _ in range(3):
+        (ann if first == "bob" else bob).person.log("note", "more")
+    ann.person.resolve(dispute.id, winner=yes.id, reason="ann measured")
+    bob.person.resolve(dispute.id, winner=no.id, reason="bob measured")
+    meet(ann, bob)
+    for clone in (ann, bob):
+        (again,) = clone.person.conflicts()
+        assert set(again.units) == {yes.id, no.id}
+        assert "did the reverse" in again.reason
+        assert clone.person.get(yes.id).live
+        assert clone.person.get(no.id).live
+    bob.person.resolve(again.id, winner=yes.id, reason="ann is right")
+    meet(ann, bob)
+    for clone in (ann, bob):
+        assert clone.person.conflicts() == []
+        assert [clone.person.get(unit.id).live for unit in (yes, no)] == [True, False]
+        assert clone.memory.audit().ok
+
+
+def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contests_it(ann, bob, tmp_path):
     desk = ann.person.decisions
     evidence = desk.add_evidence("a load test")
     first = desk.commit(desk.propose("Use one queue", reason=REASON, evidence=[evidence.id]))
@@ -131,6 +156,13 @@ def test_d5_of_two_revisions_of_a_decision_one_is_in_force_and_the_other_contest
         assert active.version == 2
         (dispute,) = clone.person.conflicts()
         assert active.id in dispute.units
+        assert "--revises" in clone.person.inbox()[0].why
+    # What merged clones did is copied as a whole, into files and into an embedded memory.
+    for target in ("copy", f"file:{tmp_path}/copied"):
+        mnemarch.copy(f"file:{bob.folder}", str(tmp_path / "copy") if target == "copy" else target)
+    with mnemarch.open(tmp_path / "copy") as copied:
+        assert copied.audit().ok
+        assert copied.seat(Actor.human("ann"), WHERE).decisions.active("global") == [active]
     desk = bob.person.decisions
     desk.commit(desk.propose("Use two queues", reason=REASON, evidence=[evidence.id], revises=active.id))
     meet(ann, bob)
@@ -433,6 +465,37 @@ def test_the_memory_of_a_clone_is_read_only_after_a_yes(cli, tmp_path):
     assert "Checkout retries three times" in cli("recall", "checkout").out
     assert cli("log").exit_code == 0
     assert not (clone / ".mnemarch").exists()
+
+
+def test_every_command_names_the_folder_of_the_files_and_no_server(cli):
+    cli.repository()
+    (cli.home / "mnemarch.toml").write_text('[store]\nurl = "file:memory"\n')
+    # What a clone's settings name waits for a yes, and that is what to do: another memory is not.
+    absent = cli("status", "--store", "file:mistyped")
+    assert (absent.exit_code, (cli.home / "mistyped").exists()) == (2, False)
+    absent = cli("status")
+    assert "accept it with mnemarch trust" in absent.err
+    assert "mnemarch init" not in absent.err
+    assert "until it changes" in cli("trust", "--yes").out
+    installed = cli("install", "claude-code")
+    assert "PostgreSQL" not in installed.out
+    place = str(cli.home / "memory")
+    for said in (installed.out, cli("init").out):
+        assert f"{place}\n" in said or f"{place} (" in said
+    tried = next(line for line in cli("doctor").out.splitlines() if "Claude Code" in line)
+    assert "hand over what the memory knows" in tried
+
+
+def test_a_yes_to_a_folder_of_files_can_be_taken_back(cli, tmp_path):
+    cli.repository()
+    settings = cli.home / "mnemarch.toml"
+    settings.write_text('[store]\nurl = "file:memory"\n')
+    user.accept(str(settings), settings.read_bytes())
+    cli.ok("remember", "Checkout retries three times", "--actor", "human:ada")
+    shutil.rmtree(cli.home / "memory" / ".local")
+    assert "memory, with all that comes into it" in cli("trust", "--yes").out
+    assert "revoked  2" in cli("trust", "--revoke").out
+    assert "all who can write there" in cli("trust", "--show").out
 
 
 @pytest.mark.parametrize("url", ["file://", "file:", "file://host/x", "file:///", "qdrant://x"])

@@ -28,16 +28,18 @@ def mem0(source: Source) -> Iterator[Note]:
         if not text:
             source.noted(place, "no memory with a text")
             continue
-        more = record.get("metadata") if isinstance(record.get("metadata"), dict) else {}
+        fields: dict[str, Any] = record if isinstance(record, dict) else {}
+        metadata = fields.get("metadata")
+        more = metadata if isinstance(metadata, dict) else {}
         yield Note(
             text=text,
             place=place,
-            id=str(record.get("id") or ""),
-            at=moment_of(record.get("updated_at") or record.get("created_at")),
-            author=str(record.get("actor_id") or record.get("agent_id") or record.get("user_id") or ""),
-            tags=(*words_of(record.get("categories")), *words_of(more.get("tags"))),
+            id=str(fields.get("id") or ""),
+            at=moment_of(fields.get("updated_at") or fields.get("created_at")),
+            author=str(fields.get("actor_id") or fields.get("agent_id") or fields.get("user_id") or ""),
+            tags=(*words_of(fields.get("categories")), *words_of(more.get("tags"))),
             domain=_plain(more.get("domain")),
-            group=next((str(record[name]) for name in _OWNERS if record.get(name)), ""),
+            group=next((str(fields[name]) for name in _OWNERS if fields.get(name)), ""),
         )
 
 

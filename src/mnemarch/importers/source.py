@@ -235,7 +235,8 @@ def words_of(item: Any) -> tuple[str, ...]:
             item = json.loads(item) if item.startswith("[") else item.split(",")
         except (ValueError, RecursionError):
             item = item.split(",")
-    return tuple(word.strip() for word in item if isinstance(word, str) and word.strip()) if item else ()
+    words = item if isinstance(item, list) else ()
+    return tuple(word.strip() for word in words if isinstance(word, str) and word.strip())
 
 
 def _listed(document: Any) -> list[Any]:

@@ -193,12 +193,14 @@ RUNS = {
 
 def _init(call: Call) -> Answer:
     from mnemarch.code.home import FOLDER
+    from mnemarch.interfaces.place import address_of, is_on_server
+    from mnemarch.text.words import counted
 
-    place = show.without_password(call.url) or os.path.join(call.home.folder, FOLDER)
+    place = address_of(call) or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events
-    if call.url:
+    if is_on_server(call):
         from mnemarch.interfaces.hooks.relay import prepare
 
         prepare(call.home.folder)
@@ -220,7 +222,7 @@ def _init(call: Call) -> Answer:
             [
                 (
                     "memory",
-                    f"{place} ({f'{events:,} events' if known else 'new'}{'' if call.url else '; git ignores it'})",
+                    f"{place} ({counted(events, 'event') if known else 'new'}{'' if call.url else '; git ignores it'})",
                 ),
                 ("project", seat.scope.project),
                 ("worktree", seat.scope.worktree or "none: this repository is bare"),

@@ -11,6 +11,7 @@ import sys
 from mnemarch.checkout import SETTINGS, load
 from mnemarch.code.home import FOLDER, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.interfaces.place import MAKE, is_folder, missing_files
 from mnemarch.model.caller import Scope
 from mnemarch.model.value import replace, value
 from mnemarch.verbs.types import PROGRESS, SEAT, help_of
@@ -141,7 +142,7 @@ class Call:
         """The repository around --root or the current folder; without one, --store's folder names it."""
         if self._home is None:
             self._home = home_of(self._folder_here())
-            if self.store is not None and _is_folder(self.store):
+            if self.store is not None and is_folder(self.store):
                 folder, is_named = os.path.abspath(self.store), self.places.root or repository_around(self._home.root)
                 self._home = replace(self._home if is_named else home_of(folder), folder=folder)
         return self._home
@@ -150,7 +151,7 @@ class Call:
     def url(self) -> str:
         """The address of a memory that is in no folder."""
         store = self.store
-        return load(self.home.folder).store.url if store is None or _is_folder(store) else store
+        return load(self.home.folder).store.url if store is None or is_folder(store) else store
 
     @property
     def memory(self) -> Memory:
@@ -256,17 +257,17 @@ class Call:
 
     def _absent(self) -> NotFound | None:
         """That there is no memory, if so: what only reads makes none."""
-        if self.store is not None and not _is_folder(self.store):
-            return None
+        if self.store is not None and not is_folder(self.store):
+            return missing_files(self.store, os.getcwd())
         try:
             os.stat(os.path.join(self.home.folder, FOLDER, "memory.db"))
         except FileNotFoundError:
-            if load(self.home.folder).store.url:
-                return None
-            return NotFound(
-                f"There is no memory in {self.home.folder}.",
-                hint="mnemarch init makes one; so does the first mnemarch log.",
-            )
+            config = load(self.home.folder)
+            if config.store.url:
+                return missing_files(config.store.url, self.home.folder)
+            waits = any(setting.startswith("store.url ") for setting in config.ignored)
+            hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else MAKE
+            return NotFound(f"There is no memory in {self.home.folder}.", hint=hint)
         except OSError:
             pass  # It is there, or something else is: opening says what.
         return None
@@ -278,10 +279,6 @@ class Call:
             return ""
         there = self.memory.seat(seat.actor, replace(seat.scope, project=name, task=None))
         return name if any(unit.scope.project == name for unit in there.units(limit=100)) else ""
-
-
-def _is_folder(store: str) -> bool:
-    return store != ":memory:" and ":/" not in store and not store.startswith("file:")
 
 
 def noted(config: Config) -> Config:

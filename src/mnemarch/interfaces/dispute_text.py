@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.interfaces.show import INDENT, age, clean, quoted, short, wrapped
 from mnemarch.model.stamps import short_id
+from mnemarch.model.unit import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def _paragraph(what: str, dispute: Dispute, call: Call) -> Iterator[str]:
         yield f"{INDENT * 2}{_standing(one)}"
     if len(dispute.units) > _SIDES_MAX:
         yield f"{INDENT}and {len(dispute.units) - _SIDES_MAX} more: mnemarch --json {what}s"
+    if any(call.seat.get(side).kind is Kind.DECISION for side in dispute.units[:_SIDES_MAX]):
+        yield f"{INDENT}A decision is revised, not resolved: mnemarch decide TEXT --revises DECISION (the one in force)"
+    elif len(dispute.units) == 1:
+        yield f"{INDENT}Keep it: mnemarch resolve ID --reason WHY, or drop it: mnemarch reject UNIT --reason WHY"
     if dispute.proposal is not None:
         yield f"{INDENT}Resolved for the newer one, {short_id(dispute.proposal)}, it supersedes the older."
 
@@ -69,7 +74,7 @@ def _difference(dispute: Dispute) -> str:
     """What the units of a dispute are about, and the values that they give it."""
     values = list(dict.fromkeys(value for value in dispute.values if value))
     if len(values) < 2 or dispute.proposal is not None:
-        return f"differs in {clean(dispute.reason)}"
+        return clean(f"differs in {dispute.reason}" if " / " in dispute.reason else dispute.reason)
     more = f" and {len(values) - _SIDES_MAX} more" if len(values) > _SIDES_MAX else ""
     return f"{clean(dispute.subject)}: {' / '.join(map(clean, values[:_SIDES_MAX]))}{more}"
 

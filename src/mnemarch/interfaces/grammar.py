@@ -55,7 +55,9 @@ PLACES = (
     Parameter("worktree", WORDS, "the worktree", None, metavar="NAME"),
     Parameter("task", WORDS, "the task", None, metavar="ID"),
     Parameter("session", WORDS, "the conversation this belongs to", None, metavar="ID"),
-    Parameter("store", WORDS, "the folder that holds .mnemarch/", None, metavar="FOLDER"),
+    Parameter(
+        "store", WORDS, "the folder that holds .mnemarch/, or file:FOLDER, or postgresql://...", None, metavar="FOLDER"
+    ),
     Parameter("root", WORDS, "the root of the working tree (no variable)", None, metavar="FOLDER"),
 )
 _JSON = Parameter("json", FLAG, "answer with one JSON document", False)

@@ -68,7 +68,7 @@ def _run(named: str | None, stop_after: Timer) -> None:
     event = replace(event, session=event.session or f"{event.host.name}-{os.getppid()}")
     home = home_of(event.cwd)
     store = os.environ.get("MNEMARCH_STORE") or home.folder
-    place = _place_of(store)
+    place = local_place(store)
     if not os.path.lexists(os.path.join(place, "memory.db")):
         _pass_on(event, home, stop_after)
         return
@@ -78,7 +78,7 @@ def _run(named: str | None, stop_after: Timer) -> None:
         _tell_trouble(place, event, error)
 
 
-def _place_of(store: str) -> str:
+def local_place(store: str) -> str:
     """The folder of this machine's own files: of the memory that is named, or that the settings name."""
     from mnemarch.code.home import FOLDER
 

@@ -8,6 +8,7 @@ from shutil import get_terminal_size
 
 from mnemarch import user
 from mnemarch.interfaces.command import Answer, at_terminal, text_of
+from mnemarch.interfaces.place import address_of
 from mnemarch.interfaces.show import (
     INDENT,
     age,
@@ -19,7 +20,6 @@ from mnemarch.interfaces.show import (
     short,
     unit_line,
     when,
-    without_password,
 )
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
@@ -278,7 +278,7 @@ def _status(seen: Overview, call: Call) -> str:
 def _overview(seen: Overview, call: Call) -> Iterator[str]:
     is_read_only = "" if seen.writable else "   (can only be read from here)"
     yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
-    yield f"memory     {clean(without_password(call.url) or call.home.folder)}"
+    yield f"memory     {clean(address_of(call) or call.home.folder)}"
     unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
     yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
     yield from _chapter(

@@ -117,6 +117,9 @@ def _trust(call: Call) -> Answer:
     folder = call.home.folder
     if call.options.revoke:
         places = [os.path.join(folder, name) for name in (checkout.SETTINGS, FOLDER)]
+        url = checkout.file_url(folder)
+        if url.startswith(checkout.FILE_SCHEME):
+            places.append(checkout.file_folder(url, folder))
         count = sum(map(user.revoke, places))
         return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
     waiting = checkout.waiting(folder, call.store)
@@ -129,9 +132,12 @@ def _trust(call: Call) -> Answer:
         return Answer(data, lambda: "Nothing was accepted.", REFUSED)
     for one in waiting:
         user.accept(one.path, one.content)
-    return Answer(
-        data | {"accepted": True}, lambda: "\n".join(f"accepted  {one.path}, until it changes" for one in waiting)
-    )
+    return Answer(data | {"accepted": True}, lambda: "\n".join(map(_accepted, waiting)))
+
+
+def _accepted(one: checkout.Foreign) -> str:
+    is_for_good = one.content == checkout.FILE_SCHEME.encode()
+    return f"accepted  {one.path}, {'with all that comes into it' if is_for_good else 'until it changes'}"
 
 
 def _require_user(is_confirmed: bool) -> None:

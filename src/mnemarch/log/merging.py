@@ -99,9 +99,7 @@ class Merge:
         unit = self._target.unit(unit_id)
         applies = True
         for other in earlier:
-            writer = other.event.stream.writer
-            is_unseen = writer != event.stream.writer and seen.get(writer, 0) < other.lamport
-            if not is_unseen or not _excludes(event, other.event):
+            if not _is_unseen(other, event, seen) or not _excludes(event, other.event):
                 continue
             self._open(event, other.event)
             is_first_to_hold = unit is not None and unit.kind is Kind.DECISION
@@ -109,8 +107,23 @@ class Merge:
                 applies = False
             elif unit is not None and other.before is not None and not unit.live:
                 self._restore(unit, other.before, event.position)
+        applies = not self._stands_against_its_reverse(event, seen) and applies
         earlier.append(_Change(event, lamport, unit))
         return applies
+
+    def _stands_against_its_reverse(self, event: Event, seen: dict[str, int]) -> bool:
+        """Whether another clone put the old unit in the place of the new one: then both stay, in conflict."""
+        if event.type is not EventType.UNIT_SUPERSEDED:
+            return False
+        new = _replacement(event)
+        for other in self._changes.get(new, ()):
+            if _replacement(other.event) == event.subject and _is_unseen(other, event, seen):
+                self._open(event, other.event)
+                unit = self._target.unit(new)
+                if unit is not None and other.before is not None and unit.superseded_by == event.subject:
+                    self._restore(unit, other.before, event.position)
+                return True
+        return False
 
     def _restore(self, unit: Unit, before: Unit, position: int) -> None:
         fields = {name: getattr(before, name) for name in _OF_RETIREMENT}
@@ -119,19 +132,19 @@ class Merge:
 
     def _open(self, event: Event, other: Event) -> None:
         """The conflict of two changes of one unit: between what was to replace it, or of the unit with itself."""
-        first, second = (each.payload or {} for each in (other, event))
-        ends = [first.get("new"), second.get("new")]
-        if event.type is other.type is EventType.UNIT_SUPERSEDED and all(ends):
-            source, target = ends[1], ends[0]
+        source, target = _replacement(event), _replacement(other)
+        if source and source == other.subject:
+            note = f"{other.actor} put unit {target} in the place of unit {source}, and {event.actor} did the reverse"
+        elif source and target:
             note = f"{REPLACEMENT}: unit {target} had taken the place of unit {event.subject} already"
         else:
-            source = target = event.subject
+            source = target = event.subject or ""
             note = f"{_told(other)} and {_told(event)}, and neither had seen the other's"
         link = Link(
             id=joint_id(event.id, other.id),
             type=LinkType.CONTRADICTS,
-            source=str(source),
-            target=str(target),
+            source=source,
+            target=target,
             weight=1.0,
             note=note,
             at=max(event.recorded_at, other.recorded_at),
@@ -159,8 +172,18 @@ class Merge:
 
 def _excludes(event: Event, other: Event) -> bool:
     if event.type is other.type is EventType.UNIT_SUPERSEDED:
-        return (event.payload or {}).get("new") != (other.payload or {}).get("new")
+        return _replacement(event) != _replacement(other)
     return (event.type in _KEEPING) != (other.type in _KEEPING)
+
+
+def _is_unseen(other: _Change, event: Event, seen: dict[str, int]) -> bool:
+    writer = other.event.stream.writer
+    return writer != event.stream.writer and seen.get(writer, 0) < other.lamport
+
+
+def _replacement(event: Event) -> str:
+    """The unit that a replacement puts in the place of another; nothing of any other event."""
+    return str((event.payload or {}).get("new", "")) if event.type is EventType.UNIT_SUPERSEDED else ""
 
 
 def _told(event: Event) -> str:

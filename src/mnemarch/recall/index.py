@@ -371,6 +371,9 @@ class LiveIndex(Forkable):
         self.wait()
         has_index = self._index is not None
         if has_index and self._store.writable and self.pending() > self._rules.index_at_close_min:
+            from threading import current_thread
+
+            self._indexing = current_thread()  # Else what it reads would begin the same work in the background.
             self._index_if_possible()
         if self._index is not None:
             self._index.close()

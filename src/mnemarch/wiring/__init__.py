@@ -152,7 +152,8 @@ def _refuse_unknown(address: str) -> None:
         return
     if "://" in address and not address.startswith(POSTGRES):
         raise InvalidInput(
-            f"No store is known by {address!r}.", hint="Open a folder, or nothing for this repository's."
+            f"No store is known by {address!r}.",
+            hint="Name a folder, file:FOLDER or postgresql://HOST/DATABASE, or nothing for this repository's.",
         )
     if os.path.exists(address) and not os.path.isdir(address):
         raise InvalidInput(f"{address!r} is a file.", hint="Give the folder that holds (or shall hold) .mnemarch/.")

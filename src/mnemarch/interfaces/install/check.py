@@ -10,15 +10,16 @@ import shutil
 import subprocess
 from contextlib import suppress
 
-from mnemarch.code.home import FOLDER
 from mnemarch.doctor import PLACE, SENTENCE
 from mnemarch.files import read_small
+from mnemarch.interfaces.hook import local_place
 from mnemarch.interfaces.hooks.relay import place_of
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
 from mnemarch.interfaces.install.commands import own_command, places_of
 from mnemarch.interfaces.install.files import text_of
 from mnemarch.interfaces.install.forms import form_of, has_server
 from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.interfaces.place import is_on_server
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
 
@@ -55,7 +56,7 @@ def findings(call: Call) -> Iterator[Finding]:
 
 def _sessions(call: Call) -> str:
     """The folder in which hooks note what they did."""
-    place = place_of(call.home.folder) if call.url else os.path.join(call.home.folder, FOLDER)
+    place = place_of(call.home.folder) if is_on_server(call) else local_place(call.store or call.home.folder)
     return os.path.join(place, SESSIONS)
 
 
@@ -120,8 +121,8 @@ def _tried(name: str, command: str, call: Call) -> Finding:
         ok=False,
         what=f"{title}: the command of its hooks {trouble}: {command}",
         hint="Start it: mnemarch serve, and leave it running."
-        if call.url
-        else f"mnemarch install {name} writes it anew; .mnemarch/{SESSIONS}/trouble.log may say more.",
+        if is_on_server(call)
+        else f"mnemarch install {name} writes it anew; {_sessions(call)}/trouble.log may say more.",
     )
 
 
