@@ -278,7 +278,7 @@ class HookRules:
 
 @value
 class StoreRules:
-    """Where the memory is. `replica`: a copy to make search indexes from. `durability`: "power" survives a power cut."""
+    """Where the memory is. `replica`: a copy to make search indexes from. `durability`: "power" survives power cuts."""
 
     url: str = ""
     replica: str = ""
