@@ -12,6 +12,7 @@ from cli_session import told
 import mnemarch
 from mnemarch import Actor, NotAllowed, Scope, StoreUnavailable, checkout, user
 from mnemarch.checkout import load
+from mnemarch.embedding.endpoint import EndpointEmbedder
 from mnemarch.model.caller import Level
 
 ADDRESS = "https://models.example.org/v1#small"
@@ -147,6 +148,13 @@ def test_every_setting_that_a_repository_changes_unasked_is_one_that_was_found_h
     }
 
 
+def asked(home) -> None:
+    """Open a memory and what it searches by: that is made when somebody asks."""
+    engine = mnemarch.open(home)._engine
+    assert engine.finder is not None
+    engine.store.close()
+
+
 def test_a_server_that_asks_for_the_withheld_key_is_answered_with_why_it_was_withheld(cli, monkeypatch):
     monkeypatch.setenv("MNEMARCH_EMBEDDING_KEY", "secret")
     (cli.home / "mnemarch.toml").write_text(LOOSE["recall.semantic"])
@@ -155,7 +163,7 @@ def test_a_server_that_asks_for_the_withheld_key_is_answered_with_why_it_was_wit
     monkeypatch.setattr(
         "mnemarch.embedding.dense_search.DenseSearch.__init__", lambda _, __, embedder, **___: made.append(embedder)
     )
-    mnemarch.open(cli.home)._engine.store.close()
+    asked(cli.home)
     refusal = made[0]._refusal(401, {}, "")
     assert "MNEMARCH_EMBEDDING_KEY was not sent" in refusal.hint
     assert user.path_of("config.toml") in refusal.hint
@@ -165,15 +173,19 @@ def test_a_server_that_asks_for_the_withheld_key_is_answered_with_why_it_was_wit
 def test_a_key_goes_only_to_an_address_of_the_users_own_configuration(cli, monkeypatch, is_own, sent):
     keys = []
     monkeypatch.setenv("MNEMARCH_EMBEDDING_KEY", "secret")
-    monkeypatch.setattr(
-        "mnemarch.embedding.endpoint.EndpointEmbedder.__init__", lambda self, *_, api_key, **__: keys.append(api_key)
-    )
+    init = EndpointEmbedder.__init__
+
+    def noting(self, *given, api_key, **named) -> None:
+        keys.append(api_key)
+        init(self, *given, api_key=api_key, **named)
+
+    monkeypatch.setattr(EndpointEmbedder, "__init__", noting)
     monkeypatch.setattr("mnemarch.embedding.dense_search.DenseSearch.__init__", lambda *_, **__: None)
     where = user.path_of("config.toml") if is_own else cli.home / "mnemarch.toml"
     with open(where, "w", encoding="utf-8") as file:
         file.write(LOOSE["recall.semantic"])
     cli("trust", "--yes")
-    mnemarch.open(cli.home)._engine.store.close()
+    asked(cli.home)
     assert keys == [sent]
 
 
