@@ -148,6 +148,13 @@ def test_every_setting_that_a_repository_changes_unasked_is_one_that_was_found_h
     }
 
 
+def asked(home) -> None:
+    """Open a memory and what it searches by: that is made when somebody asks."""
+    engine = mnemarch.open(home)._engine
+    assert engine.finder is not None
+    engine.store.close()
+
+
 def test_a_server_that_asks_for_the_withheld_key_is_answered_with_why_it_was_withheld(cli, monkeypatch):
     monkeypatch.setenv("MNEMARCH_EMBEDDING_KEY", "secret")
     (cli.home / "mnemarch.toml").write_text(LOOSE["recall.semantic"])
@@ -156,9 +163,7 @@ def test_a_server_that_asks_for_the_withheld_key_is_answered_with_why_it_was_wit
     monkeypatch.setattr(
         "mnemarch.embedding.dense_search.DenseSearch.__init__", lambda _, __, embedder, **___: made.append(embedder)
     )
-    memory = mnemarch.open(cli.home)
-    memory._engine.vectors.search()
-    memory._engine.store.close()
+    asked(cli.home)
     refusal = made[0]._refusal(401, {}, "")
     assert "MNEMARCH_EMBEDDING_KEY was not sent" in refusal.hint
     assert user.path_of("config.toml") in refusal.hint
@@ -168,19 +173,19 @@ def test_a_server_that_asks_for_the_withheld_key_is_answered_with_why_it_was_wit
 def test_a_key_goes_only_to_an_address_of_the_users_own_configuration(cli, monkeypatch, is_own, sent):
     keys = []
     monkeypatch.setenv("MNEMARCH_EMBEDDING_KEY", "secret")
-    make = EndpointEmbedder.__init__
+    init = EndpointEmbedder.__init__
 
-    def noting(self, *given, api_key, **rest):
+    def noting(self, *given, api_key, **named) -> None:
         keys.append(api_key)
-        make(self, *given, api_key=api_key, **rest)
+        init(self, *given, api_key=api_key, **named)
 
     monkeypatch.setattr(EndpointEmbedder, "__init__", noting)
+    monkeypatch.setattr("mnemarch.embedding.dense_search.DenseSearch.__init__", lambda *_, **__: None)
     where = user.path_of("config.toml") if is_own else cli.home / "mnemarch.toml"
     with open(where, "w", encoding="utf-8") as file:
         file.write(LOOSE["recall.semantic"])
     cli("trust", "--yes")
-    with mnemarch.open(cli.home) as memory:
-        memory._engine.vectors.search()
+    asked(cli.home)
     assert keys == [sent]
 
 
