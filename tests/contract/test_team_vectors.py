@@ -437,6 +437,6 @@ def test_what_is_no_qdrant_address_is_refused_without_repeating_it(url, tmp_path
 def test_qdrant_is_no_memory_and_a_memory_without_a_folder_keeps_no_vectors():
     with pytest.raises(InvalidInput, match="Qdrant keeps vectors") as caught:
         mnemarch.open("qdrant://host:6333")
-    assert "vectors=" in caught.value.hint
+    assert "recall.vectors" in caught.value.hint
     with pytest.raises(InvalidInput, match="without a folder"):
         mnemarch.open(":memory:", vectors="qdrant://host:6333")
