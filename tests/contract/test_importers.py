@@ -172,7 +172,7 @@ def test_claude_mem_gives_what_is_of_this_project(tmp_path):
     rows = [("Retry added", "The gateway failed at night.", ["It retries 3 times"]), ("재시도", "세 번 재시도한다", [])]
     path = str(claude_mem(tmp_path / "claude-mem.db", rows))
     assert format_of(path) == "claude-mem"
-    first, second = notes_in(Source(path, root="/work/shop"), "claude-mem")
+    first, second = notes_in(Source(path, root="/srv/shop"), "claude-mem")
     assert first.text == "Retry added\nThe gateway failed at night.\n- It retries 3 times"
     assert (first.id, first.tags, first.at) == (
         "observation 1",
@@ -180,10 +180,10 @@ def test_claude_mem_gives_what_is_of_this_project(tmp_path):
         datetime(2025, 3, 1, 10, tzinfo=UTC),
     )
     assert second.text == "재시도\n세 번 재시도한다"
-    (summary,) = notes_in(Source(path, root="/work/shop"), "claude-mem", "other")
+    (summary,) = notes_in(Source(path, root="/srv/shop"), "claude-mem", "other")
     assert summary.text == "Fix refunds\nlearned: Refunds need a lock\ncompleted: A lock"
     with pytest.raises(InvalidInput, match="is of 'bank'") as refused:
-        notes_in(Source(path, root="/work/bank"), "claude-mem")
+        notes_in(Source(path, root="/srv/bank"), "claude-mem")
     assert "'shop' (2), 'other' (1)" in refused.value.hint
 
 
