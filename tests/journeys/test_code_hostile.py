@@ -15,8 +15,9 @@ from code_session import (
     contents,
     git,
     known,
+    memory,
     person,
-    repository,
+    repo,
     seat_at,
     settled,
     worktree,
@@ -27,16 +28,7 @@ from mnemarch import Actor, Citation, InvalidInput, Scope, StoreUnavailable, jan
 from mnemarch.code.codebase import Codebase
 from mnemarch.code.symbols import symbols_of
 
-
-@pytest.fixture
-def repo(tmp_path):
-    return repository(tmp_path)
-
-
-@pytest.fixture
-def memory(repo):
-    with mnemarch.open(repo) as opened:
-        yield opened
+__all__ = ["memory", "repo"]
 
 
 # What is not committed yet

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
+from code_session import AUTH, commit, contents, git, known, memory, person, repo, seat_at, worktree
 
 import mnemarch
 from mnemarch import Actor, Citation, InvalidInput, Scope
 
-
-@pytest.fixture
-def repo(tmp_path):
-    return repository(tmp_path)
-
-
-@pytest.fixture
-def memory(repo):
-    with mnemarch.open(repo) as opened:
-        yield opened
+__all__ = ["memory", "repo"]
 
 
 # Staleness

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fixtures.cases import cases
 from mnemarch.text.approach import SAME_AT, approach, same_approach, similarity
 from mnemarch.text.approach_reading import lexemes, senses, stem_of
+from mnemarch.text.cache import forget_texts
 from mnemarch.text.words import entries, listed
 
 SAME = cases("approach", "same")
@@ -94,10 +95,11 @@ def test_a_plan_is_the_same_as_itself(text):
     assert similarity(approach(text), approach(text)) == pytest.approx(1.0)
 
 
-@given(TEXTS, TEXTS)
-def test_equal_texts_give_equal_values_that_can_be_kept_in_a_set(left, right):
-    assert {approach(left), approach(right)} == {approach(right), approach(left)}
-    assert (approach(left) == approach(right)) or left != right
+@given(TEXTS)
+def test_equal_texts_give_equal_values_that_can_be_kept_in_a_set(text):
+    first = approach(text)
+    forget_texts()
+    assert {first} == {approach(text)}
 
 
 @pytest.mark.parametrize("frame", FRAMES)
