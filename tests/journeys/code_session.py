@@ -63,6 +63,16 @@ def worktree(repo, name, branch):
     return folder
 
 
+def raised_on_a_branch(memory, repo):
+    """What main knows, what took its place on a branch, and the worktree of that branch."""
+    old = known(memory, repo, "Checkout retries three times")
+    branch = worktree(repo, "feat", "feat/retries")
+    commit(branch, "five", src__other_py="VALUE = 5\n")
+    new = known(memory, branch, "Checkout retries five times", worktree="feat")
+    person(memory, branch, worktree="feat").supersede(new.id, old.id, "raised")
+    return old, new, branch
+
+
 def contents(found):
     return [item.unit.content for item in found.items]
 
