@@ -1,6 +1,7 @@
-"""What a command is made of; which memory it works on, and from which seat; and the command that a verb makes.
+"""A command, its answer, and one call of it: which memory it works on, and from which seat.
 
-Where is found by options, then MNEMARCH_* variables, then the repository around the current folder; who, in `trust`.
+The place is found by options, then MNEMARCH_* variables, then the repository around the current folder. `trust` says
+who acts.
 """
 
 from __future__ import annotations
@@ -8,19 +9,16 @@ from __future__ import annotations
 import os
 import sys
 
-from mnemarch.checkout import SETTINGS, load
+from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
 from mnemarch.code.home import FOLDER, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.interfaces.place import MAKE, is_folder, missing_files
 from mnemarch.model.caller import Scope
 from mnemarch.model.value import replace, value
-from mnemarch.verbs.types import PROGRESS, SEAT, help_of
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable
     from typing import Any
 
     from mnemarch.code.home import Home
@@ -28,64 +26,14 @@ if TYPE_CHECKING:
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor
     from mnemarch.seat import Seat
-    from mnemarch.verbs.types import Parameter, Verb
+    from mnemarch.verbs.types import Parameter
 
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 # The doctor leaves one unit in a place of its own.
 _UNITS_OF_DOCTOR = 1
 _NAMED_MAX = 3
+_HOW_TO_MAKE = "mnemarch init makes one; so does the first mnemarch log."
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
-# Verbs that make a memory where there is none; the others say that there is none.
-_BEGIN_MEMORY = {
-    *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
-    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
-    *("seat.import_claims", "seat.ingest", "seat.ingest_many", "seat.ingest_file"),
-    *("core.core_memory_append", "core.call"),
-}
-# What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
-_ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches", "core.compiled"}
-# Verbs whose command does more than the verb: it asks first, takes more options, or shows something else.
-_SPECIAL = {
-    *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo", "seat.explain"),
-    *("memory.doctor", "memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
-    *("seat.import_claims", "memory.maintain"),
-    *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
-}
-# Verbs that show the log, the work or anything: `look` has their words.
-_LOOKS = {
-    *("seat.events", "seat.history", "seat.status", "seat.show"),
-    *("seat.ingest", "seat.ingest_many", "seat.ingest_file", "seat.ingested"),
-}
-# What only people and orchestrators may read; and what reads, whatever its profile says.
-_FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
-# Which module has the words for a verb, by what the verb is on or by what it gives.
-_WORDS = {"decisions": "decide", "core": "learned", "episodes": "learned", "rules": "rules"}
-_WORDS |= {"Imported": "moving", "ImportedClaims": "moving"}
-_WORDS |= {"Erased": "removal", "Undone": "removal", "Reflected": "learned", "Maintained": "learned"}
-# What long work counts.
-_COUNTED = {
-    "seat.remember_many": ("remembering", "claims"),
-    "memory.audit": ("auditing", "events"),
-    "memory.rebuild": ("rebuilding", "events"),
-    "memory.reindex": ("indexing", "units"),
-    "memory.janitor": ("comparing with the code", "units"),
-    "seat.reflect": ("reflecting", "lessons"),
-    "memory.maintain": ("maintaining", "steps"),
-    "memory.export": ("exporting", "events"),
-    "memory.import_": ("importing", "events"),
-    "seat.import_claims": ("importing", "claims"),
-}
-_EXIT_CODES: dict[str, Callable[[Any], int]] = {
-    "Refused": lambda _: REFUSED,
-    "ApproachValidation": lambda validation: DONE if validation.valid else REFUSED,
-    "LoopVerdict": lambda verdict: REFUSED if verdict.type == "BLOCK" else DONE,
-    "Promotion": lambda judged: REFUSED if judged.run and not judged.run.passed else exit_code_of(judged.loop),
-    "LogCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
-    "ReceiptCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
-    "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
-    "Finding": lambda finding: DONE if finding.ok else STORE_TROUBLE,
-    "Maintained": lambda night: DONE if night.ok else STORE_TROUBLE,
-}
 
 
 @value
@@ -142,7 +90,7 @@ class Call:
         """The repository around --root or the current folder; without one, --store's folder names it."""
         if self._home is None:
             self._home = home_of(self._folder_here())
-            if self.store is not None and is_folder(self.store):
+            if self.store is not None and _is_folder(self.store):
                 folder, is_named = os.path.abspath(self.store), self.places.root or repository_around(self._home.root)
                 self._home = replace(self._home if is_named else home_of(folder), folder=folder)
         return self._home
@@ -151,7 +99,21 @@ class Call:
     def url(self) -> str:
         """The address of a memory that is in no folder."""
         store = self.store
-        return load(self.home.folder).store.url if store is None or is_folder(store) else store
+        return load(self.home.folder).store.url if store is None or _is_folder(store) else store
+
+    @property
+    def address(self) -> str:
+        """The folder of the files, or the server's address as it may be shown; nothing for a memory in .mnemarch/."""
+        from mnemarch.interfaces.show import without_password
+
+        if self.url.startswith(FILE_SCHEME):
+            return file_folder(self.url, self.home.folder if self.store is None else os.getcwd())
+        return without_password(self.url)
+
+    @property
+    def is_on_server(self) -> bool:
+        """Whether hooks can't open it themselves, and ask `mnemarch serve`."""
+        return bool(self.url) and not self.url.startswith(FILE_SCHEME)
 
     @property
     def memory(self) -> Memory:
@@ -257,16 +219,16 @@ class Call:
 
     def _absent(self) -> NotFound | None:
         """That there is no memory, if so: what only reads makes none."""
-        if self.store is not None and not is_folder(self.store):
-            return missing_files(self.store, os.getcwd())
+        if self.store is not None and not _is_folder(self.store):
+            return _missing_files(self.store, os.getcwd())
         try:
             os.stat(os.path.join(self.home.folder, FOLDER, "memory.db"))
         except FileNotFoundError:
             config = load(self.home.folder)
             if config.store.url:
-                return missing_files(config.store.url, self.home.folder)
+                return _missing_files(config.store.url, self.home.folder)
             waits = any(setting.startswith("store.url ") for setting in config.ignored)
-            hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else MAKE
+            hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else _HOW_TO_MAKE
             return NotFound(f"There is no memory in {self.home.folder}.", hint=hint)
         except OSError:
             pass  # It is there, or something else is: opening says what.
@@ -279,6 +241,18 @@ class Call:
             return ""
         there = self.memory.seat(seat.actor, replace(seat.scope, project=name, task=None))
         return name if any(unit.scope.project == name for unit in there.units(limit=100)) else ""
+
+
+def _is_folder(store: str) -> bool:
+    """Whether --store names a folder with .mnemarch/ in it, and no address."""
+    return store != ":memory:" and ":/" not in store and not store.startswith(FILE_SCHEME)
+
+
+def _missing_files(url: str, base: str) -> NotFound | None:
+    """The error that a memory in files has no folder, if it has none: a command that only reads makes none."""
+    folder = file_folder(url, base) if url.startswith(FILE_SCHEME) else ""
+    is_missing = folder and not os.path.isdir(folder)
+    return NotFound(f"There is no memory in {folder}.", hint=_HOW_TO_MAKE) if is_missing else None
 
 
 def noted(config: Config) -> Config:
@@ -300,98 +274,3 @@ def at_terminal(stream: object) -> bool:
         return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
     except ValueError:
         return False
-
-
-# The command of a verb
-
-
-def exit_code_of(result: Any) -> int:
-    """What a result means to a shell; of several the worst."""
-    if isinstance(result, list | tuple):
-        return max(map(exit_code_of, result), default=DONE)
-    code = _EXIT_CODES.get(type(result).__name__)
-    return DONE if code is None else code(result)
-
-
-def command_for(verb: Verb) -> Command:
-    """The command of a verb."""
-    takes = tuple(parameter for parameter in verb.takes if parameter.offered and parameter.type.read is not None)
-
-    def run(call: Call) -> Answer:
-        if verb.name not in _SPECIAL:
-            return answered(verb, call)
-        from mnemarch.interfaces.by_hand import RUNS
-
-        return RUNS[verb.name](verb, call)
-
-    if verb.name in _SPECIAL:
-        from mnemarch.interfaces.by_hand import MORE_OPTIONS
-
-        takes += MORE_OPTIONS.get(verb.name, ())
-    begins, reads = verb.name in _BEGIN_MEMORY, verb.profile == "read" and verb.name not in _FOR_PEOPLE
-    return Command(*help_of(verb.name), run, takes, begins_memory=begins, only_reads=reads or verb.name in _LOOKS_ON)
-
-
-def bound(verb: Verb, place: Any, given: Mapping[str, Any]) -> Callable[..., Any]:
-    """The verb on the memory or the seat of a place, with those of its parameters that were given."""
-    owner, _, name = verb.name.partition(".")
-    mine = {parameter.name: given[parameter.name] for parameter in verb.takes if parameter.name in given}
-    mine |= {parameter.name: place.seat for parameter in verb.takes if parameter.type is SEAT}
-    target = place.memory if owner == "memory" else place.seat if owner == "seat" else getattr(place.seat, owner)
-    return lambda **more: getattr(target, name)(**mine, **more)
-
-
-def performed(verb: Verb, call: Call) -> Any:
-    """The verb, done with what was typed."""
-    act = bound(verb, call, call.given)
-    if all(parameter.type is not PROGRESS for parameter in verb.takes):
-        return act()
-    from mnemarch.interfaces.show import Counter
-
-    with Counter(*_COUNTED.get(verb.name, (f"{verb.name.partition('.')[2]} goes on", "done"))) as progress:
-        return act(progress=progress)
-
-
-def answered(verb: Verb, call: Call) -> Answer:
-    """The verb's answer."""
-    nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
-    with _only_the_answer_on_stdout(call):
-        result = performed(verb, call)
-    if verb.gives in {"Found", "Pack"}:
-        result = _with_notes(result, call, nothing_here)
-
-    def aside() -> str:
-        return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
-
-    return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
-
-
-def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
-    """With --json, what a verb shows while it works (the output of tests) goes to stderr."""
-    from contextlib import nullcontext, redirect_stdout
-
-    return redirect_stdout(sys.stderr) if call.places.json else nullcontext()
-
-
-def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
-    """Where nothing was found, say whether there is no memory, or one of other projects only."""
-    if result.items or result.withheld or result.binding:
-        return result
-    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
-
-
-def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
-    """How a result looks in a terminal: by its verb, else by its type, else field by field."""
-    from importlib import import_module
-
-    owner = name.partition(".")[0]
-    module = _WORDS.get(owner) or _WORDS.get(gives) or ("look" if name in _LOOKS else "text")
-    texts: Mapping[str, Callable[[Any, Call], str]] = import_module(f"mnemarch.interfaces.{module}").TEXTS
-    drawn = texts.get(name) or texts.get(gives)
-    if drawn is not None:
-        return drawn(result, call)
-    from mnemarch.interfaces.show import fields
-    from mnemarch.verbs.wire import to_json
-
-    form = to_json(result)
-    return fields(form.items() if isinstance(form, dict) else [(name, form)])

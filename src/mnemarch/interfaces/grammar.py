@@ -31,9 +31,9 @@ BY_HAND = {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
     "operate": {
-        **dict.fromkeys(("demo", "init", "policy", "hook"), "by_hand"),
+        **dict.fromkeys(("demo", "init", "policy", "hook"), "plain_commands"),
         **{name: name for name in ("trust", "mcp")},
-        "copy": "moving",
+        "copy": "operate",
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },
@@ -159,7 +159,7 @@ def command_named(name: str) -> Command:
     """The command of that whole name: derived from its verb, or written by hand."""
     module = next((names[name] for names in BY_HAND.values() if name in names), None)
     if module is None:
-        from mnemarch.interfaces.command import command_for
+        from mnemarch.interfaces.verb_commands import command_for
 
         return command_for(next(verb for verb in VERBS if command_of(verb) == name))
     path = f"mnemarch.interfaces.{module}"

@@ -1,31 +1,21 @@
-"""What was learned, in words: episodes, core memory, lessons; and maintenance, also again and again."""
+"""How it looks what was learned: what was made of an entry, episodes, and core memory."""
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-
-from mnemarch.errors import StoreUnavailable
-from mnemarch.interfaces.command import Answer, answered
-from mnemarch.interfaces.show import INDENT, age, clean, json_text, quoted, said, short, table, wrapped
+from mnemarch.interfaces.show import INDENT, age, clean, json_text, quoted, said, short, table, unit_line
+from mnemarch.interfaces.text import redactions
 from mnemarch.model.stamps import short_id
-from mnemarch.policy.labels import label_of
-from mnemarch.text.words import counted
-from mnemarch.verbs.wire import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import timedelta
     from typing import Any
 
     from mnemarch.interfaces.command import Call
     from mnemarch.learning.core import CoreSection, Turn
+    from mnemarch.model.outcome import Ingested
     from mnemarch.model.search import Recalled
     from mnemarch.model.unit import Unit
-    from mnemarch.model.upkeep import Maintained, Reflected
-    from mnemarch.verbs.types import Verb
 
 _LINE_CHARS = 240
 
@@ -57,8 +47,8 @@ def _section(section: CoreSection, _: Call) -> str:
 def _history(units: Sequence[Unit], _: Call) -> str:
     rows = []
     for unit in units:
-        said = unit.status, unit.level, unit.author, age(unit.recorded_at), unit.content
-        rows.append((short_id(unit.id), unit.attributes["number"], *said))
+        rest = unit.status, unit.level, unit.author, age(unit.recorded_at), unit.content
+        rows.append((short_id(unit.id), unit.attributes["number"], *rest))
     return table(("id", "version", "status", "level", "by", "when", "text"), rows, "Nothing was ever written there.")
 
 
@@ -67,43 +57,37 @@ def _turns(turns: Sequence[Turn], _: Call) -> str:
     return table(("id", "kind", "by", "when", "text"), rows, "Nothing found.")
 
 
-def _reflected(done: Reflected, _: Call) -> str:
-    would = "would be " if done.dry_run else ""
-    counts = f"{done.changed} {would}new or changed, {done.unchanged} unchanged, {len(done.retired)} {would}retired"
-    lines = [f"reflected  {counted(done.episodes, 'episode')}; lessons: {counts}"]
-    for unit in done.lessons:
-        lines += ["", f"{label_of(unit)} {short_id(unit.id)}  {unit.attributes['form']}"]
-        lines.append(wrapped(clean(unit.content), "  "))
-    for unit in done.retired:
-        lines += ["", f"retired  {short_id(unit.id)}  {said(unit.content)}"]
-    return "\n".join([*lines, *([] if done.complete else ["", "There is more: mnemarch reflect goes on from here."])])
+def ingested_text(told: Ingested, _: Call) -> str:
+    unit, entry = told.unit, short_id(told.receipt.event_id)
+    if unit is None:
+        lines = [f"{_no_unit(told)}  {said(told.reason)}", f"  it stays in the log as entry {entry}"]
+    else:
+        times = sum(citation.kind == "log" for citation in unit.citations)
+        lines = [unit_line(unit, str(unit.kind)), f"  from entry {entry}: {said(told.reason)}"]
+        lines += [f"  said {times} times"] if times > 1 else []
+    return "\n".join([*lines, *redactions(told.receipt)])
 
 
-def _maintained(night: Maintained, _: Call) -> str:
-    width = max(len(step.name) for step in night.steps)
-    lines = [
-        f"{'✓' if step.ok else '✗'} {step.name:<{width}}  {clean(step.says)} ({step.seconds:.1f} s)"
-        for step in night.steps
-    ]
-    return "\n".join([*lines, *(["Nothing was changed."] if night.dry_run else [])])
+def _no_unit(told: Ingested) -> str:
+    return "left out" if told.bucket == "LEFT_OUT" else f"no unit ({told.bucket.lower()})"
 
 
-def again_and_again(verb: Verb, call: Call, every: timedelta) -> Answer:
-    """The verb now and then every so often, each answer printed when it is there; Ctrl-C ends it, a busy store not."""
-    while True:
-        try:
-            answer = answered(verb, call)
-            line = json.dumps(to_json(answer.data), ensure_ascii=False) if call.places.json else f"{answer.text()}\n"
-            print(line, flush=True)
-        except StoreUnavailable as error:
-            print(f"mnemarch: {error}", file=sys.stderr, flush=True)
-        time.sleep(every.total_seconds())
+def _all_ingested(all_told: Sequence[Ingested], call: Call) -> str:
+    new = [told for told in all_told if not told.receipt.duplicate]
+    counts: dict[str, int] = {}
+    for told in new:
+        name = _no_unit(told) if told.unit is None else str(told.unit.kind)
+        counts[name] = counts.get(name, 0) + 1
+    known = len(all_told) - len(new)
+    summed = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing new"
+    before = f" ({known:,} taken in before)" if known else ""
+    return "\n".join([f"ingested  {summed}{before}", *(ingested_text(told, call) for told in new)])
 
 
 TEXTS: dict[str, Callable[[Any, Call], str]] = {
+    "Ingested": ingested_text,
+    "list[Ingested]": _all_ingested,
     "episodes.search": _episodes,
-    "Reflected": _reflected,
-    "Maintained": _maintained,
     "CoreSection": _section,
     "list[CoreSection]": lambda sections, call: "\n\n".join(_section(section, call) for section in sections),
     "core.history": _history,

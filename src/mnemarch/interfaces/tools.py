@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.interfaces.command import performed, text_of
+from mnemarch.interfaces.verb_commands import performed, text_of
 from mnemarch.lazy import paragraphs_beside
 from mnemarch.learning.tools import description_of
 from mnemarch.model.outcome import Refused

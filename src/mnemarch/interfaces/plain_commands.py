@@ -1,4 +1,4 @@
-"""`demo`, `init`, `policy` and `hook`, no verbs; and commands that do more than a verb: they ask, check or show."""
+"""Commands that are no verbs: `init`, `policy`, `demo` and `hook`."""
 
 from __future__ import annotations
 
@@ -7,200 +7,29 @@ import shlex
 import sys
 
 from mnemarch.checkout import load
-from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import (
-    DONE,
-    REFUSED,
-    Answer,
-    Command,
-    answered,
-    exit_code_of,
-    noted,
-    performed,
-    text_of,
-)
-from mnemarch.verbs.types import DURATION, FLAG, NUMBER, PATH, WORDS, Parameter, help_of
-from mnemarch.verbs.wire import to_json
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, noted
+from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mnemarch.interfaces.command import Call
     from mnemarch.model.caller import Actor
     from mnemarch.policy.permissions import Policy
-    from mnemarch.verbs.types import Verb
 
 _DEMO_EVENTS, _DEMO_EVENTS_FAST = 240, 40
 _LEVELS_CHARS = len("task, worktree, project")
-MORE_OPTIONS = {
-    "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
-    **dict.fromkeys(
-        ("seat.erase", "seat.undo"), (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),)
-    ),
-    "memory.maintain": (Parameter("every", DURATION, "do it again so often (6h, 30m, 1d), until Ctrl-C", None),),
-    "decisions.impact": (Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),),
-}
-
-
-def _shaped(verb: Verb, call: Call, data: Any, exit_code: int = 0) -> Answer:
-    return Answer(data, lambda: text_of(verb.name, data, call, verb.gives), exit_code)
-
-
-def _attempts(verb: Verb, call: Call) -> Answer:
-    answer = answered(verb, call)
-    data = {"stuck": call.seat.loops.stuck_reason(), "failed": answer.data}
-    return Answer(data, lambda: text_of(verb.name, data, call), aside=answer.aside)
-
-
-def _units(verb: Verb, call: Call) -> Answer:
-    if call.options.after is not None:
-        call.seat.get(call.options.after)  # After what is not there would be the first page, again and again.
-    return answered(verb, call)
-
-
-def _validate(verb: Verb, call: Call) -> Answer:
-    return _shaped(verb, call, {"unit_id": call.options.unit_id, "confidence": performed(verb, call)})
-
-
-def _explain(verb: Verb, call: Call) -> Answer:
-    """A unit, explained; of an entry that was ingested, what became of it."""
-    try:
-        return answered(verb, call)
-    except NotFound as missing:
-        try:
-            told = call.seat.ingested(call.options.unit_id)
-        except NotFound:
-            raise missing from None
-    return Answer(told, lambda: text_of("seat.ingested", told, call, "Ingested"))
-
-
-def _doctor(verb: Verb, call: Call) -> Answer:
-    """The doctor's findings; a memory that can't even be opened is one, and one that is not there is none."""
-    from mnemarch.model.outcome import Finding
-
-    try:
-        findings = performed(verb, call)
-        # A scope without units is no fault of the memory, so it fails nothing.
-        findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
-        from mnemarch.interfaces.install import check
-
-        findings += check.findings(call)
-    except NotFound:
-        raise
-    except MnemarchError as error:
-        findings = [Finding(ok=False, what=error.message, hint=error.hint_for("command line"))]
-    return _shaped(verb, call, findings, exit_code_of(findings))
-
-
-def _rebuild(verb: Verb, call: Call) -> Answer:
-    rebuild = performed(verb, call)
-    with show.Counter("auditing", "events") as progress:
-        check = call.memory.audit(progress=progress)
-    return _shaped(verb, call, {**to_json(rebuild), "audit": check}, exit_code_of([rebuild, check]))
-
-
-def _reindex(verb: Verb, call: Call) -> Answer:
-    return _shaped(verb, call, {"documents": performed(verb, call)})
-
-
-def _export(verb: Verb, call: Call) -> Answer:
-    path = call.options.path
-    if path != "-":
-        events = performed(verb, call)
-        return _shaped(verb, call, {"path": os.path.abspath(path), "events": events})
-    if call.places.json:
-        raise InvalidInput("The export and --json both want standard output.", hint="Name a file, or leave --json out.")
-    from shutil import copyfileobj
-    from tempfile import TemporaryDirectory
-
-    # Whole or not at all: nothing is written there before it is complete.
-    with TemporaryDirectory(prefix="mnemarch-") as folder:
-        call.given["path"] = os.path.join(folder, "log.jsonl")
-        events = performed(verb, call)
-        with open(call.given["path"], "rb") as file:
-            sys.stdout.flush()
-            copyfileobj(file, sys.stdout.buffer)
-    return Answer(None, lambda: "", aside=lambda: f"exported  {events:,} events")
-
-
-def _import(verb: Verb, call: Call) -> Answer:
-    path = os.path.expanduser(call.options.path)
-    if not os.access(path, os.R_OK):  # Before a memory is made for it.
-        problem = "No such file or folder" if not os.path.lexists(path) else "Permission denied"
-        raise InvalidInput(f"{path!r} can't be read: {problem}.", hint="Check its name and its rights.")
-    if verb.name == "memory.import_":
-        from mnemarch.interfaces.moving import require_person
-
-        require_person(call.seat.actor, "restore an export", "; without --restore it is taken as claims")
-    return answered(verb, call)
-
-
-def _backup(verb: Verb, call: Call) -> Answer:
-    path = call.options.path
-    if path == "-":
-        raise InvalidInput("A backup is a database, and no stream.", hint="Name a file, or use: mnemarch export -")
-    performed(verb, call)
-    return _shaped(verb, call, {"path": os.path.abspath(path), "bytes": os.path.getsize(path)})
-
-
-def _relate(verb: Verb, call: Call) -> Answer:
-    performed(verb, call)
-    return _shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
-
-
-def _events(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.look import read_log
-
-    return read_log(verb, call)
-
-
-def _asked(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.removal import asked
-
-    return asked(verb, call)
-
-
-def _maintain(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.learned import again_and_again
-
-    every = call.given.pop("every", None)
-    return answered(verb, call) if every is None else again_and_again(verb, call, every)
-
-
-RUNS = {
-    "seat.events": _events,
-    "seat.failed_approaches": _attempts,
-    "seat.explain": _explain,
-    "seat.units": _units,
-    "seat.validate": _validate,
-    "seat.erase": _asked,
-    "seat.undo": _asked,
-    "memory.doctor": _doctor,
-    "memory.rebuild": _rebuild,
-    "memory.reindex": _reindex,
-    "memory.export": _export,
-    "memory.import_": _import,
-    "seat.import_claims": _import,
-    "memory.backup": _backup,
-    "memory.maintain": _maintain,
-    "decisions.relate": _relate,
-    "decisions.unrelate": _relate,
-    "decisions.impact": answered,
-}
 
 
 def _init(call: Call) -> Answer:
     from mnemarch.code.home import FOLDER
-    from mnemarch.interfaces.place import address_of, is_on_server
     from mnemarch.text.words import counted
 
-    place = address_of(call) or os.path.join(call.home.folder, FOLDER)
+    place = call.address or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events
-    if is_on_server(call):
+    if call.is_on_server:
         from mnemarch.interfaces.hooks.relay import prepare
 
         prepare(call.home.folder)
