@@ -30,7 +30,7 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    typed = list(sys.argv[1:] if argv is None else argv)
+    typed = grammar.without_help_word(list(sys.argv[1:] if argv is None else argv))
     _let_any_text_out()
     printer = _Printer(as_json="--json" in grammar.options_in(typed))
     try:
@@ -105,11 +105,11 @@ class _Printer:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
             _write(json_text({"error": facts | carried(error)}))
             return exit_code
-        from mnemarch.interfaces.show import said
+        from mnemarch.interfaces.show import with_short_ids
 
-        print(said(f"mnemarch: {message}"), file=sys.stderr)
+        print(with_short_ids(f"mnemarch: {message}"), file=sys.stderr)
         if hint:
-            print(said(f"hint: {hint}"), file=sys.stderr)
+            print(with_short_ids(f"hint: {hint}"), file=sys.stderr)
         return exit_code
 
 

@@ -68,15 +68,21 @@ class Command:
 class Call:
     """One command as it was typed. The memory and the seat it leads to are opened when first asked for.
 
-    `options` has all its parameters, `given` those that were typed, `places` who and where, and whether to answer in
-    JSON.
+    `options` has all its parameters, `arguments` those that were typed. `places` says who and where, and whether to
+    answer in JSON.
     """
 
     def __init__(
-        self, options: Any, given: dict[str, Any], *, places: Any, begins_memory: bool = False, only_reads: bool = False
+        self,
+        options: Any,
+        arguments: dict[str, Any],
+        *,
+        places: Any,
+        begins_memory: bool = False,
+        only_reads: bool = False,
     ) -> None:
         self.options = options
-        self.given = given
+        self.arguments = arguments
         self.places = places
         self.begins_memory = begins_memory
         self._only_reads = only_reads
@@ -179,7 +185,7 @@ class Call:
         """Open the memory now, for the calls that follow."""
         self._memory = self.memory
 
-    def again(self, given: dict[str, Any], session: str | None, task: str | None) -> Call:
+    def again(self, arguments: dict[str, Any], session: str | None, task: str | None) -> Call:
         """A further question to the same memory, of this conversation and task where nothing else was said."""
         from types import SimpleNamespace
 
@@ -188,7 +194,7 @@ class Call:
             "task": self._setting("task") or task,
         }
         other = Call(
-            SimpleNamespace(**given), given, places=SimpleNamespace(**places), begins_memory=self.begins_memory
+            SimpleNamespace(**arguments), arguments, places=SimpleNamespace(**places), begins_memory=self.begins_memory
         )
         other._home, other._memory, other._actor = self.home, self._memory, self.actor
         return other

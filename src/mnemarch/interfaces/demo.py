@@ -109,17 +109,17 @@ def _write_files(folder: str) -> None:
 def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
     """The steps of each agent. The last one's test fails; however many there are, together they play every part."""
     known = [*(_SHOP["known"][number :: agents - 1] for number in range(agents - 1)), []]
-    said = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
-    for own, facts in zip(said, known, strict=True):
+    claims = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
+    for own, facts in zip(claims, known, strict=True):
         own += [_claim("known", fact["content"], f"test:{fact['test']}", fact["code"]) for fact in facts]
-    for own, text in zip(said, _SHOP["opposed"], strict=False):
+    for own, text in zip(claims, _SHOP["opposed"], strict=False):
         own.append(_claim("opposed", text, "symbol:shop/checkout.py::pay"))
-    said[0].append(_claim("unproven", _SHOP["unproven"]))
-    said[1].append(_claim("personal", _SHOP["personal"]))
-    said[2 % agents].append(_claim("too wide", _SHOP["too_wide"], level="project"))
-    said[3 % agents].append(_log("tool_output", f"deploying with {secret}", what="secret"))
-    said[4 % agents] += [_log("result", "pushed the branch", what=what, key="push-1") for what in ("once", "again")]
-    said[-1].append(_claim("failing", _SHOP["failing"], _FAILING_TEST))
+    claims[0].append(_claim("unproven", _SHOP["unproven"]))
+    claims[1].append(_claim("personal", _SHOP["personal"]))
+    claims[2 % agents].append(_claim("too wide", _SHOP["too_wide"], level="project"))
+    claims[3 % agents].append(_log("tool_output", f"deploying with {secret}", what="secret"))
+    claims[4 % agents] += [_log("result", "pushed the branch", what=what, key="push-1") for what in ("once", "again")]
+    claims[-1].append(_claim("failing", _SHOP["failing"], _FAILING_TEST))
     code = [line.strip() for text in _SHOP["files"].values() for line in text.splitlines() if line.strip()]
     parts = []
     for number, facts in enumerate(known):
@@ -127,7 +127,7 @@ def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
         tests = [_SHOP["failing_test"]] if is_last else [_SHOP["retry_test"], *(fact["test"] for fact in facts)]
         lines = [f"settle {', '.join(tests)}", *(f"read: {code[line % len(code)]}" for line in range(1, events))]
         thoughts, half = [_log("thought", line) for line in lines], events // 2
-        work = [_WAIT, *thoughts[:half], _WAIT, *said[number], *thoughts[half:], _WAIT]
+        work = [_WAIT, *thoughts[:half], _WAIT, *claims[number], *thoughts[half:], _WAIT]
         parts.append([*work, {"do": "verify", "tests": tests}])
     return parts
 
@@ -198,11 +198,11 @@ class _Story:
         for name, each in reports.items():
             self._tell_verification(name, each[-1])
 
-    def _tell_claims(self, said: list[tuple[str, dict[str, Any]]]) -> None:
-        shared = {one["answer"]["unit"]["id"] for _, one in said if one["what"] == "shared"}
+    def _tell_claims(self, claims: list[tuple[str, dict[str, Any]]]) -> None:
+        shared = {one["answer"]["unit"]["id"] for _, one in claims if one["what"] == "shared"}
         unit = self._ada.get(min(shared))
         self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
-        for name, one in said:
+        for name, one in claims:
             self._witness.ids[one["what"]] = (one.get("answer", {}).get("unit") or {}).get("id", "")
             if one["what"] in _SHOP["told"]:
                 what, then = (form.format_map(one) for form in _SHOP["told"][one["what"]])

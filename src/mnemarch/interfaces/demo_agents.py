@@ -183,10 +183,10 @@ def _retries(facts: _Facts) -> Count:
 
 
 def _units(facts: _Facts) -> Count:
-    said = [unit for unit in facts.judge.units(limit=10_000) if unit.content == facts.witness.shop["shared"]]
-    voices, agents = {str(source.actor) for unit in said for source in unit.provenance}, facts.witness.agents
-    counted = f"{agents} agents said it, {len(said)} unit holds it, with {len(voices)} voices"
-    return counted, len(said) == 1 and len(voices) == agents
+    units = [unit for unit in facts.judge.units(limit=10_000) if unit.content == facts.witness.shop["shared"]]
+    voices, agents = {str(source.actor) for unit in units for source in unit.provenance}, facts.witness.agents
+    counted = f"{agents} agents units it, {len(units)} unit holds it, with {len(voices)} voices"
+    return counted, len(units) == 1 and len(voices) == agents
 
 
 def _unproven(facts: _Facts) -> Count:

@@ -60,6 +60,14 @@ PLACES = (
     ),
     Parameter("root", WORDS, "the root of the working tree (no variable)", None, metavar="FOLDER"),
 )
+_FIRST_STEPS = {
+    "mnemarch init": "make the memory of this repository",
+    'mnemarch remember "..."': "say what others should know",
+    'mnemarch recall "..."': "ask what is known",
+    "mnemarch verify -- pytest": "let tests show that it holds",
+    "mnemarch inbox": "see what waits for you",
+    "mnemarch help COMMAND": "what a command takes, with examples",
+}
 _JSON = Parameter("json", FLAG, "answer with one JSON document", False)
 _WIDTH_MAX = 118
 _COLUMN = 26
@@ -99,6 +107,11 @@ def options_in(argv: Sequence[str]) -> Sequence[str]:
 
 def asks_for_help(argv: Sequence[str]) -> bool:
     return not {"-h", "--help"}.isdisjoint(options_in(argv))
+
+
+def without_help_word(argv: list[str]) -> list[str]:
+    """`help recall` is `recall --help`."""
+    return [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
 
 
 def split(argv: Sequence[str], takes: Iterable[Parameter] = ()) -> tuple[str | None, list[str]]:
@@ -181,10 +194,10 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
         raise InvalidInput(
             f"{name} needs {' and '.join(absent)}.", hint=f"For example: {examples_of(name, command)[0]}"
         )
-    given = values(command.takes, typed)
+    arguments = values(command.takes, typed)
     return Call(
-        _with_defaults(command.takes, given),
-        given,
+        _with_defaults(command.takes, arguments),
+        arguments,
         places=_with_defaults((*PLACES, _JSON), values((*places, _JSON), typed)),
         begins_memory=command.begins_memory,
         only_reads=command.only_reads,
@@ -197,9 +210,9 @@ def places_of(command: Command) -> list[Parameter]:
     return [place for place in PLACES if own.isdisjoint(flags_of(place))]
 
 
-def _with_defaults(takes: Iterable[Parameter], given: dict[str, Any]) -> SimpleNamespace:
+def _with_defaults(takes: Iterable[Parameter], arguments: dict[str, Any]) -> SimpleNamespace:
     defaults = {parameter.name: None if parameter.default is REQUIRED else parameter.default for parameter in takes}
-    return SimpleNamespace(**defaults | given)
+    return SimpleNamespace(**defaults | arguments)
 
 
 def _where_it_belongs(name: str, option: str) -> str:
@@ -292,7 +305,8 @@ def _width() -> int:
 def overview() -> str:
     """What `mnemarch --help` says."""
     lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
-    lines += ["A governed memory that coding agents share.", ""]
+    lines += ["A governed memory that coding agents share.", "", "start here"]
+    lines += [f"  {step:<34}{says}" for step, says in _FIRST_STEPS.items()] + [""]
     for section, names in sections().items():
         lines += [section, *(f"  {name:<16}{says}" for name, says in names.items()), ""]
     lines += ["options, before or after the command", *map(_described, (_JSON, *PLACES))]

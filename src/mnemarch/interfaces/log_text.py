@@ -8,8 +8,8 @@ from shutil import get_terminal_size
 
 from mnemarch import user
 from mnemarch.interfaces.command import Answer, at_terminal
-from mnemarch.interfaces.learned import ingested_text
 from mnemarch.interfaces.show import INDENT, age, clean, fields, meaning_line, quoted, short, when
+from mnemarch.interfaces.task_text import ingested_text
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.verb_commands import text_of
 from mnemarch.learning.pipeline import INGEST
@@ -101,8 +101,8 @@ def sentence(event: Event, contents: Mapping[str, str]) -> str:
     payload = event.payload
     if payload is None:
         return f"{event.type} (erased)"
-    said = SENTENCES[event.type].format_map(_parts(event, payload, contents))
-    return short(said.removesuffix(" ()"), _SAID_CHARS_MAX)
+    words = SENTENCES[event.type].format_map(_parts(event, payload, contents))
+    return short(words.removesuffix(" ()"), _SAID_CHARS_MAX)
 
 
 def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -> _Parts:
@@ -164,7 +164,9 @@ def _where(scope: Scope) -> str:
 
 def read_log(verb: Verb, call: Call) -> Answer:
     """The newest entries; with --follow also what comes after them."""
-    wanted = {parameter.name: call.given[parameter.name] for parameter in verb.takes if parameter.name in call.given}
+    wanted = {
+        parameter.name: call.arguments[parameter.name] for parameter in verb.takes if parameter.name in call.arguments
+    }
     # Who and where narrow the log if they are typed; set for a whole session, they say who reads it.
     wanted |= {name: place for name in ("task", "worktree") if (place := getattr(call.places, name)) is not None}
     limit = wanted.pop("limit", _TAIL)
@@ -218,12 +220,12 @@ def _event(event: Event, call: Call) -> str:
     pairs: list[tuple[str, object]] = [("id", event.id), ("type", event.type), ("number", f"{event.seq} in the log")]
     pairs += [(name, item) for name, item in (("about", event.subject), ("session", event.session)) if item]
     is_ingested = INGEST in ((event.payload or {}).get("data") or {})
-    told = ["", ingested_text(call.seat.ingested(event.id), call)] if is_ingested else []
+    more = ["", ingested_text(call.seat.ingested(event.id), call)] if is_ingested else []
     if (event.payload or {}).get("kind") == "import":
         from mnemarch.interfaces.operate import brought
 
-        told += brought(event, call)
-    return "\n".join([line, "", fields(pairs), "", clean(payload), *told])
+        more += brought(event, call)
+    return "\n".join([line, "", fields(pairs), "", clean(payload), *more])
 
 
 # The project at a glance

@@ -16,8 +16,8 @@ from mnemarch.interfaces.show import (
     is_confirmed,
     meaning_line,
     quoted,
-    said,
     table,
+    with_short_ids,
     wrapped,
 )
 from mnemarch.interfaces.verb_commands import answered, performed, text_of
@@ -83,7 +83,7 @@ def _cognified(done: Cognified, _: Call) -> str:
     lines += [f"episode  {short_id(each)}" for each in done.episodes]
     lines += [f"skill    {short_id(each)}" for each in done.skills]
     lines += [f"decided  {short_id(each)}  waits in the inbox for a person or a lead" for each in done.proposed]
-    return "\n".join([*lines, *([f"stopped  {said(done.stopped)}"] if done.stopped else [])])
+    return "\n".join([*lines, *([f"stopped  {with_short_ids(done.stopped)}"] if done.stopped else [])])
 
 
 def _audit(check: LogCheck, _: Call) -> str:
@@ -138,7 +138,7 @@ def _reflected(done: Reflected, _: Call) -> str:
         lines += ["", f"{label_of(unit)} {short_id(unit.id)}  {unit.attributes['form']}"]
         lines.append(wrapped(clean(unit.content), "  "))
     for unit in done.retired:
-        lines += ["", f"retired  {short_id(unit.id)}  {said(unit.content)}"]
+        lines += ["", f"retired  {short_id(unit.id)}  {with_short_ids(unit.content)}"]
     return "\n".join([*lines, *([] if done.complete else ["", "There is more: mnemarch reflect goes on from here."])])
 
 
@@ -170,8 +170,8 @@ def asked(verb: Verb, call: Call) -> Answer:
     """The verb's answer after a yes; its dry run where nobody can answer, or after a no."""
     if call.options.dry_run or call.options.yes:
         return answered(verb, call)
-    wants_copies = call.given.pop("copies", False)
-    call.given["dry_run"] = True
+    wants_copies = call.arguments.pop("copies", False)
+    call.arguments["dry_run"] = True
     preview = performed(verb, call)
     words = text_of(verb.name, preview, call, verb.gives)
     if not at_terminal(sys.stdin):
@@ -184,8 +184,8 @@ def asked(verb: Verb, call: Call) -> Answer:
     if not is_confirmed(_QUESTIONS[verb.name]):
         return Answer(preview, lambda: "Nothing was done.", REFUSED)
     if copies and (wants_copies or is_confirmed(f"And {counted(len(copies), 'copy', 'copies')}?")):
-        call.given["copies"] = [copy.id for copy in copies]  # Those that were shown, and no later ones.
-    call.given["dry_run"] = False
+        call.arguments["copies"] = [copy.id for copy in copies]  # Those that were shown, and no later ones.
+    call.arguments["dry_run"] = False
     return answered(verb, call)
 
 
@@ -196,8 +196,8 @@ def _erased(erased: Erased, call: Call) -> str:
     if erased.dry_run:
         units = [f"{short_id(unit.id)}  {quoted(unit.content)}" for unit in call.seat.units(ids=erased.units)]
         target = call.seat.show(call.options.unit_id)
-        told = log_text.lines([target], call.seat) if isinstance(target, Event) else []
-        lines = [f"would erase, with {entries} in all:", *(f"  {line}" for line in (*told, *units))]
+        entry = log_text.lines([target], call.seat) if isinstance(target, Event) else []
+        lines = [f"would erase, with {entries} in all:", *(f"  {line}" for line in (*entry, *units))]
     else:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)
         lines = [f"erased  {named}", f"  {entries} emptied, {counted(erased.files, 'file')} cleaned"]

@@ -47,7 +47,7 @@ def _init(call: Call) -> Answer:
     }
 
     def text() -> str:
-        found = show.fields(
+        place_and_actor = show.fields(
             [
                 (
                     "memory",
@@ -59,8 +59,10 @@ def _init(call: Call) -> Answer:
             ]
         )
         named = f" --actor {shlex.quote(str(seat.actor))}" if call.places.actor else ""
-        told = [f"note: {show.clean(note)}" for note in notes]
-        return "\n".join([found, *told, "", "next", *(f"  {step}" for step in _next_steps(seat.actor, named))])
+        remarks = [f"note: {show.clean(note)}" for note in notes]
+        return "\n".join(
+            [place_and_actor, *remarks, "", "next", *(f"  {step}" for step in _next_steps(seat.actor, named))]
+        )
 
     return Answer(data=made, text=text)
 

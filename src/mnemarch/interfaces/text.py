@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, table, unit_line, when, wrapped
+from mnemarch.interfaces.show import (
+    INDENT,
+    age,
+    clean,
+    fields,
+    quoted,
+    short,
+    table,
+    unit_line,
+    when,
+    with_short_ids,
+    wrapped,
+)
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import Kind
@@ -14,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model import event, outcome, search, testrun, unit
+    from mnemarch.model import event, outcome, search, unit
 
     Outcome = outcome.Stored | outcome.Refused
     Text = Callable[[Any, Call], str]
@@ -67,10 +79,10 @@ def _stored(stored: outcome.Stored, first: str) -> str:
 
 def _refused(refusal: outcome.Refused, call: Call) -> str:
     actor = call.seat.actor
-    lines = [f"refused by {refusal.rule}: {said(refusal.reason)}"]
+    lines = [f"refused by {refusal.rule}: {with_short_ids(refusal.reason)}"]
     if refusal.receipt is not None:
         lines.append(f"  it stays in the log as event {short_id(refusal.receipt.event_id)}")
-    if actor.kind == "human" and refusal.rule.startswith("G23") and call.given.keys() & {"content", "claims"}:
+    if actor.kind == "human" and refusal.rule.startswith("G23") and call.arguments.keys() & {"content", "claims"}:
         lines.append(f"  a person writes at --level project, with a word of their own: --cite human:{clean(actor.id)}")
         lines.append("  what an agent found out is its own to say: --actor agent:NAME")
     return "\n".join([*lines, *redactions(refusal.receipt)])
@@ -86,35 +98,13 @@ def _outcomes(outcomes: Sequence[Outcome], call: Call) -> str:
     return "\n".join([counts, *(_refused(refusal, call) for refusal in refusals)])
 
 
-def _promotion(judged: outcome.Promotion, call: Call) -> str:
-    lines = [*([] if judged.run is None else [_tests(judged.run)]), f"episode  {short_id(judged.episode_id)}"]
-    if judged.skill_id is not None:
-        lines.append(f"skill    {short_id(judged.skill_id)}")
-    lines += [unit_line(unit, "raised ") for unit in judged.units]
-    for refusal in judged.refused:
-        lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {said(refusal.reason)}")
-    lines += [_trust(change) for change in judged.trust_changes]
-    for request_id in judged.proposed:
-        lines.append(f"decided  {short_id(request_id)}  waits in the inbox for a person or a lead")
-    if judged.analyst:
-        lines.append(f"analyst  {said(judged.analyst)}")
-    if not judged.units and not judged.refused:
-        lines.append("no claim waits for these tests" if judged.passed else "no claim is raised by a run that failed")
-    return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
-
-
-def _tests(run: testrun.TestRun) -> str:
-    counts = ", ".join(f"{number} {word}" for word, number in run.counts.items()) or f"exit code {run.exit_code}"
-    return f"{'witnessed' if run.witnessed else 'reported'}  {counts}: {short(run.command)}"
-
-
 def _inbox(items: Sequence[outcome.InboxItem], call: Call) -> str:
     if not items:
         return "Nothing waits."
     lines = []
     for item in items:
         lines.append(f"{short_id(item.id)}  {item.what}: {clean(item.subject)}")
-        lines += [f"    {said(text)}" for text in (item.evidence, item.why) if text]
+        lines += [f"    {with_short_ids(text)}" for text in (item.evidence, item.why) if text]
     seen = call.seat.status()
     more = seen.waiting - len(items)
     lines += ["", f"{more} more: mnemarch inbox --limit {len(items) + more}"] if more > 0 else []
@@ -128,44 +118,6 @@ def _settled(items: Sequence[outcome.Settled], _: Call) -> str:
         lines.append(f"{clean(item.answer)}  {item.what}  {short_id(item.id)}")
         lines += [unit_line(item.unit, "  now  ")] if item.unit is not None else []
     return "\n".join(lines)
-
-
-def _trust(change: outcome.TrustChange) -> str:
-    moved = f"{change.before:.2f} -> {change.after:.2f}"
-    return f"trust    {short_id(change.unit_id)}  {moved} by {change.signal}, {change.status}"
-
-
-def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
-    if validation.valid:
-        return "not tried yet in this task"
-    tried = f"tried already: {clean(validation.reason)}"
-    return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
-
-
-def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
-    count, kind = judged.details["count"], short(judged.details["error"])
-    again = "  (told before, not counted again)" if judged.receipt.duplicate else ""
-    lines = [f"{judged.type}  {'first time' if count == 1 else f'seen {count} times'}: {kind}{again}"]
-    if judged.instruction:
-        lines += ["", clean(judged.instruction)]
-    if judged.seen_before:
-        lines += ["", clean(judged.seen_before)]
-    return "\n".join([*lines, *redactions(judged.receipt)])
-
-
-def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
-    stuck = attempts["stuck"]
-    lines = [f"stuck: {clean(stuck)}"] if stuck is not None else []
-    return "\n".join([*lines, *_failed(attempts["failed"])]) or "Nothing has failed here since the last success."
-
-
-def _failed(approaches: Sequence[outcome.FailedApproach]) -> list[str]:
-    lines = []
-    for approach in approaches:
-        last = age(approach.last_attempt_at)
-        lines.append(f"{approach.attempt_count}x  {quoted(approach.approach)}  last {last}")
-        lines += [f"    {short(reason)}" for reason in approach.failure_reasons]
-    return lines
 
 
 def _unit(one: unit.Unit, _: Call) -> str:
@@ -211,29 +163,35 @@ def _explanation(explanation: outcome.Explanation, _: Call) -> str:
     return "\n".join(lines)
 
 
-def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
-    faded = told.confidence_now != told.confidence_stored
-    yield "said by", [f"{voice.actor} in {voice.scope} on {when(voice.at)}" for voice in told.provenance]
-    yield "imported", _origin(told.unit.attributes)
-    yield "evidence", [f"{'✓' if counts else '…'} {clean(cited)}" for cited, counts in told.citations] or ["nothing"]
-    yield "status", [f"{told.unit.status}: {clean(told.status_reason)}"]
-    yield "trust", [*map(clean, told.why_confidence)]
-    yield "", [f"{told.confidence_now:.2f} today, by decay since the last validation"] if faded else []
-    yield "valid", [told.valid]
-    yield "here", [clean(note) for note in told.here]
-    yield "related", [*map(clean, told.related)]
-    yield "disputes", [_dispute_line(dispute, told.unit.id) for dispute in told.disputes]
-    yield "used by", [clean(", ".join(told.used_by))] if told.used_by else ["no task yet"]
-    yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]
+def _chapters(explanation: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
+    faded = explanation.confidence_now != explanation.confidence_stored
+    yield "said by", [f"{voice.actor} in {voice.scope} on {when(voice.at)}" for voice in explanation.provenance]
+    yield "imported", _origin(explanation.unit.attributes)
+    yield (
+        "evidence",
+        [f"{'✓' if counts else '…'} {clean(cited)}" for cited, counts in explanation.citations] or ["nothing"],
+    )
+    yield "status", [f"{explanation.unit.status}: {clean(explanation.status_reason)}"]
+    yield "trust", [*map(clean, explanation.why_confidence)]
+    yield "", [f"{explanation.confidence_now:.2f} today, by decay since the last validation"] if faded else []
+    yield "valid", [explanation.valid]
+    yield "here", [clean(note) for note in explanation.here]
+    yield "related", [*map(clean, explanation.related)]
+    yield "disputes", [_dispute_line(dispute, explanation.unit.id) for dispute in explanation.disputes]
+    yield "used by", [clean(", ".join(explanation.used_by))] if explanation.used_by else ["no task yet"]
+    yield (
+        "history",
+        [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in explanation.history],
+    )
 
 
 def _origin(known: Mapping[str, Any]) -> list[str]:
-    """Where something imported comes from, as far as its source told."""
+    """Where something imported comes from, as far as its source source."""
     if "import_from" not in known:
         return []
-    told = [known["import_from"], known.get("import_at"), *(f"#{tag}" for tag in known.get("import_tags", ()))]
+    source = [known["import_from"], known.get("import_at"), *(f"#{tag}" for tag in known.get("import_tags", ()))]
     who = [f"by {known['import_author']}"] if "import_author" in known else []
-    return [clean(", ".join(filter(None, [*told, *who]))), clean(f"brought in by {known.get('kept_by')}")]
+    return [clean(", ".join(filter(None, [*source, *who]))), clean(f"brought in by {known.get('kept_by')}")]
 
 
 def _related(relations: Sequence[outcome.Related], _: Call) -> str:
@@ -248,17 +206,13 @@ def _found(answer: search.Found, call: Call) -> str:
     for rank, item in enumerate(answer.items, start=1):
         lines += _recalled(rank, item)
     if answer.withheld:
-        withheld = (f"  {short_id(each.unit_id)}  {_with_short_ids(each.reason)}" for each in answer.withheld)
+        withheld = (f"  {short_id(each.unit_id)}  {with_short_ids(each.reason)}" for each in answer.withheld)
         lines += ["", "withheld", *withheld]
     return "\n".join([*lines, *(note for note in _notes(answer.notes) if UNRECORDED not in note)])
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
     return [f"note: {clean(note)}" for note in notes]
-
-
-def _with_short_ids(reason: str) -> str:
-    return clean(" ".join(short_id(word) if word.count("-") == 4 else word for word in reason.split(" ")))
 
 
 def _recalled(rank: int, item: search.Recalled) -> list[str]:
@@ -374,14 +328,8 @@ TEXTS: dict[str, Text] = {
     "Stored | Refused": _outcome("stored"),
     "seat.promote": _outcome("promoted"),
     "list[Stored | Refused]": _outcomes,
-    "Promotion": _promotion,
-    "ApproachValidation": _approach,
-    "LoopVerdict": _verdict,
     "list[InboxItem]": _inbox,
     "list[Settled]": _settled,
-    "seat.failed_approaches": _attempts,
-    "seat.mark_stuck": lambda _, call: f"stuck  {clean(call.seat.scope)}",
-    "seat.clear_stuck": lambda _, call: f"cleared  {clean(call.seat.scope)}",
     "seat.get": _unit,
     "Unit": _changed("changed"),
     **{f"seat.{verb}": _changed(done) for verb, done in _CHANGED.items()},

@@ -31,9 +31,10 @@ _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "sea
 # What only people and orchestrators may read; and what reads, whatever its profile says.
 _FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
 # Which module has the words for a verb, by what the verb is on or by what it gives; `text` has the others.
-_WORDS = {"decisions": "decide", "core": "learned", "episodes": "learned", "rules": "rules", "memory": "operate"}
+_WORDS = {"decisions": "decide", "core": "task_text", "episodes": "task_text", "rules": "rules", "memory": "operate"}
 _WORDS |= dict.fromkeys(("list[Event]", "Overview", "Explanation | Dispute | Event"), "log_text")
-_WORDS |= dict.fromkeys(("Ingested", "list[Ingested]"), "learned")
+_WORDS |= dict.fromkeys(("Promotion", "ApproachValidation", "LoopVerdict", "Ingested", "list[Ingested]"), "task_text")
+_WORDS |= dict.fromkeys(("list[FailedApproach]", "seat.mark_stuck", "seat.clear_stuck"), "task_text")
 _WORDS |= dict.fromkeys(("Erased", "Undone", "Reflected", "ImportedClaims"), "operate")
 # What long work counts.
 _COUNTED = {
@@ -89,10 +90,10 @@ def command_for(verb: Verb) -> Command:
     return Command(*help_of(verb.name), run, takes, begins_memory=begins, only_reads=reads or verb.name in _LOOKS_ON)
 
 
-def bound(verb: Verb, place: Any, given: Mapping[str, Any]) -> Callable[..., Any]:
-    """The verb on the memory or the seat of a place, with those of its parameters that were given."""
+def bound(verb: Verb, place: Any, arguments: Mapping[str, Any]) -> Callable[..., Any]:
+    """The verb on the memory or the seat of a place, with those of its parameters that were arguments."""
     owner, _, name = verb.name.partition(".")
-    mine = {parameter.name: given[parameter.name] for parameter in verb.takes if parameter.name in given}
+    mine = {parameter.name: arguments[parameter.name] for parameter in verb.takes if parameter.name in arguments}
     mine |= {parameter.name: place.seat for parameter in verb.takes if parameter.type is SEAT}
     target = place.memory if owner == "memory" else place.seat if owner == "seat" else getattr(place.seat, owner)
     return lambda **more: getattr(target, name)(**mine, **more)
@@ -100,7 +101,7 @@ def bound(verb: Verb, place: Any, given: Mapping[str, Any]) -> Callable[..., Any
 
 def performed(verb: Verb, call: Call) -> Any:
     """The verb, done with what was typed."""
-    act = bound(verb, call, call.given)
+    act = bound(verb, call, call.arguments)
     if all(parameter.type is not PROGRESS for parameter in verb.takes):
         return act()
     from mnemarch.interfaces.show import Counter
@@ -142,7 +143,7 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     from importlib import import_module
 
     owner = name.partition(".")[0]
-    module = _WORDS.get(owner) or _WORDS.get(gives) or "text"
+    module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
     texts: Mapping[str, Callable[[Any, Call], str]] = import_module(f"mnemarch.interfaces.{module}").TEXTS
     drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:
@@ -164,7 +165,7 @@ def _shaped(verb: Verb, call: Call, data: Any, exit_code: int = 0) -> Answer:
 def _attempts(verb: Verb, call: Call) -> Answer:
     answer = answered(verb, call)
     data = {"stuck": call.seat.loops.stuck_reason(), "failed": answer.data}
-    return Answer(data, lambda: text_of(verb.name, data, call), aside=answer.aside)
+    return Answer(data, lambda: text_of(verb.name, data, call, verb.gives), aside=answer.aside)
 
 
 def _units(verb: Verb, call: Call) -> Answer:
@@ -183,10 +184,10 @@ def _explain(verb: Verb, call: Call) -> Answer:
         return answered(verb, call)
     except NotFound as missing:
         try:
-            told = call.seat.ingested(call.options.unit_id)
+            ingested = call.seat.ingested(call.options.unit_id)
         except NotFound:
             raise missing from None
-    return Answer(told, lambda: text_of("seat.ingested", told, call, "Ingested"))
+    return Answer(ingested, lambda: text_of("seat.ingested", ingested, call, "Ingested"))
 
 
 def _doctor(verb: Verb, call: Call) -> Answer:
@@ -233,9 +234,9 @@ def _export(verb: Verb, call: Call) -> Answer:
 
     # Whole or not at all: nothing is written there before it is complete.
     with TemporaryDirectory(prefix="mnemarch-") as folder:
-        call.given["path"] = os.path.join(folder, "log.jsonl")
+        call.arguments["path"] = os.path.join(folder, "log.jsonl")
         events = performed(verb, call)
-        with open(call.given["path"], "rb") as file:
+        with open(call.arguments["path"], "rb") as file:
             sys.stdout.flush()
             copyfileobj(file, sys.stdout.buffer)
     return Answer(None, lambda: "", aside=lambda: f"exported  {events:,} events")
@@ -281,7 +282,7 @@ def _asked(verb: Verb, call: Call) -> Answer:
 def _maintain(verb: Verb, call: Call) -> Answer:
     from mnemarch.interfaces.operate import again_and_again
 
-    every = call.given.pop("every", None)
+    every = call.arguments.pop("every", None)
     return answered(verb, call) if every is None else again_and_again(verb, call, every)
 
 
