@@ -1,7 +1,7 @@
-"""A command, its answer, and one call of it: which memory it works on, and from which seat.
+"""A command, its answer, and one call of it: which memory it works on, from which seat, and who acts (R4).
 
-The place is found by options, then MNEMARCH_* variables, then the repository around the current folder. `trust` says
-who acts.
+Who and where are found by options, then MNEMARCH_* variables; then where by the repository around the current folder,
+and who by the coding agent or the person that typed.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import sys
 
+from mnemarch import user
 from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
 from mnemarch.code.home import FOLDER, home_of, repository_around
-from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.model.caller import Scope
+from mnemarch.errors import InvalidInput, NotAllowed, NotFound
+from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.value import replace, value
+from mnemarch.policy.admission import checked_name
+from mnemarch.policy.permissions import require_outsider
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
@@ -24,10 +27,10 @@ if TYPE_CHECKING:
     from mnemarch.code.home import Home
     from mnemarch.config import Config
     from mnemarch.memory import Memory
-    from mnemarch.model.caller import Actor
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Parameter
 
+_NO_CI = ("", "0", "false")
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 # The doctor leaves one unit in a place of its own.
 _UNITS_OF_DOCTOR = 1
@@ -136,9 +139,7 @@ class Call:
     def actor(self) -> Actor:
         """Who acts, by --actor, the coding agent around this process, or the person at the terminal."""
         if self._actor is None:
-            from mnemarch.interfaces.trust import actor_of
-
-            self._actor = actor_of(self._setting("actor"), may_ask=not self._only_reads)
+            self._actor = _actor_of(self._setting("actor"), may_ask=not self._only_reads)
         return self._actor
 
     @property
@@ -280,3 +281,99 @@ def at_terminal(stream: object) -> bool:
         return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
     except ValueError:
         return False
+
+
+# Who acts
+
+
+def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
+    """Who acts, and whether they may say so (R4). A terminal is no proof of a person: a person confirms it once."""
+    host = user.host()
+    if named is None:
+        if host is not None:
+            return Actor.agent(host)
+        person = _person(may_ask=may_ask) if is_interactive() else None
+        return Actor.agent("cli") if person is None else Actor.human(person)
+    actor = Actor.parse(named)
+    require_outsider(actor)
+    if actor.kind is ActorKind.HUMAN:
+        _require_person(actor, host)
+    elif actor.kind is ActorKind.ORCHESTRATOR and not user.may_orchestrate(actor.id, host):
+        from mnemarch.interfaces.show import clean
+
+        whose = "" if host is None else f" for {host}, which started this process"
+        line = actor.id if host is None else f"{actor.id} @{host}"
+        raise NotAllowed(
+            f"{actor} is not named in your own configuration{whose} (rule R4: a person names the orchestrators).",
+            rule="R4",
+            hint=f"A person adds this line to {user.path_of('orchestrators')}: {clean(line)}",
+        )
+    return actor
+
+
+def is_interactive() -> bool:
+    return at_terminal(sys.stdin) and at_terminal(sys.stdout)
+
+
+def _require_person(actor: Actor, host: str | None) -> None:
+    if host is not None:
+        raise NotAllowed(
+            f"{actor} can't be named here: {host} started this process (rule R4: agents don't act as people).",
+            rule="R4",
+            hint="The person types it in a terminal of their own.",
+        )
+    confirmed = _person(actor.id) if is_interactive() else user.person()
+    if confirmed is None:
+        raise NotAllowed(
+            f"{actor} has not been confirmed (rule R4: a person says once, at a terminal, who they are).",
+            rule="R4",
+            hint="Type mnemarch init in a terminal.",
+        )
+    if actor.id != confirmed:
+        raise NotAllowed(
+            f"{actor} is not who uses this computer: that is {confirmed} (rule R4: none acts as another).",
+            rule="R4",
+            hint=f"Leave out --actor. If the name is wrong, correct it in {user.path_of('person')}.",
+        )
+
+
+def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
+    """The person who uses this computer; asked once, and remembered. None if they are not known."""
+    name = user.person()
+    if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
+        return name
+    from mnemarch.interfaces.show import clean, quoted
+
+    proposal = proposal or _proposed_name()
+    sys.stderr.write(f"Who are you? Your word is evidence, so this is asked once. [{clean(proposal)}] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer:
+        raise InvalidInput("Nobody said who they are.", hint="Answer with a name, or add --actor agent:NAME.")
+    typed = answer.strip()
+    if typed and not user.is_name(typed):
+        print(
+            f"note: {quoted(typed)} is no name; this acts as agent:cli. Say who you are: mnemarch init",
+            file=sys.stderr,
+        )
+        return None
+    name = checked_name(typed or proposal, "a name")
+    if not user.keep_person(name):
+        print(f"note: {user.path_of('person')} can't be written; it will be asked again", file=sys.stderr)
+    return name
+
+
+def _proposed_name() -> str:
+    """The user's name by git's own configuration, not the repository's; else by their login."""
+    from mnemarch.code.git import git
+
+    for setting in ("user.name", "user.email"):
+        name = git(os.path.expanduser("~"), ["config", "--global", "--get", setting])
+        if name:
+            return name
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):  # In a container nothing but the user's number may be known.
+        return f"uid-{os.getuid()}"

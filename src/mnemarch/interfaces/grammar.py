@@ -31,8 +31,8 @@ BY_HAND = {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
     "operate": {
-        **dict.fromkeys(("demo", "init", "policy", "hook"), "plain_commands"),
-        **{name: name for name in ("trust", "mcp")},
+        **dict.fromkeys(("demo", "init", "policy", "hook", "trust"), "plain_commands"),
+        "mcp": "mcp",
         "copy": "operate",
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),

@@ -1,4 +1,4 @@
-"""Commands that are no verbs: `init`, `policy`, `demo` and `hook`."""
+"""Commands that are no verbs: `init`, `trust`, `policy`, `demo` and `hook`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import os
 import shlex
 import sys
 
+from mnemarch import checkout, user
 from mnemarch.checkout import load
+from mnemarch.code.home import FOLDER
+from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, noted
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, is_interactive, noted
 from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.checkout import Foreign
     from mnemarch.interfaces.command import Call
     from mnemarch.model.caller import Actor
     from mnemarch.policy.permissions import Policy
@@ -22,7 +26,6 @@ _LEVELS_CHARS = len("task, worktree, project")
 
 
 def _init(call: Call) -> Answer:
-    from mnemarch.code.home import FOLDER
     from mnemarch.text.words import counted
 
     place = call.address or os.path.join(call.home.folder, FOLDER)
@@ -89,6 +92,49 @@ def _next_steps(actor: Actor, named: str) -> list[str]:
         steps = by_agents
     steps.append(("in the next task", f'mnemarch recall "..."{named}'))
     return [line for what, step in steps for line in (f"# {what}", step)]
+
+
+def _trust(call: Call) -> Answer:
+    folder = call.home.folder
+    if call.options.revoke:
+        places = [os.path.join(folder, name) for name in (checkout.SETTINGS, FOLDER)]
+        url = checkout.file_url(folder)
+        if url.startswith(checkout.FILE_SCHEME):
+            places.append(checkout.file_folder(url, folder))
+        count = sum(map(user.revoke, places))
+        return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
+    waiting = checkout.waiting(folder, call.store)
+    shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your word."
+    data = {"waiting": [{"path": one.path, "why": one.why} for one in waiting], "accepted": False}
+    if call.options.show or not waiting:
+        return Answer(data, lambda: shown)
+    _require_user(call.options.yes)
+    if not call.options.yes and not show.is_confirmed(f"{shown}\nAccept it?"):
+        return Answer(data, lambda: "Nothing was accepted.", REFUSED)
+    for one in waiting:
+        user.accept(one.path, one.content)
+    return Answer(data | {"accepted": True}, lambda: "\n".join(map(_accepted, waiting)))
+
+
+def _accepted(one: Foreign) -> str:
+    is_for_good = one.content == checkout.FILE_SCHEME.encode()
+    return f"accepted  {one.path}, {'with all that comes into it' if is_for_good else 'until it changes'}"
+
+
+def _require_user(is_confirmed: bool) -> None:
+    host = user.host()
+    if host is not None:
+        raise NotAllowed(
+            f"{host} started this process, and what came with a checkout is for a person to accept (rule R4).",
+            rule="R4",
+            hint="The person types it in a terminal of their own: mnemarch trust",
+        )
+    if not is_confirmed and not is_interactive():
+        raise InvalidInput("Nobody is at a terminal to confirm it.", hint="Add --yes if it is meant.")
+
+
+def _described(foreign: Foreign) -> str:
+    return "\n".join([foreign.path, *(f"  {show.clean(line)}" for line in foreign.why.splitlines())])
 
 
 def _policy(call: Call) -> Answer:
@@ -187,6 +233,15 @@ COMMANDS = {
         ),
     ),
     "init": Command(*help_of("init"), _init, begins_memory=True),
+    "trust": Command(
+        *help_of("trust"),
+        _trust,
+        (
+            Parameter("show", FLAG, "only show what would be obeyed", False),
+            Parameter("revoke", FLAG, "forget what was accepted here", False),
+            Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),
+        ),
+    ),
     "policy": Command(*help_of("policy"), _policy),
     "hook": Command(*help_of("hook"), _hook, (_HOST,)),
 }
