@@ -273,7 +273,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         yield "           An agent sees no other tasks; a person or a lead sees them all."
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
-    yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"
+    yield f"index      {seen.indexed:,} units, {seen.unindexed:,} newer ones are searched without it"
     yield f"meaning    {meaning_line(seen)}"
 
 

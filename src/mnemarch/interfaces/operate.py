@@ -69,7 +69,7 @@ def _stats(stats: Stats, _: Call) -> str:
             ("  by kind", counts(stats.by_kind)),
             ("  by level", counts(stats.by_level)),
             ("conflicts", f"{stats.open_conflicts} open"),
-            ("index", f"{stats.indexed:,} documents, {stats.unindexed:,} still in the tail"),
+            ("index", f"{stats.indexed:,} units, {stats.unindexed:,} newer ones are searched without it"),
             ("meaning", meaning_line(stats)),
             ("on disk", f"{stats.bytes_on_disk:,} bytes, format {stats.format_version}"),
         ]
@@ -291,7 +291,7 @@ def _text(done: Copied, source: str, target: str) -> str:
 
 
 def _imported(done: ImportedClaims, _: Call) -> str:
-    rest = f"{done.known:,} are known here, {done.left_out:,} are left out (decisions, preferences, what was rejected)"
+    rest = f"known here: {done.known:,}; left out: {done.left_out:,} (decisions, preferences, what was rejected)"
     verb = "would import" if done.dry_run else "imported"
     lines = [f"{verb}  {counted(done.units, 'unit')} of {done.format} as claims; {rest}"]
     lines += [f"  {quoted(text)}" for text in done.texts]

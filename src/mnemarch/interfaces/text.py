@@ -176,7 +176,7 @@ def _chapters(explanation: outcome.Explanation) -> Iterator[tuple[str, list[str]
     yield "", [f"{explanation.confidence_now:.2f} today, by decay since the last validation"] if faded else []
     yield "valid", [explanation.valid]
     yield "here", [clean(note) for note in explanation.here]
-    yield "related", [*map(clean, explanation.related)]
+    yield "related", [*map(with_short_ids, explanation.related)]
     yield "disputes", [_dispute_line(dispute, explanation.unit.id) for dispute in explanation.disputes]
     yield "used by", [clean(", ".join(explanation.used_by))] if explanation.used_by else ["no task yet"]
     yield (
@@ -195,7 +195,7 @@ def _origin(known: Mapping[str, Any]) -> list[str]:
 
 
 def _related(relations: Sequence[outcome.Related], _: Call) -> str:
-    lines = [f"{clean(each.sentence)}\n   {short(each.unit.content, _RECALLED_CHARS)}" for each in relations]
+    lines = [f"{with_short_ids(each.sentence)}\n   {short(each.unit.content, _RECALLED_CHARS)}" for each in relations]
     return "\n".join(lines) or "Nothing is related to it."
 
 
