@@ -13,11 +13,11 @@ from mnemarch.interfaces.task_text import ingested_text
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.verb_commands import text_of
 from mnemarch.learning.pipeline import INGEST
-from mnemarch.looking import NewsOf
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation
 from mnemarch.model.stamps import short_id
+from mnemarch.services.overview import NewsOf
 from mnemarch.text.words import counted
 from mnemarch.verbs.wire import to_json
 
