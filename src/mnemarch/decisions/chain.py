@@ -28,7 +28,7 @@ def visible_decision(reader: Reader, caller: Caller, decision_id: str) -> Decisi
     """The decision of that id, whichever version it names, if this seat may see it."""
     unit = reader.unit(decision_id)
     if unit is None or version_key_of(unit) is None or not is_visible(unit, caller):
-        raise NotFound(f"No decision {decision_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+        raise NotFound(f"No decision {decision_id!r} here.", hint=Hint("find the decision"))
     return Decision(unit)
 
 

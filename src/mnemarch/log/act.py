@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
 from mnemarch.forks import Forkable, watch
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.caller import checked_id
@@ -111,7 +111,7 @@ class Act:
         """The unit, if this seat may see it. What it may not see does not exist for it."""
         unit = self.transaction.unit(checked_id(unit_id, "a unit's id"))
         if unit is None or unit.scope.key not in self.caller.visible_keys:
-            raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+            raise NotFound(f"No unit {unit_id!r} here.", hint=Hint("find the unit"))
         return unit
 
     def changeable_unit(self, unit_id: str, expected_version: int | None) -> Unit:

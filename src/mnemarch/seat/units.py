@@ -340,7 +340,7 @@ class UnitVerbs:
         whole = self._whole(unit_id)
         unit = self._read(lambda reader: reader.unit(whole))
         if unit is None or unit.scope.key not in self.caller.visible_keys:
-            raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+            raise NotFound(f"No unit {unit_id!r} here.", hint=Hint("find the unit"))
         return unit
 
     def _whole(self, id: str, look: Callable[[Reader, Caller, str], str] | None = None) -> str:
