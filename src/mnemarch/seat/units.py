@@ -210,7 +210,7 @@ class UnitVerbs:
         return self._act(lambda act: undo(act, undoing, why, dry_run=dry_run), durable=True)
 
     def revert(self, undo_id: str, *, reason: str = "") -> Undone:
-        """Take the undoing of an actor back: what it retired has its former status again."""
+        """Take an undo back: what it retired has its former status again."""
         from mnemarch.services.undo import revert
         from mnemarch.units import lookup
 
