@@ -36,19 +36,6 @@ _WORDS |= dict.fromkeys(("list[Event]", "Overview", "Explanation | Dispute | Eve
 _WORDS |= dict.fromkeys(("Promotion", "ApproachValidation", "LoopVerdict", "Ingested", "list[Ingested]"), "task_text")
 _WORDS |= dict.fromkeys(("list[FailedApproach]", "seat.mark_stuck", "seat.clear_stuck"), "task_text")
 _WORDS |= dict.fromkeys(("Erased", "Undone", "Reflected", "ImportedClaims"), "operate")
-# What long work counts.
-_COUNTED = {
-    "seat.remember_many": ("remembering", "claims"),
-    "memory.audit": ("auditing", "events"),
-    "memory.rebuild": ("rebuilding", "events"),
-    "memory.reindex": ("indexing", "units"),
-    "memory.janitor": ("comparing with the code", "units"),
-    "seat.reflect": ("reflecting", "lessons"),
-    "memory.maintain": ("maintaining", "steps"),
-    "memory.export": ("exporting", "events"),
-    "memory.import_": ("importing", "events"),
-    "seat.import_claims": ("importing", "claims"),
-}
 _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "Refused": lambda _: REFUSED,
     "ApproachValidation": lambda validation: DONE if validation.valid else REFUSED,
@@ -102,11 +89,12 @@ def bound(verb: Verb, place: Any, arguments: Mapping[str, Any]) -> Callable[...,
 def performed(verb: Verb, call: Call) -> Any:
     """The verb, done with what was typed."""
     act = bound(verb, call, call.arguments)
-    if all(parameter.type is not PROGRESS for parameter in verb.takes):
+    counting = next((parameter.says for parameter in verb.takes if parameter.type is PROGRESS), None)
+    if counting is None:
         return act()
     from mnemarch.interfaces.show import Counter
 
-    with Counter(*_COUNTED.get(verb.name, (f"{verb.name.partition('.')[2]} goes on", "done"))) as progress:
+    with Counter(*(counting or "working steps").rsplit(" ", 1)) as progress:
         return act(progress=progress)
 
 
