@@ -344,5 +344,5 @@ def finite(number: Any, what: str, least: float | None = None) -> float:
     is_number = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < float("inf")
     if not is_number or (least is not None and number < least):
         limit = "" if least is None else f" of {least:g} or more"
-        raise InvalidInput(f"{what} must be a finite number{limit}, not {number!r}.", hint="Correct it.")
+        raise InvalidInput(f"{what} must be a finite number{limit}, not {number!r}.", hint="Give such a number.")
     return float(number)

@@ -269,7 +269,7 @@ class GraphStore(Graph):
         """Add an edge, or add weight to an existing one; returns its id, `from::type::to` (A6)."""
         kind = member_of(EdgeType, type, "type of edge")
         if finite(weight, "weight") <= 0:
-            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="Correct it.")
+            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="1.0 is the usual weight.")
         return self.change("linked", lambda now: self.join(from_id, kind, to_id, float(weight), now))
 
     def join(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> str:

@@ -69,7 +69,7 @@ def _verdict(judged: LoopVerdict, _: Call) -> str:
 def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
     stuck = attempts["stuck"]
     lines = [f"stuck: {clean(stuck)}"] if stuck is not None else []
-    return "\n".join([*lines, *_failed(attempts["failed"])]) or "Nothing has failed here since the last success."
+    return "\n".join([*lines, *_failed(attempts["failed"])]) or "No approach has failed here since the last success."
 
 
 def _failed(approaches: Sequence[FailedApproach]) -> list[str]:
