@@ -335,10 +335,7 @@ class GraphStore(Graph):
             return [self._node(self.state.nodes[id], now) for id, _ in sorted(near, key=lambda one: (-one[1], one[0]))]
 
     def nominated(self, text: str) -> dict[str, float]:
-        """Units that answered similar questions without bad feedback, and how similar those questions are.
-
-        A recall may be all that a process does, so this needs no numpy.
-        """
+        """Units that answered similar questions without bad feedback, and how similar those are. Needs no numpy."""
         question = storable(text, "The question")
         with self.reading() as now:
             answered: dict[str, list[str]] = {}
