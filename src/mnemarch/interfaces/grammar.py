@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.verbs.types import Verb
 
 # Commands that are no verbs, by section, and the module beside this one that has them.
-BY_HAND = {
+PLAIN_COMMANDS = {
     "decisions: versioned, ranked, with their blast radius": {
         "decide": "decide",
         "decisions import": "decide",
@@ -83,15 +83,15 @@ _ENDING = (
 
 def command_names() -> list[str]:
     """The whole name of every command, those of verbs first."""
-    by_hand = [name for names in BY_HAND.values() for name in names]
-    return [*filter(None, map(command_of, VERBS)), *by_hand]
+    plain = [name for names in PLAIN_COMMANDS.values() for name in names]
+    return [*filter(None, map(command_of, VERBS)), *plain]
 
 
 def sections() -> dict[str, dict[str, str]]:
     """Every first word with what it does, by section, in the order of the data's path."""
     listed: dict[str, dict[str, str]] = {}
     for section, verbs in SECTIONS.items():
-        names = [*BY_HAND.get(section, {}), *filter(None, map(command_of, verbs))]
+        names = [*PLAIN_COMMANDS.get(section, {}), *filter(None, map(command_of, verbs))]
         listed[section] = {
             name.split()[0]: _GROUPS.get(name.split()[0]) or sentence(command_named(name).description)
             for name in names
@@ -169,8 +169,8 @@ def command_of(verb: Verb) -> str | None:
 
 
 def command_named(name: str) -> Command:
-    """The command of that whole name: derived from its verb, or written by hand."""
-    module = next((names[name] for names in BY_HAND.values() if name in names), None)
+    """The command of that whole name: derived from its verb, or a plain one."""
+    module = next((names[name] for names in PLAIN_COMMANDS.values() if name in names), None)
     if module is None:
         from mnemarch.interfaces.verb_commands import command_for
 
