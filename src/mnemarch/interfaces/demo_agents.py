@@ -11,11 +11,10 @@ import signal
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 
-from mnemarch.errors import Conflict
+from mnemarch.errors import Conflict, StoreUnavailable
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
 from mnemarch.model.value import value
@@ -34,22 +33,29 @@ if TYPE_CHECKING:
     # What was counted, and whether the claim holds.
     Count = tuple[str, bool]
 
-_WAIT_S_MAX = 120
+_WAIT_S_MAX = 300
 _barrier: Barrier
 
 
 def run_together(scripts: dict[str, dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Run each agent's script in a process of its own; gives what each reported, the number of its process first."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(len(scripts))
-    with ProcessPoolExecutor(len(scripts), context, _begin, (barrier,)) as processes:
-        return dict(zip(scripts, processes.map(_take_steps, scripts.values()), strict=True))
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # The agents inherit it: Ctrl-C is for the demo to end them.
+    try:
+        pool = context.Pool(len(scripts), _begin, (context.Barrier(len(scripts)),))
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    with pool:
+        try:
+            reports = pool.map_async(_take_steps, scripts.values(), chunksize=1).get(_WAIT_S_MAX)
+        except multiprocessing.TimeoutError:
+            raise StoreUnavailable("An agent of the demo broke off.", hint="Run mnemarch doctor.") from None
+    return dict(zip(scripts, reports, strict=True))
 
 
 def _begin(barrier: Barrier) -> None:
     global _barrier
     _barrier = barrier
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Ctrl-C the demo waits for its agents.
 
 
 def _take_steps(script: dict[str, Any]) -> list[dict[str, Any]]:
