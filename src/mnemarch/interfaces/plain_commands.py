@@ -8,7 +8,7 @@ import sys
 
 from mnemarch import checkout, user
 from mnemarch.checkout import load
-from mnemarch.code.home import FOLDER
+from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, is_interactive, noted
@@ -50,22 +50,17 @@ def _init(call: Call) -> Answer:
     }
 
     def text() -> str:
-        place_and_actor = show.fields(
-            [
-                (
-                    "memory",
-                    f"{place} ({counted(events, 'event') if known else 'new'}{'' if call.url else '; git ignores it'})",
-                ),
-                ("project", seat.scope.project),
-                ("worktree", seat.scope.worktree or "none: this repository is bare"),
-                ("you", seat.actor),
-            ]
-        )
+        ignored = "; git ignores it" if not call.url and repository_around(call.home.root) else ""
+        summary = {
+            "memory": f"{place} ({counted(events, 'event') if known else 'new'}{ignored})",
+            "project": seat.scope.project,
+            "worktree": seat.scope.worktree or "none: this repository is bare",
+            "you": seat.actor,
+        }
         named = f" --actor {shlex.quote(str(seat.actor))}" if call.places.actor else ""
         remarks = [f"note: {show.clean(note)}" for note in notes]
-        return "\n".join(
-            [place_and_actor, *remarks, "", "next", *(f"  {step}" for step in _next_steps(seat.actor, named))]
-        )
+        steps = [f"  {step}" for step in _next_steps(seat.actor, named)]
+        return "\n".join([show.fields(summary.items()), *remarks, "", "next", *steps])
 
     return Answer(data=made, text=text)
 
