@@ -1,4 +1,4 @@
-"""A definition's signature in one normal form: what is said about calling it, however it is laid out."""
+"""The signature of a definition in one normal form, however it is laid out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the guardian protects leaves or returns to force only by a person's word, whichever verb is used (D8, D11)."""
+"""Only a person takes out of force, or puts back, what the guardian protects, whichever verb is used (D8, D11)."""
 
 from __future__ import annotations
 

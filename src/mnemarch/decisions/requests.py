@@ -1,4 +1,4 @@
-"""Requests: what somebody who may not decide proposed waits in the log for a person or an orchestrator (R12)."""
+"""Requests: the proposal of an actor who may not decide waits in the log for a person or an orchestrator (R12)."""
 
 from __future__ import annotations
 

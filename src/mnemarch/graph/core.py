@@ -1,4 +1,4 @@
-"""What every graph stands on: its lock, its keeper, its vectors, and the room for nodes and edges (A23, A28).
+"""The base of every graph: its lock, its keeper, its vectors, and the room for nodes and edges (A23, A28).
 
 Every change is an act: it has one time, and its keeper saves all of its steps or none.
 """

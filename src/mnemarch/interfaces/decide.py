@@ -1,4 +1,4 @@
-"""Decisions: `decide`, which asks a person for what is missing; decision records; and how decisions look in words."""
+"""`decide`, which asks a person for what is missing; import and export of decision records; the text for decisions."""
 
 from __future__ import annotations
 

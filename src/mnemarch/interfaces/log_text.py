@@ -1,4 +1,4 @@
-"""How the log and the work that goes on look to a person: a sentence for each entry, one screen for the project."""
+"""Text for the log and for `status`: a sentence for each entry, one screen for the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's verbs: how their results look, what asks before it takes something away, and `copy`."""
+"""The operator's commands: the text for their results, the question before something is erased or undone, and `copy`."""
 
 from __future__ import annotations
 

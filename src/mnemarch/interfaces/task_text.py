@@ -1,4 +1,4 @@
-"""Words for the work of a task: its verification, its failed attempts, what was ingested, episodes, core memory."""
+"""Text for the work of a task: its verification, its failed attempts, what was ingested, episodes, core memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in words: how each result looks to a person who does not ask for JSON."""
+"""Text for units, conflicts, the inbox and recall: how a result looks without --json."""
 
 from __future__ import annotations
 
