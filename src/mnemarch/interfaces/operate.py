@@ -1,4 +1,4 @@
-"""The operator's commands: the text for their results, the question before something is erased or undone, and `copy`."""
+"""The operator's commands: the text for their results, the question before an erasure or an undo, and `copy`."""
 
 from __future__ import annotations
 
