@@ -30,7 +30,7 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    typed = grammar.without_help_word(list(sys.argv[1:] if argv is None else argv))
+    typed = list(sys.argv[1:] if argv is None else argv)
     _let_any_text_out()
     printer = _Printer(as_json="--json" in grammar.options_in(typed))
     try:
@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str], printer: _Printer) -> int:
     word, rest = grammar.split(argv)
+    if word == "help":  # `help recall` is `recall --help`.
+        word, rest = grammar.split([*rest, "--help"])
     if word is None:
         return _without_command(rest)
     name, rest = grammar.chosen(word, rest)

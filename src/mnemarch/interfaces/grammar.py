@@ -109,11 +109,6 @@ def asks_for_help(argv: Sequence[str]) -> bool:
     return not {"-h", "--help"}.isdisjoint(options_in(argv))
 
 
-def without_help_word(argv: list[str]) -> list[str]:
-    """`help recall` is `recall --help`."""
-    return [*argv[1:], "--help"] if argv[:1] == ["help"] else argv
-
-
 def split(argv: Sequence[str], takes: Iterable[Parameter] = ()) -> tuple[str | None, list[str]]:
     """The first word of `argv`, wherever the options stand, and everything else. The value of an option is no word."""
     valued = {flag for parameter in (*PLACES, *takes) if parameter.type is not FLAG for flag in flags_of(parameter)}
