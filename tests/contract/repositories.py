@@ -87,5 +87,11 @@ def processes(monkeypatch) -> list[list[str]]:
             started.append(list(args))
             super().__init__(args, *rest, **options)
 
+    def spawned(program, args, *rest, **options):
+        started.append(list(args))
+        return spawn(program, args, *rest, **options)
+
+    spawn = os.posix_spawnp
     monkeypatch.setattr(subprocess, "Popen", Recorded)
+    monkeypatch.setattr(os, "posix_spawnp", spawned)
     return started

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.code.home import repository_around, settings_of
+from mnemarch.code.process import output_of
 from mnemarch.model.stamps import blake2b
 
 TYPE_CHECKING = False
@@ -55,23 +56,13 @@ def output(
     environment: Mapping[str, str] | None = None,
 ) -> bytes | None:
     """What a git command in `root` prints; None if it fails, can't be started or takes too long."""
-    import subprocess
-
     # GIT_DIR and friends would point every call at one repository, whatever folder it is about.
     inherited = {name: item for name, item in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", *_NO_PROGRAMS, "-C", root, *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - fixed program, arguments never pass through a shell
-            command,
-            input=stdin,
-            capture_output=True,
-            env=inherited | _ENVIRONMENT | dict(environment or {}),
-            timeout=wait_s_max,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return output_of(command, stdin, inherited | _ENVIRONMENT | dict(environment or {}), wait_s_max)
+    except (OSError, ValueError):
         return None
-    return done.stdout if done.returncode == 0 else None
 
 
 def git(root: str, arguments: Sequence[str]) -> str | None:
