@@ -11,9 +11,6 @@ from mnemarch.files import keep_rights, make_folder
 from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.search import Sketch
-from mnemarch.text.coherence import Coherence
-from mnemarch.text.tokens import TOKENS_VERSION, sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +20,15 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemarch.model.search import Sums
+    from mnemarch.model import search
+    from mnemarch.model.search import Sketch, Sums
     from mnemarch.model.unit import Searchable
+    from mnemarch.text import coherence, tokens
 else:
     tantivy = Lazy("tantivy")
+    search = Lazy("mnemarch.model.search")
+    coherence = Lazy("mnemarch.text.coherence")
+    tokens = Lazy("mnemarch.text.tokens")
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
@@ -162,7 +164,7 @@ class TantivyIndex(Forkable):
         # The event at its position tells whether the store went back meanwhile (a backup was restored).
         ours = (
             meta.get("store") == self._store_id
-            and meta.get("version") == TOKENS_VERSION
+            and meta.get("version") == tokens.TOKENS_VERSION
             and meta.get("event") == self._event_at(meta["position"])
         )
         self._meta = meta if ours else {}
@@ -292,7 +294,7 @@ class TantivyIndex(Forkable):
         searcher = self._index().searcher()
         try:
             hits = searcher.search(query, limit, count=False).hits
-            return [(score, Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
+            return [(score, search.Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
         except (ValueError, OSError):
             self._drop()
             return []
@@ -359,19 +361,19 @@ class TantivyIndex(Forkable):
         meta = empty | ({} if rebuild else self._meta)
         if rebuild:
             writer.delete_all_documents()
-        coherence = Coherence()
+        seen = coherence.Coherence()
         for unit in changes_after(meta["position"]):
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
             if unit.content:
-                sketch = sketched(unit)
+                sketch = tokens.sketched(unit)
                 writer.add_document(_document(unit, sketch))
                 meta["tokens"] += sketch.length
                 meta["added"] += 1
-                coherence.note(sketch)
+                seen.note(sketch)
             meta["position"] = max(meta["position"], unit.changed_at)
-        meta["coherence"] = coherence.sums(meta["coherence"])
-        meta |= {"store": self._store_id, "version": TOKENS_VERSION, "event": self._event_at(meta["position"])}
+        meta["coherence"] = seen.sums(meta["coherence"])
+        meta |= {"store": self._store_id, "version": tokens.TOKENS_VERSION, "event": self._event_at(meta["position"])}
         writer.delete_documents_by_term("id", _META)
         writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
         writer.commit()
