@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from mnemarch.ingesting import IngestVerbs
+from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mnemarch import analysing
     from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.items import Items
     from mnemarch.knowing import Knowledge
+    from mnemarch.learning import knowledge
     from mnemarch.learning.code_rules import CodeRules
     from mnemarch.learning.episodic import EpisodicMemoryManager
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
+else:
+    # A failed run teaches nothing yet.
+    analysing = Lazy("mnemarch.analysing")
+    knowledge = Lazy("mnemarch.learning.knowledge")
 
 
 class Systems(IngestVerbs):
@@ -94,8 +101,6 @@ class Systems(IngestVerbs):
 
     def _learned_from(self, judged: Promotion, codebase: Codebase | None) -> Promotion:
         """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection."""
-        from mnemarch.analysing import followed_up
-        from mnemarch.learning.knowledge import entries_of, learn_from_task
         from mnemarch.learning.reflection import reflect_if_due, seen_before_reflecting
 
         task = self.caller.scope_key
@@ -103,17 +108,18 @@ class Systems(IngestVerbs):
             lambda reader: reader.together(
                 lambda reader: (
                     reader.unit(judged.episode_id),
-                    entries_of(reader, task) if judged.passed else [],
+                    knowledge.entries_of(reader, task) if judged.passed else [],
                     seen_before_reflecting(reader, self.caller, self._engine.config.reflection),
                 )
             )
         )
         assert episode is not None
-        judged = followed_up(self._engine, self.caller, judged, episode)
+        if judged.passed:
+            judged = analysing.followed_up(self._engine, self.caller, judged, episode)
         if judged.loop is not None:
             judged = replace(judged, loop=self._with_earlier(judged.loop))
         elif judged.passed and judged.episode_id == episode.id:
-            learn_from_task(self._engine.log, self.caller, episode, entries)
+            knowledge.learn_from_task(self._engine.log, self.caller, episode, entries)
         elif judged.passed:
             self.knowledge.learn_from_episode(judged.episode_id, code=False)
         reflect_if_due(self._engine.log, self.caller, codebase, seen)
