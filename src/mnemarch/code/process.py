@@ -14,9 +14,7 @@ _PART_BYTES = 65_536
 _STANDARD_STREAMS = 3
 
 
-def output_of(
-    command: Sequence[str], stdin: bytes, environment: Mapping[str, str], wait_s_max: float
-) -> bytes | None:
+def output_of(command: Sequence[str], stdin: bytes, environment: Mapping[str, str], wait_s_max: float) -> bytes | None:
     """What a program prints; None if it fails or takes too long. OSError or ValueError if it can't be started."""
     deadline = time.monotonic() + wait_s_max
     child_in, to_child = _pipe()

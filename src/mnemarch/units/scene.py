@@ -58,9 +58,9 @@ class Scene:
     """Where tests ran.
 
     `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
-    tested; `sources` for the tests that units cite which may rise; `changed` are the files that units cite and that this line of work
-    changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that are gone are
-    called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder.
+    tested; `sources` for the tests that units cite which may rise; `changed` are the files that units cite and that
+    this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that
+    are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder.
     """
 
     places: tuple[str, ...]

@@ -7,12 +7,12 @@ from contextlib import suppress
 
 from mnemarch.code import git
 from mnemarch.errors import NotFound
-from mnemarch.ingesting import DEFERRED
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
+from mnemarch.seat.ingest import DEFERRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from mnemarch.ingesting import IngestVerbs
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
+from mnemarch.seat.ingest import IngestVerbs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mnemarch import analysing
     from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
-    from mnemarch.items import Items
-    from mnemarch.knowing import Knowledge
-    from mnemarch.learning import knowledge
+    from mnemarch.learning import knowledge as learning
     from mnemarch.learning.code_rules import CodeRules
     from mnemarch.learning.episodic import EpisodicMemoryManager
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
+    from mnemarch.services import analysis
+    from mnemarch.services.items import Items
+    from mnemarch.services.knowledge import Knowledge
 else:
     # A failed run teaches nothing yet.
-    analysing = Lazy("mnemarch.analysing")
-    knowledge = Lazy("mnemarch.learning.knowledge")
+    learning = Lazy("mnemarch.learning.knowledge")
+    analysis = Lazy("mnemarch.services.analysis")
 
 
 class Systems(IngestVerbs):
@@ -53,7 +53,7 @@ class Systems(IngestVerbs):
     @property
     def items(self) -> Items:
         """Keys and values in namespaces below this seat's project, for agent frameworks."""
-        from mnemarch.items import Items
+        from mnemarch.services.items import Items
 
         return Items(self._engine, self.caller)
 
@@ -76,7 +76,7 @@ class Systems(IngestVerbs):
     @property
     def knowledge(self) -> Knowledge:
         """What tasks taught about the project: bug patterns, code patterns, habits."""
-        from mnemarch.knowing import Knowledge
+        from mnemarch.services.knowledge import Knowledge
 
         return Knowledge(self._engine, self.caller, self._intake())
 
@@ -89,9 +89,9 @@ class Systems(IngestVerbs):
         units = self._engine.store.read(lambda reader: spoken_of(reader, self.caller, named))
         if not units:
             return []
-        from mnemarch.asking import Asking
+        from mnemarch.services.recall import Answering
 
-        return Asking(self._engine, self.caller).handed_out(units)
+        return Answering(self._engine, self.caller).handed_out(units)
 
     def awaited_tests(self) -> list[str]:
         """The tests that would verify what is claimed here, and those that failed in this task."""
@@ -108,18 +108,18 @@ class Systems(IngestVerbs):
             lambda reader: reader.together(
                 lambda reader: (
                     reader.unit(judged.episode_id),
-                    knowledge.entries_of(reader, task) if judged.passed else [],
+                    learning.entries_of(reader, task) if judged.passed else [],
                     seen_before_reflecting(reader, self.caller, self._engine.config.reflection),
                 )
             )
         )
         assert episode is not None
         if judged.passed:
-            judged = analysing.followed_up(self._engine, self.caller, judged, episode)
+            judged = analysis.followed_up(self._engine, self.caller, judged, episode)
         if judged.loop is not None:
             judged = replace(judged, loop=self._with_earlier(judged.loop))
         elif judged.passed and judged.episode_id == episode.id:
-            knowledge.learn_from_task(self._engine.log, self.caller, episode, entries)
+            learning.learn_from_task(self._engine.log, self.caller, episode, entries)
         elif judged.passed:
             self.knowledge.learn_from_episode(judged.episode_id, code=False)
         reflect_if_due(self._engine.log, self.caller, codebase, seen)
