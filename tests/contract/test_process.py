@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from mnemarch.code.process import output_of
+from mnemarch.code.git import output_of
 
 ENVIRONMENT = dict(os.environ)
 ECHO = "import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())"
@@ -66,7 +66,7 @@ def test_a_program_gets_its_streams_where_the_caller_has_closed_its_own():
     code = (
         "import os\n"
         "os.close(0); os.close(1)\n"
-        "from mnemarch.code.process import output_of\n"
+        "from mnemarch.code.git import output_of\n"
         f"printed = output_of([{sys.executable!r}, '-c', {ECHO!r}], b'in and out', dict(os.environ), 60.0)\n"
         "os._exit(0 if printed == b'in and out' else 1)\n"
     )

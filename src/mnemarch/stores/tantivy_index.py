@@ -11,6 +11,7 @@ from mnemarch.files import keep_rights, make_folder
 from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
+from mnemarch.model.search import Sketch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,13 +21,11 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemarch.model import search
-    from mnemarch.model.search import Sketch, Sums
+    from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
     from mnemarch.text import coherence, tokens
 else:
     tantivy = Lazy("tantivy")
-    search = Lazy("mnemarch.model.search")
     coherence = Lazy("mnemarch.text.coherence")
     tokens = Lazy("mnemarch.text.tokens")
 
@@ -213,8 +212,7 @@ class TantivyIndex(Forkable):
 
     def coherence(self) -> Mapping[str, Sums]:
         self._index()
-        found: Mapping[str, Sums] = self._meta.get("coherence", {})
-        return found
+        return dict(self._meta.get("coherence", {}))
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         if not self._meta_known():
@@ -294,7 +292,7 @@ class TantivyIndex(Forkable):
         searcher = self._index().searcher()
         try:
             hits = searcher.search(query, limit, count=False).hits
-            return [(score, search.Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
+            return [(score, Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
         except (ValueError, OSError):
             self._drop()
             return []
