@@ -68,7 +68,7 @@ def output(
         return None
 
 
-def output_of(command: Sequence[str], stdin: bytes, environment: Mapping[str, str], wait_s_max: float) -> bytes | None:
+def output_of(command: list[str], stdin: bytes, environment: Mapping[str, str], wait_s_max: float) -> bytes | None:
     """What a program prints; None if it fails or takes too long. OSError or ValueError if it can't be started.
 
     `subprocess` does more, and takes longer to load than git takes to answer.
