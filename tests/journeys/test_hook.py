@@ -476,7 +476,7 @@ def test_a_hook_ends_in_time_while_another_holds_the_store(repo, agent):
 
 AS_NOBODY = """
 import io, os, sys, tempfile
-from mnemarch.interfaces import cli, hook
+from mnemarch.interfaces import cli, hook, plain_commands
 
 def run(payload):
     sys.stdin = io.TextIOWrapper(io.BytesIO(payload.encode()))
