@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mnemarch import merging
     from mnemarch.config import Config
     from mnemarch.embedding import reranker
+    from mnemarch.engine import OpenTenant
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Stream
     from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
     from mnemarch.stores import files, postgres, sqlite, tantivy_index
+    from mnemarch.stores.postgres import search as pgsearch
     from mnemarch.wiring.vectors import Making
 else:
     files = Lazy("mnemarch.stores.files")
     merging = Lazy("mnemarch.merging")
     log_memory = Lazy("mnemarch.log.remembered")
+    pgsearch = Lazy("mnemarch.stores.postgres.search")
     postgres = Lazy("mnemarch.stores.postgres")
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
@@ -91,7 +94,7 @@ class Opening:
         return memory
 
     def database(self, url: str) -> Memory:
-        """A memory in PostgreSQL. Each tenant has a search index of its own in the user's cache."""
+        """A memory in PostgreSQL. Each tenant has a search index there, and one in the user's cache."""
         if not url.startswith(POSTGRES):
             hint = "postgresql://user@host/database, or file:FOLDER"
             raise InvalidInput("store.url is no address of a database or of a folder of files.", hint=hint)
@@ -107,14 +110,14 @@ class Opening:
         making = self._making
         assert making is not None, "only a memory without a folder has no vectors"
 
-        def tenant(stream: Stream) -> tuple[Store, SearchIndex, Vectors]:
+        def tenant(stream: Stream) -> tuple[Store, SearchIndex, SearchIndex, Vectors]:
             store = shared.of(stream)
             cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
             place = os.path.join(cache, "mnemarch", store.id, store.tenant)
             with suppress(OSError):  # Where there is no room for an index, the newest units are all units.
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
-            return store, index, TenantVectors(store, place, making)
+            return store, index, pgsearch.DatabaseIndex(store), TenantVectors(store, place, making)
 
         return self._memory(shared, index=None, tenant=tenant)
 
@@ -135,7 +138,7 @@ class Opening:
         vectors: Vectors | None = None,
         place: str | None = None,
         remembered: RememberedLog | None = None,
-        tenant: Callable[[Stream], tuple[Store, SearchIndex, Vectors]] | None = None,
+        tenant: OpenTenant | None = None,
     ) -> Memory:
         return Memory(
             store,
