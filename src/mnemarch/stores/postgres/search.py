@@ -125,7 +125,7 @@ class DatabaseIndex:
         weighed = {word: weights[word] * rarity(min(documents, seen[word]), documents) for word in rarest}
         scored = [
             (bm25(sketch, weighed, self.mean_length()), sketch)
-            for sketch in self._alike(rarest, seen, scope_keys, kinds, domains)
+            for sketch in self._alike(weighed, seen, scope_keys, kinds, domains)
             if sketch.state in states and sketch.scope_key in scope_keys
         ]
         scored.sort(key=lambda item: (-item[0], item[1].id))
@@ -133,24 +133,28 @@ class DatabaseIndex:
 
     def _alike(
         self,
-        rarest: Sequence[str],
+        weighed: Mapping[str, float],
         seen: Mapping[str, int],
         scope_keys: Sequence[str],
         kinds: Sequence[str],
         domains: Sequence[str],
     ) -> list[Sketch]:
-        """The candidates of all states: one question asks for each state apart, and the database is asked once."""
+        """The candidates of all states: one question asks for each state apart, and the database is asked once.
+
+        The words come with the rarest first.
+        """
         texts, wanted = 0, list[str]()
-        for word in rarest:
+        for word in weighed:
             texts += seen[word]
             if len(wanted) < _WANTED_MIN or texts <= _FEW_TEXTS:
                 wanted.append(word)
-        question = (tuple(rarest), tuple(scope_keys), tuple(kinds), tuple(domains))
+        question = (tuple(weighed.items()), tuple(scope_keys), tuple(kinds), tuple(domains))
         if self._candidates[0] != question:
             rows = self._asked(
                 "candidates",
                 wanted=_numbers(wanted, scope_keys),
-                asked=_numbers(rarest, scope_keys),
+                asked=_numbers([*weighed], scope_keys),
+                weights=[*weighed.values()] * len(scope_keys),
                 kinds=list(kinds),
                 domains=list(domains),
                 looked_at=_LOOKED_AT_MAX,

@@ -44,8 +44,9 @@ SELECT scope_key, word, units FROM search_words WHERE tenant = :tenant AND scope
 SELECT word FROM search_words WHERE tenant = :tenant AND scope_key = :scope AND word >= :low AND word < :high
 ORDER BY units DESC, word LIMIT :limit;
 
--- candidates: Texts with one of the wanted words, of each state those first that have most of the words that were asked.
-SELECT search_candidates(CAST(:wanted AS BIGINT[]), CAST(:asked AS BIGINT[]), CAST(:kinds AS TEXT[]), CAST(:domains AS TEXT[]), :looked_at, :most);
+-- candidates: Texts with one of the wanted words, of each state those first whose words weigh most in the question.
+SELECT search_candidates(CAST(:wanted AS BIGINT[]), CAST(:asked AS BIGINT[]), CAST(:weights AS DOUBLE PRECISION[]), CAST(:kinds AS TEXT[]),
+  CAST(:domains AS TEXT[]), :looked_at, :most);
 
 -- at: The texts at some turns of sessions.
 SELECT sketch FROM search_texts WHERE tenant = :tenant AND place IN (:names);

@@ -44,11 +44,12 @@ END $$;
 
 -- Row-level security keeps an operator that might tell of other rows from using an index. So this function searches with the
 -- rights of its owner, and asks by itself for the tenant that the transaction names, and for no other.
-CREATE FUNCTION search_candidates(wanted bigint[], asked bigint[], kinds text[], domains text[], looked_at integer, most integer)
-RETURNS SETOF text LANGUAGE sql STABLE SECURITY DEFINER AS $$
+CREATE FUNCTION search_candidates(wanted bigint[], asked bigint[], weights double precision[], kinds text[], domains text[],
+  looked_at integer, most integer) RETURNS SETOF text LANGUAGE sql STABLE SECURITY DEFINER AS $$
   SELECT sketch FROM (
-    SELECT sketch, row_number() OVER (PARTITION BY state ORDER BY shared DESC, id DESC) AS place FROM (
-      SELECT id, state, sketch, (SELECT count(*) FROM unnest(words) AS word WHERE word = ANY (asked)) AS shared
+    SELECT sketch, row_number() OVER (PARTITION BY state ORDER BY weight DESC, id DESC) AS place FROM (
+      SELECT id, state, sketch, (SELECT sum(a.weight) FROM unnest(asked, weights) AS a (word, weight) WHERE a.word = ANY (words))
+        AS weight
       FROM search_texts
       WHERE tenant = current_setting('mnemarch.project', true) AND words && wanted
         AND (kinds = '{}' OR kind = ANY (kinds)) AND (domains = '{}' OR domain = ANY (domains))
