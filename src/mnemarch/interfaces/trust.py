@@ -117,10 +117,10 @@ def _trust(call: Call) -> Answer:
     folder = call.home.folder
     if call.options.revoke:
         places = [os.path.join(folder, name) for name in (checkout.SETTINGS, FOLDER)]
-        url = checkout.file_url(folder)
+        url = call.store or checkout.file_url(folder)
         if url.startswith(checkout.FILE_SCHEME):
-            places.append(checkout.file_folder(url, folder))
-        count = sum(map(user.revoke, places))
+            places.append(checkout.file_folder(url, folder if call.store is None else os.getcwd()))
+        count = sum(map(checkout.revoke, places))
         return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
     waiting = checkout.waiting(folder, call.store)
     shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your word."
