@@ -378,7 +378,7 @@ def revoke(path: str) -> int:
     """Forget every yes to what stands at this place, and that this user has worked there since; gives their number."""
     count = user.revoke(path)
     if count:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             os.remove(os.path.join(path, LOCAL, MAKER))
     return count
 

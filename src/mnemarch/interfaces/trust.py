@@ -132,7 +132,20 @@ def _trust(call: Call) -> Answer:
         return Answer(data, lambda: "Nothing was accepted.", REFUSED)
     for one in waiting:
         user.accept(one.path, one.content)
-    return Answer(data | {"accepted": True}, lambda: "\n".join(map(_accepted, waiting)))
+    lines = [*map(_accepted, waiting), *_left_behind(folder)]
+    return Answer(data | {"accepted": True}, lambda: "\n".join(lines))
+
+
+def _left_behind(folder: str) -> list[str]:
+    """What to do with what was remembered before the settings were accepted, which name another memory."""
+    place = os.path.join(folder, FOLDER)
+    if not checkout.load(folder).store.url or not os.path.exists(os.path.join(place, "memory.db")):
+        return []
+    return [
+        f"{place} has what was remembered before, and is not searched any more. To take it along:",
+        f"  mnemarch copy {folder} ../before; mnemarch export ../before.jsonl --store ../before",
+        "  mnemarch import ../before.jsonl",
+    ]
 
 
 def _accepted(one: checkout.Foreign) -> str:
