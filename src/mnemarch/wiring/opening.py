@@ -10,7 +10,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.memory import Memory
 from mnemarch.wiring.places import DATABASE, make_local, make_place
-from mnemarch.wiring.vectors import FolderVectors, TenantVectors, event_at
+from mnemarch.wiring.vectors import InDatabase, InFolder, StoreVectors, event_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from mnemarch.config import Config
     from mnemarch.embedding import reranker
-    from mnemarch.engine import OpenTenant
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Stream
     from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
     from mnemarch.services import merging
+    from mnemarch.services.engine import OpenTenant
     from mnemarch.stores import files, postgres, sqlite, tantivy_index
     from mnemarch.stores.postgres import search as pgsearch
     from mnemarch.wiring.vectors import Making
@@ -117,7 +117,8 @@ class Opening:
             with suppress(OSError):  # Where there is no room for an index, the newest units are all units.
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
-            return store, index, pgsearch.DatabaseIndex(store), TenantVectors(store, place, making)
+            vectors = StoreVectors(store, place, making, InDatabase(store))
+            return store, index, pgsearch.DatabaseIndex(store), vectors
 
         return self._memory(shared, index=None, tenant=tenant)
 
@@ -127,7 +128,9 @@ class Opening:
             os.path.join(place, "index"), store.id, lambda position: event_at(store, position)
         )
         assert self._making is not None, "only a memory without a folder has no vectors"
-        vectors = FolderVectors(store, os.path.join(place, "vectors"), self._making)
+        beside = os.path.join(place, "vectors")
+        kept = InFolder(store, beside, self._config.store.lock_wait_s_max)
+        vectors = StoreVectors(store, beside, self._making, kept)
         return self._memory(store, index=index, vectors=vectors, place=place, remembered=remembered)
 
     def _memory(
