@@ -200,7 +200,7 @@ def act(clone, chance):
             case "recall":
                 person.recall("how often does service 1 retry?")
             case "resolve" if disputes := person.conflicts():
-                person.resolve(disputes[0].id, chance.choice(disputes[0].units), "so it is")
+                person.resolve(disputes[0].id, winner=chance.choice(disputes[0].units), reason="so it is")
             case "decide":
                 known = person.decisions.active("global")
                 evidence = person.decisions.add_evidence(f"measured {chance.random()}")
