@@ -483,7 +483,7 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
     PostgresStore(postgres_url, partitions=7).close()
     monkeypatch.chdir(tmp_path)
     with mnemarch.open(postgres_url) as memory:
-        sent = statements_of_every_verb(monkeypatch, lambda: everything_once(memory))
+        sent = statements_of_every_verb(monkeypatch, lambda: (everything_once(memory), searched_there(memory)))
     own, wide = tenant_of("acme", "shop"), tenant_of("acme", None)
     touched = {}
     with psycopg.connect(postgres_url) as connection:
@@ -494,6 +494,7 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
             plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}", parameters))
             touched[text] = set(re.findall(r"_p(\d)\b", plan))
     assert len(sent) > 60
+    assert any("search_candidates" in text for text in sent)
     assert {text: parts for text, parts in touched.items() if len(parts) > 2} == {}
     assert any(touched.values()), "the tables are in partitions"
 
@@ -519,6 +520,22 @@ def test_tables_of_the_format_before_are_brought_to_this_one(postgres_url, tmp_p
         assert memory.audit(full=True).ok
         assert memory._engine.store.check() is None
     postgres.drop_schema(older)
+
+
+def searched_there(memory):
+    """All that the search index of the database is asked."""
+    agent = seat(memory)
+    agent._engine.finder.index_now()
+    index, keys = agent._engine._shared_index, [scope.key for scope in agent.scope.visible]
+    states = ["draft", "trusted"]
+        agent._engine._shared_index,
+        [scope.key for scope in agent.scope.visible],
+        ["draft", "trusted"],
+    )
+    assert index.search({"pool": 1.0}, keys, states=states, limit=5)
+    assert index.words_from("po", keys, 5)
+    index.at(["1@s"], keys, states=states)
+    index.of(["x"], keys, states=states)
 
 
 def everything_once(memory):

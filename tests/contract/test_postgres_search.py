@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 import mnemarch
+from fixtures.wire import Wire
 from mnemarch import Actor, Citation, Claim, Scope
 from mnemarch.model.caller import Caller
 from mnemarch.recall import index
@@ -180,6 +181,43 @@ def test_only_the_function_searches_by_the_index_of_words(machine, postgres_url)
     assert "search_texts_words" in plans["mnemarch_operator"], "which the owner of the function is a member of"
     assert row[0]
     assert row[1][0].endswith("pg_temp")
+
+
+def test_the_function_shows_nothing_of_a_tenant_that_is_not_named(machine, postgres_url):
+    with machine("old") as memory:
+        seat(memory).remember_many(list(claims(20)))
+        memory.reindex()
+        shop, bank = seat(memory), seat(memory, "bank")
+        numbers = search._numbers(["gateway"], keys_of(shop))
+        tenants = [None, "", bank._engine.store.tenant, shop._engine.store.tenant]
+    asked = "SELECT count(*) FROM search_candidates(%s, %s, %s, '{}', '{}', 100, 100)"
+    counted = []
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for tenant in tenants:
+            with connection.transaction():
+                connection.execute("SET LOCAL ROLE mnemarch_app")
+                if tenant is not None:
+                    connection.execute("SELECT set_config('mnemarch.project', %s, true)", [tenant])
+                row = connection.execute(asked, [numbers, numbers, [1.0] * len(numbers)]).fetchone()
+                counted.append(row[0])
+    assert counted[:3] == [0, 0, 0]
+    assert counted[3] > 0
+
+
+def test_a_first_question_costs_few_round_trips_however_many_words_it_has(machine, postgres_url):
+    with machine("old") as memory:
+        seat(memory).remember_many(list(claims(60)))
+        memory.reindex()
+    wire = Wire(postgres_url)
+    trips = []
+    for question in ("gateway port", " ".join([*PARTS, *NOISE, "port retries logs user wrker"])):
+        with machine("new", wire.url) as memory:
+            agent = seat(memory)
+            before = wire.trips
+            assert SAID in agent.recall(question).notes
+            trips.append(wire.trips - before)
+    wire.close()
+    assert max(trips) <= 16, trips
 
 
 def test_a_user_of_the_application_searches_where_the_owner_is_nobody_special(machine, postgres_url):

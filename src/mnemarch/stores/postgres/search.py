@@ -92,8 +92,8 @@ class DatabaseIndex:
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         if not self.documents():
             return []
-        ends = {"low": beginning, "high": f"{beginning}\U0010ffff", "limit": limit}
-        return [word for key in scope_keys for (word,) in self._asked("words_from", scope=key, **ends)]
+        ends = {"low": beginning, "high": f"{beginning}\U0010ffff"}
+        return [word for (word,) in self._asked("words_from", scopes=list(scope_keys), limit=limit, **ends)]
 
     def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
         if not self.documents():

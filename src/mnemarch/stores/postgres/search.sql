@@ -40,9 +40,9 @@ DELETE FROM search_words WHERE tenant = :tenant AND word IN (:words) AND units <
 -- frequencies: In how many texts of each scope these words are.
 SELECT scope_key, word, units FROM search_words WHERE tenant = :tenant AND scope_key IN (:scopes) AND word IN (:words);
 
--- words_from: Words of a scope that begin so, the most frequent first.
-SELECT word FROM search_words WHERE tenant = :tenant AND scope_key = :scope AND word >= :low AND word < :high
-ORDER BY units DESC, word LIMIT :limit;
+-- words_from: Words of some scopes that begin so, the most frequent first.
+SELECT word FROM search_words WHERE tenant = :tenant AND scope_key IN (:scopes) AND word >= :low AND word < :high
+GROUP BY word ORDER BY sum(units) DESC, word LIMIT :limit;
 
 -- candidates: Texts with one of the wanted words, of each state those first whose words weigh most in the question.
 SELECT search_candidates(CAST(:wanted AS BIGINT[]), CAST(:asked AS BIGINT[]), CAST(:weights AS DOUBLE PRECISION[]), CAST(:kinds AS TEXT[]),
