@@ -528,10 +528,6 @@ def searched_there(memory):
     agent._engine.finder.index_now()
     index, keys = agent._engine._shared_index, [scope.key for scope in agent.scope.visible]
     states = ["draft", "trusted"]
-        agent._engine._shared_index,
-        [scope.key for scope in agent.scope.visible],
-        ["draft", "trusted"],
-    )
     assert index.search({"pool": 1.0}, keys, states=states, limit=5)
     assert index.words_from("po", keys, 5)
     index.at(["1@s"], keys, states=states)

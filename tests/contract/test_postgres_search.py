@@ -139,9 +139,14 @@ def test_what_is_written_after_the_index_is_found_at_once_and_counted_once(machi
         assert told(agent.recall("zebra"))[0].startswith("The zebra")
         assert agent._engine.finder.documents() == 60
         assert agent._engine.finder.pending() == 1
-        memory.reindex()
-        assert agent._engine.finder.pending() == 0
-        assert agent._engine._shared_index.frequencies(["zebra"], keys_of(agent)) == {"zebra": 1}
+        index, zebra = agent._engine._shared_index, agent.units(limit=1)[0]
+        person = seat(memory, name="ada", kind="human")
+        for change in (lambda: None, lambda: person.reject(zebra.id, "no longer")):
+            change()
+            assert agent._engine.finder.index_now()
+            assert agent._engine.finder.pending() == 0
+            assert index.frequencies(["zebra"], keys_of(agent)) == {"zebra": 1}
+            assert (index.documents(), index.documents_in(keys_of(agent))) == (61, 61)
 
 
 def test_another_project_of_the_org_is_not_found_and_not_counted(machine, postgres_url):
