@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 
 from mnemarch import user
 from mnemarch.code.git import output
@@ -372,15 +371,6 @@ def foreign_files(folder: str) -> Foreign | None:
 def is_own_local(place: str) -> bool:
     """Whether what a folder of files keeps for this machine was made by this user here."""
     return os.path.isdir(place) and not os.path.islink(place) and _is_signed(place)
-
-
-def revoke(path: str) -> int:
-    """Forget every yes to what stands at this place, and that this user has worked there since; gives their number."""
-    count = user.revoke(path)
-    if count:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            os.remove(os.path.join(path, LOCAL, MAKER))
-    return count
 
 
 def file_url(folder: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from mnemarch import checkout, user
 from mnemarch.code.home import FOLDER
@@ -120,7 +121,7 @@ def _trust(call: Call) -> Answer:
         url = call.store or checkout.file_url(folder)
         if url.startswith(checkout.FILE_SCHEME):
             places.append(checkout.file_folder(url, folder if call.store is None else os.getcwd()))
-        count = sum(map(checkout.revoke, places))
+        count = sum(map(_revoked, places))
         return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
     waiting = checkout.waiting(folder, call.store)
     shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your word."
@@ -134,6 +135,15 @@ def _trust(call: Call) -> Answer:
         user.accept(one.path, one.content)
     lines = [*map(_accepted, waiting), *_left_behind(folder)]
     return Answer(data | {"accepted": True}, lambda: "\n".join(lines))
+
+
+def _revoked(path: str) -> int:
+    """Forget every yes to what stands at this place, and that this user has worked there since; gives their number."""
+    count = user.revoke(path)
+    if count:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.remove(os.path.join(path, checkout.LOCAL, checkout.MAKER))
+    return count
 
 
 def _left_behind(folder: str) -> list[str]:
