@@ -70,6 +70,9 @@ class Store(Protocol):
 class SearchIndex(Protocol):
     """A derived full-text index that lags behind the store by a known position."""
 
+    def exists(self) -> bool:
+        """Whether somebody began to make it."""
+
     def position(self) -> int:
         """Every searchable change up to here is in the index."""
 
@@ -81,8 +84,8 @@ class SearchIndex(Protocol):
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         """Words of these scopes that begin so, the most frequent of each first."""
 
-    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
-        """In how many documents of these scopes a word occurs."""
+    def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
+        """In how many documents of these scopes each word occurs."""
 
     def documents_in(self, scope_keys: Sequence[str]) -> int: ...
 

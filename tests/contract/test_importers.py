@@ -15,7 +15,7 @@ import pytest
 import mnemarch
 from mnemarch import Actor, InvalidInput, NotAllowed, Scope
 from mnemarch.config import Config
-from mnemarch.importers import format_of, notes_in
+from mnemarch.importers import format_of, notes_in, source
 from mnemarch.importers.source import Source
 from mnemarch.model.value import replace
 
@@ -502,6 +502,18 @@ def test_nothing_outside_of_the_folder_is_read(ada, tmp_path):
     told = {problem.place: problem.says for problem in done.problems}
     assert told.keys() == {"link.md", "pipe.md", "latin.md"}
     assert "leads out" in told["link.md"]
+
+
+def test_a_whole_disk_is_not_walked(ada, tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "_SEEN_MAX", 10)
+    for number in range(20):
+        written(tmp_path / "disk" / f"{number:02}" / "note.md", "- [fact] The pool has workers")
+    walked = []
+    real = os.walk
+    monkeypatch.setattr(source.os, "walk", lambda top: (walked.append(each) or each for each in real(top)))
+    done = ada.import_claims(tmp_path / "disk", "markdown", dry_run=True)
+    assert any("the rest was left out" in problem.says for problem in done.problems)
+    assert len(walked) == 1
 
 
 def test_a_text_with_a_mark_of_its_encoding_is_read(ada, tmp_path):

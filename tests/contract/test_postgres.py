@@ -25,6 +25,7 @@ from mnemarch import Actor, Citation, Claim, Scope, StoreUnavailable, user
 from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, opening
+from mnemarch.stores.postgres.search import DatabaseIndex
 from mnemarch.stores.postgres.sessions import Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
@@ -82,7 +83,12 @@ def test_no_table_shows_a_row_to_who_names_no_tenant_or_another(opened, postgres
         filled(transaction)
         transaction.put_code_rule(made_rule("r", project=tenant_of("acme", "shop")))
 
-    opened(postgres_url).write(fill)
+    store = opened(postgres_url)
+    store.write(fill)
+    shop_store = store.of(SHOP)
+    assert DatabaseIndex(shop_store).update(
+        lambda position: shop_store.read(lambda r: r.searchable_after(position, 99))
+    )
     shop, bank = (tenant_of(stream.org, stream.project) for stream in (SHOP, BANK))
     with psycopg.connect(plain_url, autocommit=True) as connection:
         for table in TABLES:
@@ -107,8 +113,9 @@ def test_the_tenant_comes_first_in_every_key_and_index(postgres_url):
             "SELECT tablename, indexname, split_part(split_part(indexdef, '(', 2), ',', 1) FROM pg_indexes"
             " WHERE schemaname = current_schema()"
         ).fetchall()
-    others = {table for table, _, column in first if column.removesuffix(")") != "tenant"}
-    assert others == {"memory_code_rules"}, "whose table is as M21 says; its tenant is project_id"
+    others = {(table, column.removesuffix(")")) for table, _, column in first if column.removesuffix(")") != "tenant"}
+    others.remove(("search_texts", "words"))  # A word there is one of its scope, and so of its tenant.
+    assert {table for table, _ in others} == {"memory_code_rules"}, "as M21 says; its tenant is project_id"
     assert {table for table, _, _ in first} == set(TABLES)
 
 
@@ -476,7 +483,7 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
     PostgresStore(postgres_url, partitions=7).close()
     monkeypatch.chdir(tmp_path)
     with mnemarch.open(postgres_url) as memory:
-        sent = statements_of_every_verb(monkeypatch, lambda: everything_once(memory))
+        sent = statements_of_every_verb(monkeypatch, lambda: (everything_once(memory), searched_there(memory)))
     own, wide = tenant_of("acme", "shop"), tenant_of("acme", None)
     touched = {}
     with psycopg.connect(postgres_url) as connection:
@@ -487,6 +494,7 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
             plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}", parameters))
             touched[text] = set(re.findall(r"_p(\d)\b", plan))
     assert len(sent) > 60
+    assert any("search_candidates" in text for text in sent)
     assert {text: parts for text, parts in touched.items() if len(parts) > 2} == {}
     assert any(touched.values()), "the tables are in partitions"
 
@@ -503,7 +511,7 @@ def test_tables_of_the_format_before_are_brought_to_this_one(postgres_url, tmp_p
         PostgresStore(older, partitions=partitions).close()
     with psycopg.connect(postgres_url) as here, psycopg.connect(older) as there:
         (source,), (target,) = (each.execute("SELECT current_schema()").fetchone() for each in (here, there))
-        for table in TABLES:
+        for table in [table for table in TABLES if not table.startswith("search_")]:
             names = ", ".join(column.name for column in there.execute(f"SELECT * FROM {table}").description)
             there.execute(f"INSERT INTO {target}.{table} ({names}) SELECT {names} FROM {source}.{table}")
     with mnemarch.open(older) as memory:
@@ -512,6 +520,18 @@ def test_tables_of_the_format_before_are_brought_to_this_one(postgres_url, tmp_p
         assert memory.audit(full=True).ok
         assert memory._engine.store.check() is None
     postgres.drop_schema(older)
+
+
+def searched_there(memory):
+    """All that the search index of the database is asked."""
+    agent = seat(memory)
+    agent._engine.finder.index_now()
+    index, keys = agent._engine._shared_index, [scope.key for scope in agent.scope.visible]
+    states = ["draft", "trusted"]
+    assert index.search({"pool": 1.0}, keys, states=states, limit=5)
+    assert index.words_from("po", keys, 5)
+    index.at(["1@s"], keys, states=states)
+    index.of(["x"], keys, states=states)
 
 
 def everything_once(memory):

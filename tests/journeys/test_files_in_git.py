@@ -200,7 +200,7 @@ def act(clone, chance):
             case "recall":
                 person.recall("how often does service 1 retry?")
             case "resolve" if disputes := person.conflicts():
-                person.resolve(disputes[0].id, chance.choice(disputes[0].units), "so it is")
+                person.resolve(disputes[0].id, winner=chance.choice(disputes[0].units), reason="so it is")
             case "decide":
                 known = person.decisions.active("global")
                 evidence = person.decisions.add_evidence(f"measured {chance.random()}")
@@ -494,8 +494,27 @@ def test_a_yes_to_a_folder_of_files_can_be_taken_back(cli, tmp_path):
     cli.ok("remember", "Checkout retries three times", "--actor", "human:ada")
     shutil.rmtree(cli.home / "memory" / ".local")
     assert "memory, with all that comes into it" in cli("trust", "--yes").out
+    assert "Checkout retries" in cli("recall", "checkout").out  # From now on the folder is known as this user's.
     assert "revoked  2" in cli("trust", "--revoke").out
     assert "all who can write there" in cli("trust", "--show").out
+    refused = cli("recall", "checkout", "--store", "file:memory")
+    assert (refused.exit_code, "was not made by you" in refused.err) == (3, True)
+    assert cli("trust", "--yes", "--store", "file:memory").exit_code == 0
+    assert "Checkout retries" in cli("recall", "checkout", "--store", "file:memory").out
+    assert "revoked  2" in cli("trust", "--revoke", "--store", "file:memory").out
+
+
+def test_what_was_remembered_before_a_yes_can_be_taken_along(cli):
+    cli.repository()
+    (cli.home / "mnemarch.toml").write_text('[store]\nurl = "file:memory"\n')
+    cli.ok("remember", "Checkout retries three times", "--actor", "human:ada")
+    said = cli("trust", "--yes").out
+    assert "Checkout retries" not in cli("recall", "checkout").out
+    typed = [part.split()[1:] for part in said.replace("\n", ";").split(";") if part.strip().startswith("mnemarch ")]
+    assert [words[0] for words in typed] == ["copy", "export", "import"]
+    for words in typed:
+        assert cli(*words, "--actor", "human:ada").exit_code == 0
+    assert "Checkout retries" in cli("recall", "checkout").out
 
 
 @pytest.mark.parametrize("url", ["file://", "file:", "file://host/x", "file:///", "qdrant://x"])

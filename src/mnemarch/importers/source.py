@@ -25,6 +25,8 @@ _DOCUMENT_BYTES_MAX = 64 << 20
 _LINE_BYTES_MAX = 4 << 20
 _HEAD_BYTES = 65_536
 _FILES_MAX = 20_000
+# Of whatever kind: a folder with more of them is a disk, not a memory.
+_SEEN_MAX = 100_000
 _CELL_BYTES_MAX = 4 << 20
 _LOCK_WAIT_S = 3.0
 _SQLITE = b"SQLite format 3\0"
@@ -89,8 +91,12 @@ class Source:
         if not self.is_folder:
             yield self.path
             return
-        inside, count = os.path.realpath(self.path), 0
+        inside, count, seen = os.path.realpath(self.path), 0, 0
         for folder, folders, names in os.walk(self.path):
+            seen += len(folders) + len(names)
+            if seen > _SEEN_MAX:
+                self.noted(self.place_of(folder), f"more than {_SEEN_MAX:,} files and folders: the rest was left out")
+                return
             folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
             for name in sorted(names):
                 file = os.path.join(folder, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from contextlib import suppress
 
 from mnemarch import checkout, user
 from mnemarch.checkout import load
@@ -93,10 +94,10 @@ def _trust(call: Call) -> Answer:
     folder = call.home.folder
     if call.options.revoke:
         places = [os.path.join(folder, name) for name in (checkout.SETTINGS, FOLDER)]
-        url = checkout.file_url(folder)
+        url = call.store or checkout.file_url(folder)
         if url.startswith(checkout.FILE_SCHEME):
-            places.append(checkout.file_folder(url, folder))
-        count = sum(map(user.revoke, places))
+            places.append(checkout.file_folder(url, folder if call.store is None else os.getcwd()))
+        count = sum(map(_revoked, places))
         return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
     waiting = checkout.waiting(folder, call.store)
     shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your word."
@@ -108,7 +109,29 @@ def _trust(call: Call) -> Answer:
         return Answer(data, lambda: "Nothing was accepted.", REFUSED)
     for one in waiting:
         user.accept(one.path, one.content)
-    return Answer(data | {"accepted": True}, lambda: "\n".join(map(_accepted, waiting)))
+    lines = [*map(_accepted, waiting), *_left_behind(folder)]
+    return Answer(data | {"accepted": True}, lambda: "\n".join(lines))
+
+
+def _revoked(path: str) -> int:
+    """Forget every yes to what stands at this place, and that this user has worked there since; gives their number."""
+    count = user.revoke(path)
+    if count:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.remove(os.path.join(path, checkout.LOCAL, checkout.MAKER))
+    return count
+
+
+def _left_behind(folder: str) -> list[str]:
+    """What to do with what was remembered before the settings were accepted, which name another memory."""
+    place = os.path.join(folder, FOLDER)
+    if not load(folder).store.url or not os.path.exists(os.path.join(place, "memory.db")):
+        return []
+    return [
+        f"{place} has what was remembered before, and is not searched any more. To take it along:",
+        f"  mnemarch copy {folder} ../before; mnemarch export ../before.jsonl --store ../before",
+        "  mnemarch import ../before.jsonl",
+    ]
 
 
 def _accepted(one: Foreign) -> str:

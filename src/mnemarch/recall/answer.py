@@ -365,7 +365,7 @@ class Recall:
             items=tuple(self._labelled(item, contested) for item in items),
             withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],
             intent=self._question.intent.name,
-            notes=tuple(self._notes),
+            notes=(*self._notes, *(self._finder.notes if self._question.weights else ())),
             binding=tuple(self._labelled(item, contested) for item in bound),
             unlisted=unlisted,
             fit=self._fit,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from math import log
-
 from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import MOMENT_S
 from mnemarch.model.caller import Level
 from mnemarch.model.search import place
 from mnemarch.model.unit import LIVE_STATES, Status
-from mnemarch.recall.index import K1, B, LiveIndex
+from mnemarch.recall.index import LiveIndex
 from mnemarch.recall.scores import Term
+from mnemarch.text.bm25 import K1, B, rarity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,10 +45,6 @@ _DUPLICATE_SHARE_MIN = 0.5
 _NOT_WIDER: dict[str, tuple[str, float]] = {}
 
 
-def _rarity(seen: int, documents: int) -> float:
-    return log(1 + (documents - seen + 0.5) / (seen + 0.5))
-
-
 def replaced_drafts(reader: Reader, caller: Caller, rules: RecallRules, k: int) -> frozenset[str]:
     """The few hypotheses that a commit replaced, at the levels that take any (R2)."""
     scopes = [scope.key for scope in caller.scope.visible if scope.level < Level.PROJECT]
@@ -61,11 +56,17 @@ def replaced_drafts(reader: Reader, caller: Caller, rules: RecallRules, k: int) 
 class Finder(LiveIndex):
     """Searches one store. Safe to share between threads."""
 
-    def __init__(self, log: Log, index: SearchIndex | None, meanings: MeaningIndex | None = None) -> None:
-        super().__init__(log, index)
+    def __init__(
+        self,
+        log: Log,
+        index: SearchIndex | None,
+        meanings: MeaningIndex | None = None,
+        *,
+        shared: SearchIndex | None = None,
+    ) -> None:
+        super().__init__(log, index, shared)
         self._meanings = meanings
         self._followed = 0
-        self._questions = 0
         self._checked_position: int | None = None
         self._frequencies: dict[tuple[str, ...], int] = {}
 
@@ -93,6 +94,7 @@ class Finder(LiveIndex):
             documents = self.documents_in(scope_keys)
             terms = []
             rarities: dict[str, float] = {}
+            self._count([*weights, *wider], scope_keys)
             numbers = {word: number for number, word in enumerate(weights)}
             for word, weight in weights.items():
                 words = [word]
@@ -101,12 +103,12 @@ class Finder(LiveIndex):
                     words = self._guesses(word, scope_keys)
                     weight *= _OF_A_GUESS
                 seen = min(documents, sum([self._frequency(each, scope_keys) for each in words]))
-                rarities[word] = _rarity(seen, documents)
+                rarities[word] = rarity(seen, documents)
                 terms.append(Term(words if seen else (), weight, rarities[word]))
             for word, (asked, weight) in wider.items():
                 if seen := min(documents, self._frequency(word, scope_keys)):
-                    rarity = min(rarities[asked], _rarity(seen, documents))
-                    terms.append(Term([word], weight, rarity, instead_of=numbers[asked]))
+                    least = min(rarities[asked], rarity(seen, documents))
+                    terms.append(Term([word], weight, least, instead_of=numbers[asked]))
             return terms
 
     def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:
@@ -140,8 +142,9 @@ class Finder(LiveIndex):
     def _weighed(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> tuple[dict[str, float], float]:
         """The weight of each word in these scopes, and the mean length of a text."""
         documents = self.documents_in(scope_keys)
+        self._count([*weights], scope_keys)
         rarities = {
-            word: weight * _rarity(min(documents, self._frequency(word, scope_keys)), documents)
+            word: weight * rarity(min(documents, self._frequency(word, scope_keys)), documents)
             for word, weight in weights.items()
         }
         return rarities, self.mean_length()
@@ -158,13 +161,18 @@ class Finder(LiveIndex):
         return telling if any(seen[word] for word in telling) else dict(weights)
 
     def _frequency(self, word: str, scope_keys: Sequence[str]) -> int:
-        # One question asks for the same few words again and again.
         asked = (word, *scope_keys)
-        known = self._frequencies.get(asked)
-        if known is None:
-            indexed = self._index.frequency(word, scope_keys) if self._index is not None else 0
-            known = self._frequencies[asked] = self._tail.frequency(word, scope_keys) + indexed
-        return known
+        if asked not in self._frequencies:
+            self._count([word], scope_keys)
+        return self._frequencies[asked]
+
+    def _count(self, words: Sequence[str], scope_keys: Sequence[str]) -> None:
+        """See in how many texts these words are. One question asks for the same few words again and again."""
+        unknown = [word for word in words if (word, *scope_keys) not in self._frequencies]
+        indexed = self._index.frequencies(unknown, scope_keys) if self._index is not None and unknown else {}
+        for word in unknown:
+            known = self._tail.frequency(word, scope_keys) + indexed.get(word, 0)
+            self._frequencies[word, *scope_keys] = known
 
     # By place in a conversation
 
@@ -192,7 +200,6 @@ class Finder(LiveIndex):
         meanings = self._meanings
         if meanings is None:
             return {}
-        self._questions += 1
         if not meanings.ready():
             if self._questions > 1:
                 meanings.follow(*self._log_to_follow())

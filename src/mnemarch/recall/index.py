@@ -7,12 +7,12 @@ from _thread import RLock  # as threading has it, which is a millisecond more to
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.forks import Forkable, watch
-from mnemarch.text.coherence import Coherence, weight_of
-from mnemarch.text.tokens import sketched
+from mnemarch.recall.tail import Tail
+from mnemarch.text.coherence import weight_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from threading import Thread
     from typing import Any
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     # A position, and the first page of what changed after it.
     Newest = tuple[int, list[Searchable]]
 
-K1 = 1.2
-B = 0.75
 _TAIL_PAGE = 2_000
 _TAIL_MAX = 5_000
 _NAP_S = 0.05
@@ -34,120 +32,20 @@ _NAP_S = 0.05
 _INDEXING_WAIT_S_MAX = 5.0
 # An index that has seen so many neighbours is sure of their coherence; before, the tail is counted too.
 _PAIRS_ENOUGH = 256
-
-
-def bm25(sketch: Sketch, weights: Mapping[str, float], mean_length: float) -> float:
-    """How well a text answers a question of weighted words."""
-    damping = K1 * (1 - B + B * sketch.length / mean_length)
-    total = 0.0
-    for word, weight in weights.items():
-        count = sketch.count(f" {word} ")
-        if count:
-            total += weight * count * (K1 + 1) / (count + damping)
-    return total
-
-
-class Tail:
-    """A small inverted index over the newest units of every scope."""
-
-    def __init__(self, position: int = 0) -> None:
-        self.position = position
-        self.total_length = 0
-        self.coherence = Coherence()
-        self._sketches: dict[str, Sketch | None] = {}
-        self._subjects: dict[str, tuple[str, str]] = {}
-        self._postings: dict[str, set[str]] = {}
-        self._places: dict[str, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._sketches)
-
-    def __contains__(self, unit_id: str) -> bool:
-        return unit_id in self._sketches
-
-    def add(self, unit: Searchable) -> None:
-        """Take in a unit's newest searchable form in place of an older one."""
-        is_known = unit.id in self._sketches
-        self._remove(unit.id)
-        self._sketches[unit.id] = None
-        if unit.content:
-            sketch = sketched(unit)
-            self._sketches[unit.id] = sketch
-            self._subjects[unit.id] = (unit.kind, unit.domain)
-            self._places[sketch.place] = unit.id
-            self.total_length += sketch.length
-            for word, _ in sketch.counted():
-                self._postings.setdefault(word, set()).add(unit.id)
-            if not is_known:
-                self.coherence.note(sketch)
-        self.position = max(self.position, unit.changed_at)
-
-    def _remove(self, unit_id: str) -> None:
-        sketch = self._sketches.pop(unit_id, None)
-        if sketch is not None:
-            self.total_length -= sketch.length
-            self._places.pop(sketch.place, None)
-            for word, _ in sketch.counted():
-                self._postings[word].discard(unit_id)
-
-    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
-        return sum([self._is_of(unit_id, scope_keys) for unit_id in self._postings.get(word, ())])
-
-    def documents_in(self, scope_keys: Sequence[str]) -> int:
-        return sum([self._is_of(unit_id, scope_keys) for unit_id in self._sketches])
-
-    def _is_of(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
-        sketch = self._sketches[unit_id]
-        return sketch is not None and sketch.scope_key in scope_keys
-
-    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
-        """Words of these scopes with this beginning."""
-        words = [word for word in self._postings if word.startswith(beginning) and self.frequency(word, scope_keys)]
-        return sorted(words)[:limit]
-
-    def best(
-        self,
-        weights: Mapping[str, float],
-        mean_length: float,
-        scope_keys: Sequence[str],
-        *,
-        states: Sequence[str],
-        kinds: Sequence[str] = (),
-        domains: Sequence[str] = (),
-        limit: int,
-    ) -> list[tuple[float, Sketch]]:
-        """The best units of these scopes for weighted words, with their scores."""
-        scored = []
-        for unit_id in set[str]().union(*(self._postings.get(word, ()) for word in weights)):
-            sketch = self._sketches[unit_id]
-            kind, domain = self._subjects[unit_id]
-            fits = (not kinds or kind in kinds) and (not domains or domain in domains)
-            if sketch is not None and fits and sketch.state in states and sketch.scope_key in scope_keys:
-                scored.append((bm25(sketch, weights, mean_length), sketch))
-        scored.sort(key=lambda item: (-item[0], item[1].id))
-        return scored[:limit]
-
-    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
-        """The units at these turns of sessions."""
-        return self.of([self._places[place] for place in places if place in self._places], scope_keys, states=states)
-
-    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
-        """Those of these units that are here."""
-        return [
-            sketch
-            for sketch in map(self._sketches.get, unit_ids)
-            if sketch is not None and sketch.state in states and sketch.scope_key in scope_keys
-        ]
+IN_DATABASE = "Searched in the database, by the rarest words: this machine has no search index yet."
 
 
 class LiveIndex(Forkable):
     """Index and tail of one store, kept in step with its log. Safe to share between threads."""
 
-    def __init__(self, log: Log, index: SearchIndex | None) -> None:
+    def __init__(self, log: Log, index: SearchIndex | None, shared: SearchIndex | None = None) -> None:
         self._log = log
         self._store = log.store
         self._rules = log.config.store
-        self._index = index
+        # The one on this machine, the one that a team shares, if there is one, and which of them is used.
+        self._local, self._shared = index, shared
+        self._index = index if shared is None else shared
+        self._questions = 0
         self._tail = Tail()
         self._lock = RLock()
         self._indexing: Thread | None = None
@@ -223,8 +121,10 @@ class LiveIndex(Forkable):
         try:
             return self._index.position() if self._index is not None else 0
         except StoreUnavailable:
-            self._index = None
-            return 0
+            if self._index is self._shared:
+                raise  # The store is away too.
+            self._index, self._local = self._shared, None
+            return self._indexed_position()
 
     # Following the store
 
@@ -245,15 +145,40 @@ class LiveIndex(Forkable):
             if not self._started or self._indexed_position() < self._base:
                 self._begin()
             self._read_tail(newest)
+            self._questions += 1
             if self._index is not None and len(self._tail) > self._rules.index_tail_max:
                 self._index.refresh()
                 if self._index.position() >= self._tail.position:
                     self._new_tail(self._index.position())
-                elif self._indexing is None and self._store.writable:
+                else:
                     self._index_in_background()
+            elif self._wants_local():
+                self._index_in_background()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an answer has to say about how it was searched for."""
+        return (IN_DATABASE,) if self._is_shared() else ()
+
+    def _is_shared(self) -> bool:
+        return self._index is self._shared and bool(self._indexed_position())
+
+    def _wants_local(self) -> bool:
+        """Whether to make an index on this machine. A process that asks only once has ended before it is made."""
+        return self._questions > 1 and self._local is not None and self._is_shared()
+
+    def _choose(self) -> None:
+        """Use the index on this machine if it is as far as the shared one."""
+        local = self._local
+        if self._shared is not None and local is not None and local.exists():
+            try:
+                self._index = local if local.position() >= self._shared.position() else self._shared
+            except StoreUnavailable:
+                self._local = None
 
     def _begin(self) -> None:
         """Start a tail where the index ends. A lost index is made first: a tail of everything costs more."""
+        self._choose()
         self._new_tail(self._indexed_position())
         self._started = True
         # Our own indexing thread needs the lock that is held here, so it is not waited for.
@@ -300,6 +225,8 @@ class LiveIndex(Forkable):
     # Indexing
 
     def _index_in_background(self) -> None:
+        if self._indexing is not None or not self._store.writable:
+            return
         from threading import Thread
 
         def work() -> None:
@@ -333,13 +260,22 @@ class LiveIndex(Forkable):
             return False
         # What is indexed may come from a replica that is behind: the tail is read from where everybody writes.
         read = getattr(self._store, "read_elsewhere", self._store.read)
-        if not self._index.update(lambda position: self._changes_after(position, progress, read), rebuild=rebuild):
-            return False
+        for index in self._to_update(rebuild):
+            if not index.update(lambda position: self._changes_after(position, progress, read), rebuild=rebuild):
+                return False
         with self._lock:
+            self._choose()
             self._index.refresh()
             self._new_tail(self._index.position())
             self._read_tail()
         return True
+
+    def _to_update(self, rebuild: bool) -> list[SearchIndex]:
+        """The shared index, and the one on this machine unless it is of no use to this process."""
+        local = self._local
+        if local is not None and self._index is not local and not self._wants_local():
+            local = local if rebuild and local.exists() else None
+        return [index for index in (self._shared, local) if index is not None]
 
     def index_patiently(
         self, wait_s_max: float, progress: Callable[[int], None] | None = None, *, rebuild: bool = True
@@ -375,5 +311,6 @@ class LiveIndex(Forkable):
 
             self._indexing = current_thread()  # Else what it reads would begin the same work in the background.
             self._index_if_possible()
-        if self._index is not None:
-            self._index.close()
+        for index in (self._local, self._shared):
+            if index is not None:
+                index.close()

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from mnemarch.recall.candidates import Finder
     from mnemarch.services.janitor import Janitor
 
-    OpenTenant = Callable[[Stream], tuple[Store, SearchIndex, Vectors]]
+    # Its store, the search index on this machine, the one in the database, and its vectors.
+    OpenTenant = Callable[[Stream], tuple[Store, SearchIndex, SearchIndex, Vectors]]
 
 _CODEBASES_MAX = 64
 _GRAPHS_MAX = 64
@@ -41,6 +42,7 @@ class Engine:
         store: Store,
         *,
         index: SearchIndex | None,
+        shared_index: SearchIndex | None = None,
         meanings: MeaningIndex | None = None,
         vectors: Vectors | None,
         place: str | None = None,
@@ -61,7 +63,7 @@ class Engine:
         self.root = root
         # Set by whatever may write units: then `close` looks whether there is something to index.
         self.has_new_units = False
-        self._index = index
+        self._index, self._shared_index = index, shared_index
         self._given_meanings = meanings
         self.vectors = vectors
         # The folder that holds the memory's files, if there is one.
@@ -81,10 +83,11 @@ class Engine:
             return self
         engine = self._tenants.get(stream)
         if engine is None:
-            store, index, vectors = self._tenant(stream)
+            store, index, shared_index, vectors = self._tenant(stream)
             engine = Engine(
                 store,
                 index=index,
+                shared_index=shared_index,
                 vectors=vectors,
                 config=self.config,
                 clock=self.log.clock,
@@ -114,7 +117,7 @@ class Engine:
         if self._finder is None:
             from mnemarch.recall.candidates import Finder
 
-            self._finder = Finder(self.log, self._index, self._meanings)
+            self._finder = Finder(self.log, self._index, self._meanings, shared=self._shared_index)
         return self._finder
 
     @property
@@ -187,15 +190,15 @@ class Engine:
         self._episodes = None
         forget_texts()
         trouble = None
-        for engine in self.everywhere() if unit_ids else ():
+        for engine in self.everywhere():
             places = [engine.finder.forget_all, *([engine.vectors.erase] if engine.vectors is not None else [])]
-            for erase in places:
+            for erase in places if unit_ids else ():
                 try:
                     erase(unit_ids)
                 except StoreUnavailable as error:
                     trouble = error  # A vector server that is away must not keep the rest from being cleaned.
-        self.finder.forget_tail()
-        self.finder.index_patiently(self.config.store.lock_wait_s_max)
+            engine.finder.forget_tail()
+            engine.finder.index_patiently(self.config.store.lock_wait_s_max)
         files = self.store.scrub()
         if trouble is not None:
             raise StoreUnavailable(
@@ -240,8 +243,8 @@ class Engine:
             by_level={str(Level(int(level))): count for level, count in counts["level"].items()},
             projects=counts["total"]["streams"],
             open_conflicts=counts["total"]["open_conflicts"],
-            indexed=self.finder.documents(),
-            unindexed=self.finder.pending(),
+            indexed=sum(engine.finder.documents() for engine in self.everywhere()),
+            unindexed=sum(engine.finder.pending() for engine in self.everywhere()),
             bytes_on_disk=self.store.query("size")[0][0],
             format_version=self.store.format_version,
             **self.meaning(),

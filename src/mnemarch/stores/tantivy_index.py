@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from _thread import RLock  # as threading has it, which is a millisecond more to load
+from contextlib import suppress
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.files import keep_rights, make_folder
@@ -124,9 +125,7 @@ class TantivyIndex(Forkable):
                     os.symlink(os.path.join(self._folder, name), os.path.join(self._links.name, name))
             return tantivy.Index(self._schema, path=self._links.name, reuse=True)
         except (ValueError, OSError) as error:
-            raise StoreUnavailable(
-                f"The search index {self._folder} can't be read: {error}.", hint="Check the folder's rights."
-            ) from None
+            raise self._unusable(f"read: {error}") from None
 
     def _created_anew(self) -> tantivy.Index:
         import shutil
@@ -139,9 +138,10 @@ class TantivyIndex(Forkable):
             make_folder(self._folder)
             return tantivy.Index(self._schema, path=self._folder)
         except (ValueError, OSError) as error:
-            raise StoreUnavailable(
-                f"The search index {self._folder} can't be made: {error}.", hint="Check the folder's rights."
-            ) from None
+            raise self._unusable(f"made: {error}") from None
+
+    def _unusable(self, how: str) -> StoreUnavailable:
+        return StoreUnavailable(f"The search index {self._folder} can't be {how}.", hint="Check the folder's rights.")
 
     def _built_schema(self) -> tantivy.Schema:
         builder = tantivy.SchemaBuilder()
@@ -177,11 +177,9 @@ class TantivyIndex(Forkable):
     def _is_truncated(self) -> bool:
         """Whether a file is shorter than it was. One that was deleted stays whole for those who have it open."""
         for path, size in self._sizes.items():
-            try:
+            with suppress(FileNotFoundError):
                 if os.stat(path).st_size < size and not path.endswith((".json", ".lock")):
                     return True
-            except FileNotFoundError:
-                continue
         return False
 
     def _drop(self) -> None:
@@ -193,6 +191,9 @@ class TantivyIndex(Forkable):
         self._meta = {}
 
     # Reading
+
+    def exists(self) -> bool:
+        return os.path.isdir(self._folder)
 
     def position(self) -> int:
         if self._opened is not None and self._is_truncated():
@@ -228,17 +229,15 @@ class TantivyIndex(Forkable):
         self._index()
         return float(self._meta.get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
 
-    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
-        if not self._meta_known():
-            return 0
-        searcher = self._index().searcher()
-        return sum([searcher.doc_freq("own", _owned(key, word)) for key in scope_keys])
+    def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
+        return {word: self._counted("own", [_owned(key, word) for key in scope_keys]) for word in words}
 
     def documents_in(self, scope_keys: Sequence[str]) -> int:
-        if not self._meta_known():
-            return 0
-        searcher = self._index().searcher()
-        return sum([searcher.doc_freq("scope", key) for key in scope_keys])
+        return self._counted("scope", scope_keys)
+
+    def _counted(self, field: str, terms: Iterable[str]) -> int:
+        count = self._index().searcher().doc_freq
+        return sum([count(field, term) for term in terms]) if self._meta else 0
 
     def search(
         self,
@@ -252,11 +251,9 @@ class TantivyIndex(Forkable):
     ) -> list[tuple[float, Sketch]]:
         if not weights or limit <= 0 or not self._meta_known():
             return []
-        filters = self._filters([("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)])
-        if filters is None:
-            return []
+        allowed = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
         words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
-        return self._found(tantivy.Query.boolean_query(words), filters, limit)
+        return self._found(tantivy.Query.boolean_query(words), allowed, limit)
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         return self._named("place", places, scope_keys, states)
@@ -269,13 +266,11 @@ class TantivyIndex(Forkable):
     ) -> list[Sketch]:
         if not names or not self._meta_known():
             return []
-        filters = self._filters([("scope", scope_keys), ("state", states)])
-        if filters is None:
-            return []
+        allowed = [("scope", scope_keys), ("state", states)]
         wanted = tantivy.Query.term_set_query(self._schema, field, list(names))
-        return [sketch for _, sketch in self._found(wanted, filters, len(names))]
+        return [sketch for _, sketch in self._found(wanted, allowed, len(names))]
 
-    def _filters(self, allowed: list[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
+    def _filters(self, allowed: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
         """What a document must have; None if no document has it."""
         searcher = self._index().searcher()
         required = []
@@ -287,7 +282,12 @@ class TantivyIndex(Forkable):
                 required.append((tantivy.Occur.Must, self._one_of(field, held)))
         return required
 
-    def _found(self, wanted: tantivy.Query, filters: list[tuple[Any, Any]], limit: int) -> list[tuple[float, Sketch]]:
+    def _found(
+        self, wanted: tantivy.Query, allowed: Sequence[tuple[str, Sequence[str]]], limit: int
+    ) -> list[tuple[float, Sketch]]:
+        filters = self._filters(allowed)
+        if filters is None:
+            return []
         query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted)])
         searcher = self._index().searcher()
         try:
@@ -303,10 +303,9 @@ class TantivyIndex(Forkable):
 
     def _one_of(self, field: str, allowed: Sequence[str]) -> tantivy.Query:
         """A filter that adds nothing to the score. Terms, not a term set: that would visit every document it allows."""
-        terms = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, item, "basic")) for item in allowed
-        ]
-        chosen = terms[0][1] if len(terms) == 1 else tantivy.Query.boolean_query(terms)
+        terms = [tantivy.Query.term_query(self._schema, field, item, "basic") for item in allowed]
+        either = [(tantivy.Occur.Should, term) for term in terms]
+        chosen = terms[0] if len(terms) == 1 else tantivy.Query.boolean_query(either)
         return tantivy.Query.const_score_query(chosen, 0.0)
 
     # Writing
@@ -318,7 +317,8 @@ class TantivyIndex(Forkable):
                 if writer is None:
                     return False
                 try:
-                    self._write(writer, changes_after, rebuild)
+                    if self._write(writer, changes_after, rebuild):
+                        self._write(writer, changes_after, True)
                 finally:
                     writer.wait_merging_threads()  # It lets the lock go, also after trouble.
                 keep_rights(self._folder)
@@ -336,9 +336,7 @@ class TantivyIndex(Forkable):
         try:
             index = self._index()
             if self._links is not None:
-                raise StoreUnavailable(
-                    f"The search index {self._folder} can't be written from here.", hint="Check the folder's rights."
-                )
+                raise self._unusable("written from here")
             return index.writer(_HEAP_BYTES, 1)
         except (ValueError, OSError) as error:
             if _BUSY in str(error):
@@ -350,8 +348,8 @@ class TantivyIndex(Forkable):
 
     def _write(
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
-    ) -> None:
-        """Commit what changed, and what the index says of itself after that."""
+    ) -> bool:
+        """Commit what changed, and what the index says of itself after that; True if files may hold an erased text."""
         # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
         self._load(self._index())
         rebuild = rebuild or not self._meta
@@ -360,9 +358,11 @@ class TantivyIndex(Forkable):
         if rebuild:
             writer.delete_all_documents()
         seen = coherence.Coherence()
+        has_erased = False
         for unit in changes_after(meta["position"]):
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
+                has_erased = has_erased or not unit.content
             if unit.content:
                 sketch = tokens.sketched(unit)
                 writer.add_document(_document(unit, sketch))
@@ -377,6 +377,7 @@ class TantivyIndex(Forkable):
         writer.commit()
         if rebuild:
             writer.garbage_collect_files()
+        return has_erased
 
     def close(self) -> None:
         self._drop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from mnemarch.text.cache import cached
 from mnemarch.text.english import NUMBERS, irregular_forms
 from mnemarch.text.words import listed
 
@@ -22,8 +23,10 @@ _ED_CHARS_MIN = 5
 # A kind shows early; the rest of a long text is not read.
 _WORDS_MAX = 400
 _AROUND = ".,;:!?\"'`()[]{}…。？！~*"
-_ASKING = ("?", "？")
-_ENDING = (".", "!", "…", "。", "！", *_ASKING)
+_ASKING = "?？"
+_ENDING = f".!…。！{_ASKING}"
+# Words come back again and again; long ones don't, and would fill the cache.
+_CACHED_WORDS, _CACHED_CHARS_MAX = 16_384, 64
 
 
 def signs_of(text: str, speaker: str = "") -> str:
@@ -32,7 +35,7 @@ def signs_of(text: str, speaker: str = "") -> str:
     told, asks = _told(words)
     if not told:
         return ASKS if asks else COURTESY
-    signs = {sign for word in told for sign in _of_word(word)}
+    signs = {sign for word in told for sign in (_of_word(word) if len(word) <= _CACHED_CHARS_MAX else _judged(word))}
     if asks:
         signs.add(ASKS)
     if len(told) <= _NOTHING_SAID_MAX:
@@ -49,8 +52,8 @@ def _told(words: list[str]) -> tuple[list[str], bool]:
     asks = False
     for number, word in enumerate(words, start=1):
         sentence.append(word.strip(_AROUND).casefold())
-        if number == len(words) or word.endswith(_ENDING):
-            asks = word.endswith(_ASKING)
+        if number == len(words) or word[-1] in _ENDING:
+            asks = word[-1] in _ASKING
             is_courtesy = len(sentence) <= _COURTESY_WORDS_MAX and sentence[0] in _table()["courtesies"]
             if not asks and not is_courtesy:
                 told += filter(None, sentence)
@@ -69,7 +72,12 @@ def _endings() -> tuple[str, ...]:
     return tuple(listed("turns", "past endings"))
 
 
+@cached(_CACHED_WORDS)
 def _of_word(word: str) -> str:
+    return _judged(word)
+
+
+def _judged(word: str) -> str:
     table = _table()
     is_past = (word.isascii() and word.endswith("ed") and len(word) >= _ED_CHARS_MIN) or word.endswith(_endings())
     return "".join(

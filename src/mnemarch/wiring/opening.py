@@ -10,7 +10,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.memory import Memory
 from mnemarch.wiring.places import DATABASE, make_local, make_place
-from mnemarch.wiring.vectors import FolderVectors, TenantVectors, event_at
+from mnemarch.wiring.vectors import InDatabase, InFolder, StoreVectors, event_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Stream
     from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
     from mnemarch.services import merging
+    from mnemarch.services.engine import OpenTenant
     from mnemarch.stores import files, postgres, sqlite, tantivy_index
+    from mnemarch.stores.postgres import search as pgsearch
     from mnemarch.wiring.vectors import Making
 else:
     files = Lazy("mnemarch.stores.files")
     merging = Lazy("mnemarch.services.merging")
     log_memory = Lazy("mnemarch.log.remembered")
+    pgsearch = Lazy("mnemarch.stores.postgres.search")
     postgres = Lazy("mnemarch.stores.postgres")
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
@@ -91,7 +94,7 @@ class Opening:
         return memory
 
     def database(self, url: str) -> Memory:
-        """A memory in PostgreSQL. Each tenant has a search index of its own in the user's cache."""
+        """A memory in PostgreSQL. Each tenant has a search index there, and one in the user's cache."""
         if not url.startswith(POSTGRES):
             hint = "postgresql://user@host/database, or file:FOLDER"
             raise InvalidInput("store.url is no address of a database or of a folder of files.", hint=hint)
@@ -107,14 +110,15 @@ class Opening:
         making = self._making
         assert making is not None, "only a memory without a folder has no vectors"
 
-        def tenant(stream: Stream) -> tuple[Store, SearchIndex, Vectors]:
+        def tenant(stream: Stream) -> tuple[Store, SearchIndex, SearchIndex, Vectors]:
             store = shared.of(stream)
             cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
             place = os.path.join(cache, "mnemarch", store.id, store.tenant)
             with suppress(OSError):  # Where there is no room for an index, the newest units are all units.
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
-            return store, index, TenantVectors(store, place, making)
+            vectors = StoreVectors(store, place, making, InDatabase(store))
+            return store, index, pgsearch.DatabaseIndex(store), vectors
 
         return self._memory(shared, index=None, tenant=tenant)
 
@@ -124,7 +128,9 @@ class Opening:
             os.path.join(place, "index"), store.id, lambda position: event_at(store, position)
         )
         assert self._making is not None, "only a memory without a folder has no vectors"
-        vectors = FolderVectors(store, os.path.join(place, "vectors"), self._making)
+        beside = os.path.join(place, "vectors")
+        kept = InFolder(store, beside, self._config.store.lock_wait_s_max)
+        vectors = StoreVectors(store, beside, self._making, kept)
         return self._memory(store, index=index, vectors=vectors, place=place, remembered=remembered)
 
     def _memory(
@@ -135,7 +141,7 @@ class Opening:
         vectors: Vectors | None = None,
         place: str | None = None,
         remembered: RememberedLog | None = None,
-        tenant: Callable[[Stream], tuple[Store, SearchIndex, Vectors]] | None = None,
+        tenant: OpenTenant | None = None,
     ) -> Memory:
         return Memory(
             store,

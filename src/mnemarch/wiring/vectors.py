@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from threading import Event
-    from typing import Any
+    from typing import Protocol
 
     from mnemarch.config import Config
     from mnemarch.embedding import dense, dense_search, endpoint
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from mnemarch.embedding.dense_search import VectorStore
     from mnemarch.ports import MeaningIndex, Store
     from mnemarch.stores import postgres, qdrant, qdrant_address
+    from mnemarch.stores.postgres import PostgresStore
     from mnemarch.stores.postgres import vectors as pgvectors
+
+    class Kept(Protocol):
+        """Where vectors are, if no server for them is named."""
+
+        def has_begun(self) -> bool: ...
+        def tenants(self) -> Sequence[str]: ...
+        def by(self, embedder: DenseEmbedder) -> VectorStore: ...
+        def erase(self, unit_ids: Sequence[str]) -> None: ...
+
 else:
     dense = Lazy("mnemarch.embedding.dense")
     dense_search = Lazy("mnemarch.embedding.dense_search")
@@ -79,78 +89,79 @@ class Making:
         )
 
 
-class _StoreVectors:
+class StoreVectors:
     """The vectors of one store or tenant; the model itself is loaded when it is first needed."""
 
-    def __init__(self, store: Any, place: str, making: Making) -> None:
-        self.store = store
-        self.place = place
-        self.making = making
+    def __init__(self, store: Store, place: str, making: Making, kept: Kept) -> None:
+        self._store = store
+        self._place = place
+        self._making = making
+        self._kept = kept
 
     def search(self, *, begin: bool = False) -> MeaningIndex | None:
-        name = self.making.semantic
+        name = self._making.semantic
         if name == "auto":
-            name = "sentence" if (begin or self.has_begun()) and _has_sentence_model() else ""
+            name = "sentence" if (begin or self._kept.has_begun()) and _has_sentence_model() else ""
         if not name and not begin:
             return None
         from threading import Event  # a millisecond to load
 
         stop = Event()
-        embedder = self.making.embedder(name or "sentence", stop)
-        return dense_search.DenseSearch(self.vectors(embedder), embedder, stop=stop)
+        embedder = self._making.embedder(name or "sentence", stop)
+        vectors = self._at_server(embedder) if self._making.server else self._kept.by(embedder)
+        return dense_search.DenseSearch(vectors, embedder, stop=stop)
+
+    def _at_server(self, embedder: DenseEmbedder | None) -> qdrant.EmbeddingMemoryStore:
+        lock = f"{self._place}-{vector_files.LOCK}"
+        return self._making.at_server(self._store, embedder, lock, self._kept.tenants())
+
+    def erase(self, unit_ids: Sequence[str]) -> None:
+        self._kept.erase(unit_ids)
+        if self._making.server and not self._making.semantic:
+            self._at_server(None).erase(unit_ids)
+
+
+class InFolder:
+    """The vectors of an embedded store, in a file beside it."""
+
+    def __init__(self, store: Store, place: str, wait_s_max: float) -> None:
+        self._store = store
+        self._place = place
+        self._wait_s_max = wait_s_max
 
     def has_begun(self) -> bool:
-        raise NotImplementedError
-
-    def vectors(self, embedder: DenseEmbedder) -> VectorStore:
-        return self.at_server(embedder) if self.making.server else self.beside(embedder)
-
-    def beside(self, embedder: DenseEmbedder) -> VectorStore:
-        raise NotImplementedError
+        return os.path.isdir(self._place)
 
     def tenants(self) -> Sequence[str]:
         return ("",)
 
-    def at_server(self, embedder: DenseEmbedder | None) -> qdrant.EmbeddingMemoryStore:
-        return self.making.at_server(self.store, embedder, f"{self.place}-{vector_files.LOCK}", self.tenants())
-
-    def erase(self, unit_ids: Sequence[str]) -> None:
-        if self.making.server and not self.making.semantic:
-            self.at_server(None).erase(unit_ids)
-
-
-class FolderVectors(_StoreVectors):
-    """Those of an embedded store: in a file beside it, or in Qdrant."""
-
-    def has_begun(self) -> bool:
-        return os.path.isdir(self.place)
-
-    def beside(self, embedder: DenseEmbedder) -> VectorStore:
-        wait_s_max = self.making.config.store.lock_wait_s_max
+    def by(self, embedder: DenseEmbedder) -> VectorStore:
         return vector_files.VectorFile(
-            self.place, embedder.id, self.store.id, lambda position: event_at(self.store, position), wait_s_max
+            self._place, embedder.id, self._store.id, lambda at: event_at(self._store, at), self._wait_s_max
         )
 
     def erase(self, unit_ids: Sequence[str]) -> None:
-        vector_files.erase_vectors(self.place, unit_ids, self.making.config.store.lock_wait_s_max)
-        super().erase(unit_ids)
+        vector_files.erase_vectors(self._place, unit_ids, self._wait_s_max)
 
 
-class TenantVectors(_StoreVectors):
-    """Those of a tenant: in its database by pgvector, or in Qdrant."""
+class InDatabase:
+    """The vectors of a tenant, in its database by pgvector."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
 
     def has_begun(self) -> bool:
-        return pgvectors.has_vectors(self.store)
+        return pgvectors.has_vectors(self._store)
 
     def tenants(self) -> Sequence[str]:
-        return postgres.tenants_of(self.store.stream)
+        assert self._store.stream is not None
+        return postgres.tenants_of(self._store.stream)
 
-    def beside(self, embedder: DenseEmbedder) -> VectorStore:
-        return pgvectors.PgVectors(self.store, embedder.id, lambda position: event_at(self.store, position))
+    def by(self, embedder: DenseEmbedder) -> VectorStore:
+        return pgvectors.PgVectors(self._store, embedder.id, lambda at: event_at(self._store, at))
 
     def erase(self, unit_ids: Sequence[str]) -> None:
-        pgvectors.erase_vectors(self.store, unit_ids)
-        super().erase(unit_ids)
+        pgvectors.erase_vectors(self._store, unit_ids)
 
 
 def _has_sentence_model() -> bool:

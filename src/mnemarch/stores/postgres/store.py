@@ -42,6 +42,9 @@ _TABLES = [
     "tests",
     "uses",
     "memory_code_rules",
+    "search_sets",
+    "search_words",
+    "search_texts",
 ]
 _ATTEMPTS_MAX = 5
 # After another process was seen to write to a stream, so many writes look at its end first.

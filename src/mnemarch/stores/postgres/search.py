@@ -1,0 +1,281 @@
+"""The search index of a tenant in its own database, for processes that have none on their machine.
+
+It finds by the rarest words of a question and scores what it found as everybody does; a text that shares only common
+words with a long question may be missed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from xxhash import xxh3_64_intdigest
+
+from mnemarch.model.json_text import from_json, to_json
+from mnemarch.model.search import Sketch
+from mnemarch.stores.postgres.aside import aside
+from mnemarch.stores.postgres.sessions import translated
+from mnemarch.stores.postgres.views import tenants_of
+from mnemarch.stores.sql.queries import named_queries
+from mnemarch.text.bm25 import bm25, rarity
+from mnemarch.text.coherence import Coherence
+from mnemarch.text.tokens import TOKENS_VERSION, sketched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.model.search import Sums
+    from mnemarch.model.unit import Searchable
+    from mnemarch.stores.postgres.sessions import Session
+    from mnemarch.stores.postgres.store import PostgresStore
+
+_TEXTS = {
+    name: translated(text)
+    for name, text in named_queries(os.path.join(os.path.dirname(__file__), "search.sql")).items()
+}
+# A question is searched by its rarest words: this many, and more as long as few texts have them.
+_WANTED_MIN, _FEW_TEXTS = 3, 2_000
+# So many texts are compared with the question, and so many of each state scored by us.
+_LOOKED_AT_MAX, _SCORED_MAX = 5_000, 400
+# What one transaction takes in, and one round trip.
+_UNITS_MAX, _PAGE, _COUNTED_MAX = 50_000, 1_000, 10_000
+# Counts texts, where a word would stand.
+_ALL = ""
+
+
+class DatabaseIndex:
+    """One tenant's index. What is asked once is kept until `refresh`: others' newer texts are in the tail anyway."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+        assert store.stream is not None
+        self._org, *_, self._tenant = (*tenants_of(store.stream), store.tenant)
+        self.refresh()
+
+    def refresh(self) -> None:
+        self._known: tuple[int, dict[str, Any]] | None = None
+        self._counts: dict[tuple[str, str], int] = {}
+        self._candidates: tuple[Any, list[Sketch]] = (None, [])
+
+    def _asked(self, name: str, /, **parameters: Any) -> list[Any]:
+        return aside(self._store, lambda session: self._ask(session, name, **parameters).fetchall())
+
+    def _ask(self, session: Session, name: str, /, **parameters: Any) -> Any:
+        return session.execute(_TEXTS[name], {"tenant": self._tenant, **parameters})
+
+    def _head(self) -> tuple[int, dict[str, Any]]:
+        """Its position, and what it says of itself; of one by other words, nothing."""
+        if self._known is None:
+            rows = [row for row in self._asked("head") if row[0] == TOKENS_VERSION]
+            self._known = (int(rows[0][1]), from_json(rows[0][2])) if rows else (0, {})
+        return self._known
+
+    # Reading
+
+    def exists(self) -> bool:
+        return bool(self.position())
+
+    def position(self) -> int:
+        return self._head()[0]
+
+    def documents(self) -> int:
+        return int(self._head()[1].get("documents", 0))
+
+    def mean_length(self) -> float:
+        return float(self._head()[1].get("tokens", 0)) / max(1, self.documents())
+
+    def coherence(self) -> Mapping[str, Sums]:
+        sums: Mapping[str, Sums] = self._head()[1].get("coherence", {})
+        return sums
+
+    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
+        if not self.documents():
+            return []
+        ends = {"low": beginning, "high": f"{beginning}\U0010ffff"}
+        return [word for (word,) in self._asked("words_from", scopes=list(scope_keys), limit=limit, **ends)]
+
+    def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
+        if not self.documents():
+            return dict.fromkeys(words, 0)
+        if unknown := [word for word in (*words, _ALL) if any((key, word) not in self._counts for key in scope_keys)]:
+            self._counts |= {(key, word): 0 for key in scope_keys for word in unknown}
+            rows = self._asked("frequencies", scopes=list(scope_keys), words=unknown)
+            self._counts |= {(key, word): units for key, word, units in rows}
+        return {word: sum(self._counts[key, word] for key in scope_keys) for word in words}
+
+    def documents_in(self, scope_keys: Sequence[str]) -> int:
+        return self.frequencies([_ALL], scope_keys)[_ALL]
+
+    def search(
+        self,
+        weights: Mapping[str, float],
+        scope_keys: Sequence[str],
+        *,
+        states: Sequence[str],
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        limit: int,
+    ) -> list[tuple[float, Sketch]]:
+        seen = self.frequencies([*weights], scope_keys)
+        documents = self.documents_in(scope_keys)
+        rarest = sorted((word for word in weights if seen[word]), key=lambda word: (seen[word], word))
+        if not rarest or limit <= 0:
+            return []
+        weighed = {word: weights[word] * rarity(min(documents, seen[word]), documents) for word in rarest}
+        scored = [
+            (bm25(sketch, weighed, self.mean_length()), sketch)
+            for sketch in self._alike(weighed, seen, scope_keys, kinds, domains)
+            if sketch.state in states and sketch.scope_key in scope_keys
+        ]
+        scored.sort(key=lambda item: (-item[0], item[1].id))
+        return scored[:limit]
+
+    def _alike(
+        self,
+        weighed: Mapping[str, float],
+        seen: Mapping[str, int],
+        scope_keys: Sequence[str],
+        kinds: Sequence[str],
+        domains: Sequence[str],
+    ) -> list[Sketch]:
+        """The candidates of all states: one question asks for each state apart, and the database is asked once.
+
+        The words come with the rarest first.
+        """
+        texts, wanted = 0, list[str]()
+        for word in weighed:
+            texts += seen[word]
+            if len(wanted) < _WANTED_MIN or texts <= _FEW_TEXTS:
+                wanted.append(word)
+        question = (tuple(weighed.items()), tuple(scope_keys), tuple(kinds), tuple(domains))
+        if self._candidates[0] != question:
+            rows = self._asked(
+                "candidates",
+                wanted=_numbers(wanted, scope_keys),
+                asked=_numbers([*weighed], scope_keys),
+                weights=[*weighed.values()] * len(scope_keys),
+                kinds=list(kinds),
+                domains=list(domains),
+                looked_at=_LOOKED_AT_MAX,
+                most=_SCORED_MAX,
+            )
+            self._candidates = question, [Sketch.from_line(line) for (line,) in rows]
+        return self._candidates[1]
+
+    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        return self._named("at", places, scope_keys, states)
+
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        return self._named("of", unit_ids, scope_keys, states)
+
+    def _named(
+        self, query: str, names: Sequence[str], scope_keys: Sequence[str], states: Sequence[str]
+    ) -> list[Sketch]:
+        rows = self._asked(query, names=list(names)) if names and self.documents() else ()
+        sketches = [Sketch.from_line(line) for (line,) in rows]
+        return [sketch for sketch in sketches if sketch.state in states and sketch.scope_key in scope_keys]
+
+    # Writing
+
+    def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
+        is_done: bool | None = False
+        while is_done is False:
+            is_done = aside(
+                self._store, lambda session: self._take_in(session, changes_after, rebuild=rebuild), writes=True
+            )
+        self.refresh()
+        return bool(is_done)
+
+    def _take_in(
+        self, session: Session, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool
+    ) -> bool | None:
+        """Take in what changed, in one transaction: True if that is all of it, None if another process is at it.
+
+        Who makes the index anew takes in everything at once: until then everybody sees the old one.
+        """
+        self._ask(session, "new_set", version=TOKENS_VERSION)
+        row = self._ask(session, "alone").fetchone()
+        if row is None or row[0] > TOKENS_VERSION:  # Another is at it, or has made it of newer words.
+            return None
+        rebuild = rebuild or row[0] != TOKENS_VERSION
+        if rebuild:
+            self._ask(session, "drop_texts")
+            self._ask(session, "drop_words")
+        position, about = (0, {}) if rebuild else (int(row[1]), from_json(row[2]))
+        taking = _Taking(about)
+        is_done = True
+        page: dict[str, Searchable] = {}
+        for units, unit in enumerate(changes_after(position)):
+            # What changed at one position stays together.
+            if units >= _UNITS_MAX and not rebuild and unit.changed_at > position:
+                is_done = False
+                break
+            page[unit.id] = unit
+            position = max(position, unit.changed_at)
+            if len(page) >= _PAGE:
+                self._put(session, page, taking)
+                page = {}
+        self._put(session, page, taking)
+        self._count(session, taking.counts)
+        self._ask(session, "reach", version=TOKENS_VERSION, position=str(position), about=to_json(taking.about()))
+        return is_done
+
+    def _put(self, session: Session, page: Mapping[str, Searchable], taking: _Taking) -> None:
+        if not page:
+            return
+        for (line,) in self._ask(session, "take_out", ids=[*page]):
+            taking.note(Sketch.from_line(line), -1)
+        if erased := [unit.id for unit in page.values() if not unit.content and unit.scope_key == self._org]:
+            self._ask(session, "forget", ids=erased)
+        rows = []
+        for unit in page.values():
+            if unit.content:
+                sketch = sketched(unit)
+                taking.note(sketch, 1)
+                place = sketch.place if unit.session else None
+                words = _numbers([word for word, _ in sketch.counted()], [unit.scope_key])
+                named: dict[str, Any] = {"id": unit.id, "scope_key": unit.scope_key, "state": unit.state}
+                named |= {"tenant": self._tenant, "kind": unit.kind, "domain": unit.domain, "place": place}
+                rows.append({**named, "words": words, "sketch": sketch.to_line()})
+        if rows:
+            session.execute_many(_TEXTS["put"], rows)
+
+    def _count(self, session: Session, counts: Mapping[tuple[str, str], int]) -> None:
+        changed = sorted((key, word, count) for (key, word), count in counts.items() if count)
+        for start in range(0, len(changed), _COUNTED_MAX):
+            scopes, words, numbers = map(list, zip(*changed[start : start + _COUNTED_MAX], strict=True))
+            self._ask(session, "count", scopes=scopes, words=words, counts=numbers)
+        if fewer := [word for _, word, count in changed if count < 0]:
+            self._ask(session, "forget_words", words=fewer)
+
+    def close(self) -> None:
+        """Nothing to let go: connections are the store's."""
+
+
+class _Taking:
+    """What one transaction changes in the counts of an index."""
+
+    def __init__(self, about: dict[str, Any]) -> None:
+        self._about = about
+        self._tokens, self._documents = about.get("tokens", 0), about.get("documents", 0)
+        self._coherence = Coherence()
+        self.counts: dict[tuple[str, str], int] = {}
+
+    def note(self, sketch: Sketch, more: int) -> None:
+        self._tokens += more * sketch.length
+        self._documents += more
+        for word in (_ALL, *(word for word, _ in sketch.counted())):
+            key = sketch.scope_key, word
+            self.counts[key] = self.counts.get(key, 0) + more
+        if more > 0:
+            self._coherence.note(sketch)
+
+    def about(self) -> dict[str, Any]:
+        coherence = self._coherence.sums(self._about.get("coherence"))
+        return {"tokens": self._tokens, "documents": self._documents, "coherence": coherence}
+
+
+def _numbers(words: Sequence[str], scope_keys: Sequence[str]) -> list[int]:
+    """The number that stands for each word in each scope: of 64 bits, with a sign, as PostgreSQL has them."""
+    return [xxh3_64_intdigest(f"{key}:{word}".encode()) - (1 << 63) for key in scope_keys for word in words]
