@@ -50,6 +50,7 @@ class Kinds:
     headers: frozenset[str]
     flat_calls: frozenset[str]
     qualified: frozenset[str]
+    spread: frozenset[str]
 
     def __init__(self, language: str, table: dict[str, Any]) -> None:
         self.language = language
@@ -139,6 +140,11 @@ class Tree:
             nodes = (node for node in self.root.walk() if node.kind in self.kinds.imports)
             self._imported = [frozenset(leaf.text for leaf in node.walk() if not leaf.children) for node in nodes]
         return self._imported
+
+    def used(self) -> frozenset[str]:
+        """The names that stand outside of import statements."""
+        others = (node for node in self.root.children if node.kind not in self.kinds.imports)
+        return frozenset(leaf.text for node in others for leaf in node.walk() if leaf.kind in self.kinds.names)
 
     def _light(self, node: SgNode, depth: int = 0) -> Node:
         if depth > _DEPTH_MAX:
