@@ -20,6 +20,7 @@ from mnemarch.learning import (
     reinforce_rule,
 )
 from mnemarch.learning.patches import diff_patches, pieces
+from mnemarch.learning.rule import form_of
 from mnemarch.learning.trees import LANGUAGES, parsed
 from mnemarch.learning.working import counted_lines, line_changes
 
@@ -253,6 +254,17 @@ def test_a_code_pattern_is_told_by_its_structure(category, after):
     before = BODY + "x = 1\n" if category == "restructure" else BODY
     assert pattern_category(before, after) == category
     assert pattern_category(before, before + "# no change\n") is None
+    assert pattern_category(before, before.replace("c > b", "c < b")) is None
+
+
+def test_a_rule_is_named_by_its_patterns_or_where_they_are_long_by_its_words():
+    assert only_rule("if x == None:\n    go()\n", "if x is None:\n    go()\n").name == "$A == None → $A is None"
+    assert only_rule(*RUN).name == "replace stdout PIPE stderr by capture_output True"
+
+
+def test_a_rule_whose_new_side_has_a_variable_of_its_own_is_none():
+    assert form_of("f($A)", "g($A)", "python") is not None
+    assert form_of("f($A)", "g($B)", "python") is None
 
 
 def test_a_language_without_a_table_is_named_with_those_that_have_one():

@@ -154,13 +154,14 @@ def tag_of(patch: Patch, site: Site) -> str:
 
 
 def name_of(patterns: tuple[str, str], before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
-    """A rule's name: the words that go and the words that come, or else its patterns."""
+    """A rule's name: its patterns if they are short, or else the words that go and those that come."""
     old, new = _tokens(before, kinds), _tokens(after, kinds)
     sides = [[word for word in one if word not in other and word not in _MARKS and not _is_variable(word)]
              for one, other in ((old, new), (new, old))]  # fmt: skip
     lost, gained = (" ".join(" ".join(words[:4]).split()) for words in sides)
     named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"
-    if not any(word.isidentifier() for side in sides for word in side):
+    is_short = all(len(" ".join(text.split())) <= _SIDE_CHARS_MAX for text in patterns)
+    if is_short or not any(word.isidentifier() for side in sides for word in side):
         named = " → ".join(_in_short(text) for text in patterns)
     return named[:_NAME_CHARS_MAX]
 
@@ -236,15 +237,11 @@ def _is_renamed(old: Node, new: Node, kinds: Kinds) -> bool:
     return same(old, new) and len(set(names.values())) == len(names)
 
 
-def _all_statements(root: Node, kinds: Kinds) -> Counter[int]:
-    """The innermost statements of a tree, wherever they stand."""
-    return Counter(
-        child.hash
-        for node in root.walk()
-        if node.kind in kinds.blocks
-        for child in node.children
-        if not any(inner.kind in kinds.blocks for inner in child.walk())
-    )
+def _all_statements(root: Node, kinds: Kinds) -> Counter[tuple[int, ...]]:
+    """The statements of a tree, wherever they stand; of one that holds others its head."""
+    blocks = (node for node in root.walk() if node.kind in kinds.blocks)
+    statements = (child.children or [child] for block in blocks for child in block.children)
+    return Counter(tuple(part.hash for part in parts if part.kind not in kinds.blocks) for parts in statements)
 
 
 def _new_constant(old: Node, new: Node, kinds: Kinds) -> bool:

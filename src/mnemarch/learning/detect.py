@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from mnemarch.learning.edits import Site
     from mnemarch.learning.generalise import Rung
-    from mnemarch.learning.rule import Form
     from mnemarch.learning.trees import Tree
 
     Texts = tuple[str, str]
@@ -74,25 +73,19 @@ def learn_code_rules(patches: Sequence[Texts], language: str = "python") -> list
     return [replace(rule, observation_count=count) for count, rule in explained if count]
 
 
-def _form(rule: CodeRule) -> Form:
-    form = form_of(rule.before_pattern, rule.after_pattern, rule.languages[0])
-    assert form is not None
-    return form
-
-
 def _code_of(rule: CodeRule) -> tuple[object, ...]:
     """What makes two rules the same, however they are written."""
-    form = _form(rule)
+    form = rule.form
     return form.origins, form.needed, *(node.hash for node in (*form.nodes, *form.new))
 
 
 def _is_of_imports(rule: CodeRule) -> bool:
-    return _form(rule).nodes[0].kind in kinds_of(rule.languages[0]).imports
+    return rule.form.nodes[0].kind in kinds_of(rule.languages[0]).imports
 
 
 def _with_origins(rule: CodeRule, patches: Sequence[Patch]) -> CodeRule:
     """The rule with the imports that other patches show for its words, if they all show the same."""
-    form = _form(rule)
+    form = rule.form
     unknown = set() if _is_of_imports(rule) else form.words - {name for names in form.origins for name in names}
     lines: dict[str, set[str]] = {}
     for patch in patches if unknown else ():

@@ -223,17 +223,11 @@ def _changed(before: list[Node], after: list[Node]) -> list[Node]:
     return [node for _, i1, i2, j1, j2 in codes for node in (*before[i1:i2], *after[j1:j2])]
 
 
-def _placed(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node | None, int]]:
+def _placed(nodes: Sequence[Node], holder: Node | None = None) -> Iterator[tuple[Node, Node | None, int]]:
     """Every node with the node that holds it and its place there."""
-    for node in nodes:
-        yield node, None, 0
-        yield from _inside(node)
-
-
-def _inside(node: Node) -> Iterator[tuple[Node, Node | None, int]]:
-    for index, child in enumerate(node.children):
-        yield child, node, index
-        yield from _inside(child)
+    for index, node in enumerate(nodes):
+        yield node, holder, index
+        yield from _placed(node.children, node)
 
 
 def _names_in(nodes: Sequence[Node], kinds: Kinds) -> Iterator[str]:

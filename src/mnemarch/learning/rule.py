@@ -86,6 +86,13 @@ class CodeRule:
             return "trusted"
         return "weak" if self.confidence < self.min_confidence_threshold else "candidate"
 
+    @property
+    def form(self) -> Form:
+        """The rule made ready for the language that it was learned from."""
+        form = form_of(self.before_pattern, self.after_pattern, self.languages[0])
+        assert form is not None
+        return form
+
     def apply(self, source: str) -> str:
         """The text with the rule applied wherever it fits; unchanged where it fits nowhere."""
         return apply_rules([self], source, self.languages[0])
@@ -93,11 +100,14 @@ class CodeRule:
 
 @lru_cache(maxsize=4_096)
 def form_of(before: str, after: str, language: str) -> Form | None:
-    """The rule of two patterns, made ready; None if they don't parse."""
+    """The rule of two patterns, made ready; None if they don't parse, or the new one has a variable of its own."""
     kinds = kinds_of(language)
     (origins, before), (imports, after) = imports_apart(before, language), imports_apart(after, language)
     old, new = pattern_of(before, language), pattern_of(after, language)
     if old is None or new is None or not old.nodes or not new.nodes:
+        return None
+    variables = tuple(at[1] or at[2] for at in VARIABLE.finditer(after))
+    if not {node.text for root in old.nodes for node in root.walk() if node.kind in {"$", "$$$"}}.issuperset(variables):
         return None
     nodes, made = old.nodes, new.nodes
     if len(nodes) == len(made) == 1 and nodes[0].kind in kinds.statement and made[0].kind in kinds.statement:
@@ -107,7 +117,6 @@ def form_of(before: str, after: str, language: str) -> Form | None:
     needed = tuple(line for line in imports if line not in origins)
     unneeded = tuple(line for line in origins if line not in imports)
     keywords = [_keywords((node for root in side for node in root.walk()), kinds) for side in (nodes, made)]
-    variables = tuple(at[1] or at[2] for at in VARIABLE.finditer(after))
     unbound = _bound_by(old.nodes, before, kinds) - _bound_by(new.nodes, after, kinds)
     gained = keywords[1] - keywords[0]
     return Form(named, nodes, old.words, after, variables, new.holders, made, needed, unneeded, gained, unbound)
@@ -142,7 +151,7 @@ def changed(tree: Tree, hits: Sequence[Hit]) -> str:
     text = tree.source
     for hit in sorted(hits, key=lambda hit: -hit.start):
         text = text[: hit.start] + hit.text + text[hit.end :]
-    forms = [_form(hit.rule, tree) for hit in hits]
+    forms = [hit.rule.form for hit in hits]
     if not any(form.needed or form.unneeded for form in forms):
         return text
     after = parsed(text, tree.kinds.language)
@@ -151,12 +160,6 @@ def changed(tree: Tree, hits: Sequence[Hit]) -> str:
     after.prefix = tree.prefix
     needed = [line for form in forms for line in form.needed]
     return with_imports(after, needed, [line for form in forms for line in form.unneeded])
-
-
-def _form(rule: CodeRule, tree: Tree) -> Form:
-    form = form_of(rule.before_pattern, rule.after_pattern, tree.kinds.language)
-    assert form is not None
-    return form
 
 
 def hits_in(rules: Sequence[CodeRule], tree: Tree) -> Iterator[Hit]:
@@ -205,7 +208,7 @@ def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:
         return False
     if form.unbound and form.unbound & tree.used():
         return False
-    holders = zip(form.variables, form.holders, strict=True)
+    holders = zip(form.variables, form.holders, strict=False)
     inside = [node for name, holder in holders if holder in kinds.holds_code for node in bound[name]]
     if any(_UNFIT_INSIDE.intersection(tree.text_of(node)) for node in inside):
         return False

@@ -108,20 +108,6 @@ class Node:
 class Tree:
     """A parsed text: its root, its comments' places, and what was put around a fragment to make it parse."""
 
-    __slots__ = (
-        "_imported",
-        "comments",
-        "is_broken",
-        "kinds",
-        "margin",
-        "prefix",
-        "root",
-        "shift",
-        "source",
-        "suffix",
-        "tail",
-    )
-
     def __init__(self, source: str, kinds: Kinds) -> None:
         self.source = source
         self.kinds = kinds
