@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.trees import Kinds, Node, Tree
 
 PASSES_MAX = 3
+# Before Python 3.12 none of them may stand in the braces of an f-string.
 _UNFIT_INSIDE = frozenset("\"'\\\n")
 TAGS = ("api", "types", "correctness")
 
@@ -210,7 +211,7 @@ def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:
         return False
     holders = zip(form.variables, form.holders, strict=False)
     inside = [node for name, holder in holders if holder in kinds.holds_code for node in bound[name]]
-    if any(_UNFIT_INSIDE.intersection(tree.text_of(node)) for node in inside):
+    if kinds.language == "python" and any(_UNFIT_INSIDE.intersection(tree.text_of(node)) for node in inside):
         return False
     single = {nodes[0].text for name, nodes in bound.items() if not name.startswith(("BODY", "ARGS", "NAME"))}
     blocks = [node for name, nodes in bound.items() if name.startswith("BODY") for node in nodes]
