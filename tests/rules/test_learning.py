@@ -20,6 +20,7 @@ from mnemarch.learning import (
     reinforce_rule,
 )
 from mnemarch.learning.patches import diff_patches, pieces
+from mnemarch.learning.rule import form_of
 from mnemarch.learning.trees import LANGUAGES, parsed
 from mnemarch.learning.working import counted_lines, line_changes
 
@@ -127,6 +128,58 @@ def test_two_patches_have_more_in_common_than_either_shows_and_a_wrong_rule_is_d
     assert all(rule.apply("os.open(c, mode=1)\n") != "io.open(c)\n" for rule in learn_code_rules(contradicted))
 
 
+ZONE = "from django.utils import timezone\n"
+OFFSET = "from zones import FixedOffset\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "left_alone"),
+    [
+        (RUN, "subprocess.run(c, stdout=subprocess.PIPE, stderr=subprocess.PIPE, capture_output=x)\n"),
+        (RUN, "subprocess.run(c, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)\n"),
+        ((f"import datetime\n{ZONE}do(timezone.utc)\n", f"import datetime\n{ZONE}do(datetime.timezone.utc)\n"),
+         f"{ZONE}do(timezone.utc)\n"),
+        ((OFFSET, "from datetime import timezone\n"), f"{OFFSET}made = FixedOffset(2)\n"),
+        (('x = "{}".format(a)\n', 'x = f"{a}"\n'), """y = "{}".format(b["c"])\n"""),
+        (("class A(B):\n    x = 1\nadmin.register(M, A)\n", "@admin.register(M)\nclass A(B):\n    x = 1\n"),
+         "class C(D):\n    x = super(C)\nadmin.register(M, C)\n"),
+    ],
+    ids=["a keyword twice", "unknown keywords", "an absent import", "an import in use", "a quote in a string",
+         "a block that names what is around it"],
+)  # fmt: skip
+def test_a_rule_leaves_alone_what_it_would_break(patch, left_alone):
+    assert only_rule(*patch).apply(left_alone) == left_alone
+
+
+def test_what_is_called_or_passed_is_no_variable_however_many_patches_there_are():
+    patches = [
+        ("one.run(a, stdout=PIPE, stderr=PIPE)\n", "one.run(a, capture_output=True)\n"),
+        ("two(b, stdout=PIPE, stderr=PIPE)\n", "two(b, capture_output=True)\n"),
+    ]
+    other = "three(c, stdout=PIPE, stderr=PIPE)\n"
+    rules = learn_code_rules(patches)
+    assert len(rules) == 2
+    assert apply_rules(rules, other, "python") == other
+
+
+def test_several_patches_say_together_what_a_word_means_and_drop_nothing_unknown():
+    known, bare = ("from web import Field\nFor(Field(choices=A.choices))\n", "Field(a, choices=B.choices)\n")
+    rules = learn_code_rules([(text, text.replace(".choices", "")) for text in (known, bare)])
+    elsewhere = "from forms import Field\nField(choices=C.choices)\n"
+    assert apply_rules(rules, elsewhere, "python") == elsewhere
+    assert apply_rules(rules, elsewhere.replace("forms", "web"), "python") != elsewhere.replace("forms", "web")
+    dropping = [(f"old(x).send({sent})\n", "new(x).send()\n") for sent in ("1 + a", "f(b)")]
+    assert apply_rules(learn_code_rules(dropping), "old(x).send(k[0])\n", "python") == "old(x).send(k[0])\n"
+
+
+def test_an_import_alone_is_no_rule_where_another_patch_changes_its_use_too():
+    moved = "from old import Agg\nAgg(x)\n", "from new import Agg\nAgg(x)\n"
+    changed = "from old import Agg\nAgg(x, ', ')\n", "from new import Agg\nAgg(x, Value(', '))\n"
+    text = "from old import Agg\nAgg(y, z)\n"
+    assert apply_rules(learn_code_rules([moved]), text, "python") != text
+    assert apply_rules(learn_code_rules([moved, changed]), text, "python") == text
+
+
 def test_code_that_is_nested_too_deep_is_left_alone():
     deep = "x = " + "f(" * 400 + "a == None" + ")" * 400 + "\n"
     assert detect_code_rules_from_patch(deep, deep.replace("== None", "is None")) == []
@@ -171,6 +224,10 @@ def test_five_successes_make_a_rule_trusted_and_three_failures_weak():
         ("raise IOError(x)\n", "raise OSError(x)\n", "error_handling", "api"),
         ("go(x == None)\n", "go(x is None)\n", "null_safety", ""),
         ("y = sorted(x)[0]\n", "y = min(x)\n", "performance", ""),
+        ("for line in f.readlines():\n    go(line)\n", "for line in f:\n    go(line)\n", "performance", ""),
+        ("make(path, 644)\n", "make(path, 0o644)\n", "security", "correctness"),
+        ("total = order.total + tax\n", "total = (order.total or 0) + tax\n", "null_safety", ""),
+        ("round(x, None)\n", "round(x)\n", "readability", ""),
         ("log.warn(x)\n", "log.warning(x)\n", "readability", "api"),
     ],
 )
@@ -197,6 +254,17 @@ def test_a_code_pattern_is_told_by_its_structure(category, after):
     before = BODY + "x = 1\n" if category == "restructure" else BODY
     assert pattern_category(before, after) == category
     assert pattern_category(before, before + "# no change\n") is None
+    assert pattern_category(before, before.replace("c > b", "c < b")) is None
+
+
+def test_a_rule_is_named_by_its_patterns_or_where_they_are_long_by_its_words():
+    assert only_rule("if x == None:\n    go()\n", "if x is None:\n    go()\n").name == "$A == None → $A is None"
+    assert only_rule(*RUN).name == "replace stdout PIPE stderr by capture_output True"
+
+
+def test_a_rule_whose_new_side_has_a_variable_of_its_own_is_none():
+    assert form_of("f($A)", "g($A)", "python") is not None
+    assert form_of("f($A)", "g($B)", "python") is None
 
 
 def test_a_language_without_a_table_is_named_with_those_that_have_one():

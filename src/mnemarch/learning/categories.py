@@ -25,6 +25,8 @@ _MARKS = frozenset({".", ":", "=", ",", ";", "::", "->", "=>"})
 _COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
 _NOTHING = frozenset({"None", "null", "undefined", "nil"})
 _LOOPS = frozenset({"for_statement", "while_statement", "for_in_statement", "list_comprehension"})
+_DEFAULTING = frozenset({"or", "||", "??", "?."})
+_OCTAL = re.compile(r"0o?[0-7]{3,4}")
 _EXCEPTION = re.compile(r"[A-Z]\w*(Error|Exception|Warning)|IOError|OSError|BaseException")
 
 
@@ -61,18 +63,23 @@ def category_of(patch: Patch, site: Site) -> str:
     around = {leaf.text for leaf in changed.walk() if leaf.kind in kinds.names}
     values_only = not any(token.isidentifier() and token not in kinds.no_words for token in both)
     is_guarded = _callee(site, kinds) in words["security"] or (values_only and around & words["security"])
-    if is_guarded or both & words["security"]:
+    # Octal numbers are written for the modes of files.
+    if is_guarded or both & words["security"] or any(map(_OCTAL.fullmatch, gained)):
         return "security"
+    if changed.kind in kinds.imports:
+        return "readability"
     first = _line(patch, site).split(None, 1)[:1]
     if both & words["error_handling"] or any(map(_EXCEPTION.fullmatch, both)):
         return "error_handling"
     if first and first[0].rstrip(":(") in {"raise", "except", "throw", "catch"}:
         return "error_handling"
-    is_compared = bool(both & _COMPARED) and bool((old.keys() | new.keys()) & _NOTHING)
     is_typed = bool((old.keys() | new.keys()) & words["types"]) or _is_annotation(site, kinds)
-    if (is_compared or both & words["null_safety"] or _callee(site, kinds) == "get") and not is_typed:
+    is_guard = _is_guard(lost, gained, site, kinds)
+    if (is_guard or both & words["null_safety"] or _callee(site, kinds) == "get") and not is_typed:
         return "null_safety"
-    if lost.keys() & words["performance"] or gained.keys() & words["performance_gained"] or _is_loop_gone(site):
+    if lost.keys() & words["performance"] or gained.keys() & words["performance_gained"]:
+        return "performance"
+    if _is_loop_gone(site) or _is_looped_over_less(site, kinds):
         return "performance"
     return "readability"
 
@@ -101,6 +108,33 @@ def _is_annotation(site: Site, kinds: Kinds) -> bool:
     return False
 
 
+def _is_guard(lost: Counter[str], gained: Counter[str], site: Site, kinds: Kinds) -> bool:
+    """Whether a change makes or changes a test for nothing, or puts a default beside what may be nothing."""
+    before, after = (_tested_nothings(side, kinds) for side in (site.before, site.after))
+    is_compared = bool((lost + gained).keys() & _COMPARED) and before + after > 0
+    return is_compared or before != after or (not lost and bool(gained.keys() & _DEFAULTING))
+
+
+def _tested_nothings(nodes: Iterable[Node], kinds: Kinds) -> int:
+    """How often nothing stands there, other than passed or returned: there it is a value like others."""
+    holders = (holder for root in nodes for holder in root.walk())
+    testing = (
+        each for each in holders if each.kind not in kinds.arguments | kinds.keyword and "return" not in each.kind
+    )
+    leaves = (leaf for holder in testing for leaf in holder.children if leaf.text in _NOTHING)
+    return sum(leaf.kind not in kinds.names or leaf.text == "None" for leaf in leaves)
+
+
+def _is_looped_over_less(site: Site, kinds: Kinds) -> bool:
+    """Whether a loop goes over a part of what it went over, or over another literal of the same items."""
+    for loops in (*site.parents, *zip(site.before, site.after, strict=False)):
+        old, new = (next((b for a, b in pairwise(loop.children) if a.text == "in"), loop) for loop in loops)
+        is_literal = {old.kind, new.kind} <= kinds.literals.keys() and old.kind != new.kind
+        if old is not loops[0] and old.hash != new.hash:
+            return is_literal or any(node.hash == new.hash for node in old.walk())
+    return False
+
+
 def _is_loop_gone(site: Site) -> bool:
     loops = [sum(node.kind in _LOOPS for root in side for node in root.walk())
              for side in (site.before, site.after)]  # fmt: skip
@@ -120,13 +154,14 @@ def tag_of(patch: Patch, site: Site) -> str:
 
 
 def name_of(patterns: tuple[str, str], before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
-    """A rule's name: the words that go and the words that come, or else its patterns."""
+    """A rule's name: its patterns if they are short, or else the words that go and those that come."""
     old, new = _tokens(before, kinds), _tokens(after, kinds)
     sides = [[word for word in one if word not in other and word not in _MARKS and not _is_variable(word)]
              for one, other in ((old, new), (new, old))]  # fmt: skip
     lost, gained = (" ".join(" ".join(words[:4]).split()) for words in sides)
     named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"
-    if not any(word.isidentifier() for side in sides for word in side):
+    is_short = all(len(" ".join(text.split())) <= _SIDE_CHARS_MAX for text in patterns)
+    if is_short or not any(word.isidentifier() for side in sides for word in side):
         named = " → ".join(_in_short(text) for text in patterns)
     return named[:_NAME_CHARS_MAX]
 
@@ -202,15 +237,11 @@ def _is_renamed(old: Node, new: Node, kinds: Kinds) -> bool:
     return same(old, new) and len(set(names.values())) == len(names)
 
 
-def _all_statements(root: Node, kinds: Kinds) -> Counter[int]:
-    """The innermost statements of a tree, wherever they stand."""
-    return Counter(
-        child.hash
-        for node in root.walk()
-        if node.kind in kinds.blocks
-        for child in node.children
-        if not any(inner.kind in kinds.blocks for inner in child.walk())
-    )
+def _all_statements(root: Node, kinds: Kinds) -> Counter[tuple[int, ...]]:
+    """The statements of a tree, wherever they stand; of one that holds others its head."""
+    blocks = (node for node in root.walk() if node.kind in kinds.blocks)
+    statements = (child.children or [child] for block in blocks for child in block.children)
+    return Counter(tuple(part.hash for part in parts if part.kind not in kinds.blocks) for parts in statements)
 
 
 def _new_constant(old: Node, new: Node, kinds: Kinds) -> bool:

@@ -270,7 +270,7 @@ class CodeRules:
         """Keep a rule that somebody wrote; one of the same patterns is given back as it is."""
         if not rule.languages or form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
             raise InvalidInput(
-                "The patterns of this rule don't parse.",
+                "The patterns of this rule don't parse, or the new one has a variable that the old one lacks.",
                 hint="Write code of a language, with $A or $$$ARGS_1.",
             )
         for known in self.find_code_rules():

@@ -11,8 +11,8 @@ from mnemarch.learning.gates import is_too_common, refusal
 from mnemarch.learning.generalise import LADDER, Generaliser, differing
 from mnemarch.learning.imports import imported_name, origins_of
 from mnemarch.learning.patterns import pattern_of
-from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in
-from mnemarch.learning.trees import fragments, parsed
+from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in, imports_apart
+from mnemarch.learning.trees import fragments, kinds_of, parsed
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
@@ -51,20 +51,52 @@ def detect_code_rules_from_patch(before: str, after: str, language: str = "pytho
 def learn_code_rules(patches: Sequence[Texts], language: str = "python") -> list[CodeRule]:
     """The rules that several patches of one habit teach, those that explain most of them first.
 
-    What two patches have in common gives a more general rule. A rule that is wrong on any of them is dropped.
+    What two patches have in common gives a more general rule. A rule that is wrong on any of them is dropped, and so is
+    one that would change an import alone where a patch changes more. What a word means is told by the patches that
+    import it.
     """
     rules = [rule for before, after in patches for rule in detect_code_rules_from_patch(before, after, language)]
     read = [patch for before, after in patches if (patch := _patch(before, after, language)) is not None]
     single = [patch for patch in read if len(patch.sites) == 1]
     rules += [rule for one, other in combinations(single, 2) if (rule := joint_rule(one, other)) is not None]
-    known = {(rule.before_pattern, rule.after_pattern): rule for rule in rules}
+    known: dict[tuple[object, ...], CodeRule] = {}
+    for rule in sorted((_with_origins(rule, read) for rule in rules), key=lambda rule: len(rule.before_pattern)):
+        known.setdefault(_code_of(rule), rule)
     explained: list[tuple[int, CodeRule]] = []
     for rule in known.values():
         verdicts = [verdict([rule], before, after, language) for before, after in patches]
-        if "wrong" not in verdicts and not any(rule.apply(after) != after for _, after in patches):
-            explained.append((len(patches) - verdicts.count("silent"), rule))
+        is_incomplete = "partly" in verdicts and _is_of_imports(rule)
+        if "wrong" in verdicts or is_incomplete or any(rule.apply(after) != after for _, after in patches):
+            continue
+        explained.append((len(patches) - verdicts.count("silent"), rule))
     explained.sort(key=lambda each: -each[0])
     return [replace(rule, observation_count=count) for count, rule in explained if count]
+
+
+def _code_of(rule: CodeRule) -> tuple[object, ...]:
+    """What makes two rules the same, however they are written."""
+    form = rule.form
+    return form.origins, form.needed, *(node.hash for node in (*form.nodes, *form.new))
+
+
+def _is_of_imports(rule: CodeRule) -> bool:
+    return rule.form.nodes[0].kind in kinds_of(rule.languages[0]).imports
+
+
+def _with_origins(rule: CodeRule, patches: Sequence[Patch]) -> CodeRule:
+    """The rule with the imports that other patches show for its words, if they all show the same."""
+    form = rule.form
+    unknown = set() if _is_of_imports(rule) else form.words - {name for names in form.origins for name in names}
+    lines: dict[str, set[str]] = {}
+    for patch in patches if unknown else ():
+        for line in origins_of(patch.before, unknown):
+            lines.setdefault(imported_name(line), set()).add(line)
+    more = [next(iter(lines[word])) for word in sorted(unknown) if len(lines.get(word, ())) == 1]
+    if not more:
+        return rule
+    sides = [imports_apart(text, rule.languages[0]) for text in (rule.before_pattern, rule.after_pattern)]
+    before, after = (_below([*imports, *more], text) for imports, text in sides)
+    return replace(rule, before_pattern=before, after_pattern=after)
 
 
 def verdict(rules: Sequence[CodeRule], before: str, after: str, language: str) -> str:
@@ -157,6 +189,9 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     is_import = site.before[0].kind in patch.before.kinds.imports
     words = set() if is_import else old.words | {imported_name(line) for line in patch.lost}
     origins = origins_of(patch.before, words)
+    # What the new side takes from an import that was there already must be there wherever the rule applies.
+    used = set() if is_import or (new := pattern_of(texts[1], language)) is None else new.words
+    origins += [line for line in origins_of(patch.after, used) if line not in (*origins, *patch.gained)]
     stay = [line for line in origins if line not in patch.lost]
     before, after = _below(origins, texts[0]), _below([*stay, *patch.gained], texts[1])
     form = form_of(before, after, language)

@@ -91,11 +91,9 @@ class Generaliser:
         if node.kind in kinds.literals:
             keeps = self.rung.keep_literals or (self.rung.keep_compounds and node.children)
             return None if keeps else kinds.literals[node.kind]
-        is_callee = parent.kind in kinds.calls
-        is_label = index == 0 and parent.kind in kinds.keyword
-        if is_callee or is_label or (parent.kind in kinds.member and index > 0):
+        if _says_what(parent, index, kinds) or node.kind in kinds.parts:
             return None
-        if node.kind in kinds.parts or node.kind in kinds.constants or parent.kind in kinds.imports:
+        if node.kind in kinds.constants or parent.kind in kinds.imports:
             return None
         if node.kind not in kinds.names:
             return None if self.rung.keep_compounds else ""
@@ -213,22 +211,23 @@ class Generaliser:
                 walk(child, node, place)
 
 
+def _says_what(parent: Node, index: int, kinds: Kinds) -> bool:
+    """Whether a node says what is called, passed or looked up: a callee, a keyword's or an attribute's name."""
+    if parent.kind in kinds.keyword:
+        return index == 0
+    return parent.kind in kinds.calls or (parent.kind in kinds.member and index > 0)
+
+
 def _changed(before: list[Node], after: list[Node]) -> list[Node]:
     codes = [code for code in opcodes(before, after) if code[0] != "equal"]
     return [node for _, i1, i2, j1, j2 in codes for node in (*before[i1:i2], *after[j1:j2])]
 
 
-def _placed(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node | None, int]]:
+def _placed(nodes: Sequence[Node], holder: Node | None = None) -> Iterator[tuple[Node, Node | None, int]]:
     """Every node with the node that holds it and its place there."""
-    for node in nodes:
-        yield node, None, 0
-        yield from _inside(node)
-
-
-def _inside(node: Node) -> Iterator[tuple[Node, Node | None, int]]:
-    for index, child in enumerate(node.children):
-        yield child, node, index
-        yield from _inside(child)
+    for index, node in enumerate(nodes):
+        yield node, holder, index
+        yield from _placed(node.children, node)
 
 
 def _names_in(nodes: Sequence[Node], kinds: Kinds) -> Iterator[str]:
@@ -283,22 +282,23 @@ def _rendered(tree: Tree, nodes: Sequence[Node], edits: list[tuple[int, int, str
 def differing(one: Site, other: Site, kinds: Kinds) -> dict[int, str] | None:
     """The nodes of one site where another differs, each with a variable: the least that covers both.
 
-    Nodes that differ in the same way have the same variable. None if the new sides differ where the old ones don't.
+    Nodes that differ in the same way have the same variable. None if the new sides differ where the old ones don't, or
+    lack what differs in the old ones: a rule must not drop what it doesn't know.
     """
     names: dict[tuple[int, int], str] = {}
-    holes: dict[int, str] = {}
+    holes: tuple[dict[int, str], dict[int, str]] = {}, {}
     for is_new, ours, theirs in ((False, one.before, other.before), (True, one.after, other.after)):
         if len(ours) != len(theirs):
             return None
         for a, b in zip(ours, theirs, strict=True):
-            if not _covered(a, b, None, names, holes, kinds, is_new):
+            if not _covered(a, b, None, 0, names, holes[is_new], kinds, is_new):
                 return None
-    return holes
+    return holes[0] | holes[1] if set(holes[0].values()) <= set(holes[1].values()) else None
 
 
 def _covered(
-    a: Node, b: Node, parent: Node | None, names: dict[tuple[int, int], str], holes: dict[int, str], kinds: Kinds,
-    is_new: bool,
+    a: Node, b: Node, parent: Node | None, index: int, names: dict[tuple[int, int], str], holes: dict[int, str],
+    kinds: Kinds, is_new: bool,
 ) -> bool:  # fmt: skip
     if a.hash == b.hash:
         return True
@@ -306,7 +306,8 @@ def _covered(
     if pair not in names and a.kind == b.kind and a.text == b.text and len(a.children) == len(b.children) > 0:
         inner: dict[int, str] = {}
         known = dict(names)
-        if all(_covered(x, y, a, known, inner, kinds, is_new) for x, y in zip(a.children, b.children, strict=True)):
+        pairs = enumerate(zip(a.children, b.children, strict=True))
+        if all(_covered(x, y, a, at, known, inner, kinds, is_new) for at, (x, y) in pairs):
             names.update(known)
             holes.update(inner)
             return True
@@ -315,6 +316,8 @@ def _covered(
         not node.named or node.kind in kinds.parts or node.kind in kinds.blocks for node in (a, b)
     )
     if parent is None or not may_vary or (is_new and pair not in names):
+        return False
+    if not is_run and _says_what(parent, index, kinds):
         return False
     if pair not in names:
         literal = kinds.literals.get(a.kind, "")

@@ -6,20 +6,22 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from mnemarch.learning.imports import with_imports
-from mnemarch.learning.patterns import filled, matches, pattern_of
+from mnemarch.learning.imports import import_lines, imported_name, with_imports
+from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of
 from mnemarch.learning.trees import fragments, kinds_of, parsed, unwrapped
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from mnemarch.learning.patterns import Bound
-    from mnemarch.learning.trees import Node, Tree
+    from mnemarch.learning.trees import Kinds, Node, Tree
 
 PASSES_MAX = 3
+# Before Python 3.12 none of them may stand in the braces of an f-string.
+_UNFIT_INSIDE = frozenset("\"'\\\n")
 TAGS = ("api", "types", "correctness")
 
 
@@ -32,17 +34,23 @@ class Hit(NamedTuple):
     rule: CodeRule
 
 
-class _Form(NamedTuple):
-    """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs."""
+class Form(NamedTuple):
+    """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs.
+
+    `keywords` are those that only the new side passes, `unbound` the imported names that only the old side has.
+    """
 
     origins: tuple[frozenset[str], ...]
     nodes: tuple[Node, ...]
     words: frozenset[str]
     template: str
+    variables: tuple[str, ...]
     holders: tuple[str, ...]
     new: tuple[Node, ...]
     needed: tuple[str, ...]
     unneeded: tuple[str, ...]
+    keywords: frozenset[str]
+    unbound: frozenset[str]
 
 
 @value
@@ -79,18 +87,28 @@ class CodeRule:
             return "trusted"
         return "weak" if self.confidence < self.min_confidence_threshold else "candidate"
 
+    @property
+    def form(self) -> Form:
+        """The rule made ready for the language that it was learned from."""
+        form = form_of(self.before_pattern, self.after_pattern, self.languages[0])
+        assert form is not None
+        return form
+
     def apply(self, source: str) -> str:
         """The text with the rule applied wherever it fits; unchanged where it fits nowhere."""
         return apply_rules([self], source, self.languages[0])
 
 
 @lru_cache(maxsize=4_096)
-def form_of(before: str, after: str, language: str) -> _Form | None:
-    """The rule of two patterns, made ready; None if they don't parse."""
+def form_of(before: str, after: str, language: str) -> Form | None:
+    """The rule of two patterns, made ready; None if they don't parse, or the new one has a variable of its own."""
     kinds = kinds_of(language)
     (origins, before), (imports, after) = imports_apart(before, language), imports_apart(after, language)
     old, new = pattern_of(before, language), pattern_of(after, language)
     if old is None or new is None or not old.nodes or not new.nodes:
+        return None
+    variables = tuple(at[1] or at[2] for at in VARIABLE.finditer(after))
+    if not {node.text for root in old.nodes for node in root.walk() if node.kind in {"$", "$$$"}}.issuperset(variables):
         return None
     nodes, made = old.nodes, new.nodes
     if len(nodes) == len(made) == 1 and nodes[0].kind in kinds.statement and made[0].kind in kinds.statement:
@@ -99,7 +117,10 @@ def form_of(before: str, after: str, language: str) -> _Form | None:
     named = tuple(frozenset(re.findall(r"\w+", line)) - kinds.no_words for line in origins)
     needed = tuple(line for line in imports if line not in origins)
     unneeded = tuple(line for line in origins if line not in imports)
-    return _Form(named, nodes, old.words, after, new.holders, made, needed, unneeded)
+    keywords = [_keywords((node for root in side for node in root.walk()), kinds) for side in (nodes, made)]
+    unbound = _bound_by(old.nodes, before, kinds) - _bound_by(new.nodes, after, kinds)
+    gained = keywords[1] - keywords[0]
+    return Form(named, nodes, old.words, after, variables, new.holders, made, needed, unneeded, gained, unbound)
 
 
 def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
@@ -131,7 +152,7 @@ def changed(tree: Tree, hits: Sequence[Hit]) -> str:
     text = tree.source
     for hit in sorted(hits, key=lambda hit: -hit.start):
         text = text[: hit.start] + hit.text + text[hit.end :]
-    forms = [_form(hit.rule, tree) for hit in hits]
+    forms = [hit.rule.form for hit in hits]
     if not any(form.needed or form.unneeded for form in forms):
         return text
     after = parsed(text, tree.kinds.language)
@@ -142,15 +163,9 @@ def changed(tree: Tree, hits: Sequence[Hit]) -> str:
     return with_imports(after, needed, [line for form in forms for line in form.unneeded])
 
 
-def _form(rule: CodeRule, tree: Tree) -> _Form:
-    form = form_of(rule.before_pattern, rule.after_pattern, tree.kinds.language)
-    assert form is not None
-    return form
-
-
 def hits_in(rules: Sequence[CodeRule], tree: Tree) -> Iterator[Hit]:
     """Where rules apply in one tree, outermost first, no two in the same place; earlier rules first."""
-    ready: dict[str, list[tuple[CodeRule, _Form]]] = {}
+    ready: dict[str, list[tuple[CodeRule, Form]]] = {}
     for rule in rules:
         form = form_of(rule.before_pattern, rule.after_pattern, tree.kinds.language)
         if form is not None and all(word in tree.source for word in form.words) and _may_mean(form, tree):
@@ -158,13 +173,13 @@ def hits_in(rules: Sequence[CodeRule], tree: Tree) -> Iterator[Hit]:
     return _hits(tree.root, tree, ready) if ready else iter(())
 
 
-def _may_mean(form: _Form, tree: Tree) -> bool:
+def _may_mean(form: Form, tree: Tree) -> bool:
     """Whether the names of a rule can be the same ones here: what is imported must come from where the rule's came."""
     imported = tree.imported()
     return not imported or all(any(origin <= names for names in imported) for origin in form.origins)
 
 
-def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, _Form]]]) -> Iterator[Hit]:
+def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]]) -> Iterator[Hit]:
     children, index = node.children, 0
     while index < len(children):
         child = children[index]
@@ -173,7 +188,7 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, _Form]]]
             if len(form.nodes) > 1 and node.kind not in tree.kinds.blocks:
                 continue
             bound = matches(form.nodes, there, tree.kinds)
-            if bound is not None:
+            if bound is not None and _stays_valid(form, bound, tree):
                 yield Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
                 index += len(there)
                 break
@@ -182,7 +197,38 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, _Form]]]
             index += 1
 
 
-def _written(form: _Form, bound: Bound, tree: Tree, parent: Node, node: Node) -> str:
+def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:
+    """Whether what is written means what the example meant: nothing is passed twice, each name still has its import.
+
+    A quote would end the f-string that it comes into, and a block that uses a name of another variable may depend on
+    where it stands.
+    """
+    kinds = tree.kinds
+    passed = [node for nodes in bound.values() for node in nodes] if form.keywords else []
+    if any(node.kind in kinds.spread for node in passed) or form.keywords & _keywords(passed, kinds):
+        return False
+    if form.unbound and form.unbound & tree.used():
+        return False
+    holders = zip(form.variables, form.holders, strict=False)
+    inside = [node for name, holder in holders if holder in kinds.holds_code for node in bound[name]]
+    if kinds.language == "python" and any(_UNFIT_INSIDE.intersection(tree.text_of(node)) for node in inside):
+        return False
+    single = {nodes[0].text for name, nodes in bound.items() if not name.startswith(("BODY", "ARGS", "NAME"))}
+    blocks = [node for name, nodes in bound.items() if name.startswith("BODY") for node in nodes]
+    return single.isdisjoint(leaf.text for node in blocks for leaf in node.walk() if leaf.kind in kinds.names)
+
+
+def _keywords(nodes: Iterable[Node], kinds: Kinds) -> frozenset[str]:
+    return frozenset(node.children[0].text for node in nodes if node.kind in kinds.keyword)
+
+
+def _bound_by(nodes: Sequence[Node], text: str, kinds: Kinds) -> frozenset[str]:
+    """The names that import statements bind."""
+    statements = [text[node.start : node.end] for node in nodes if node.kind in kinds.imports]
+    return frozenset(imported_name(line) for statement in statements for line in import_lines(statement))
+
+
+def _written(form: Form, bound: Bound, tree: Tree, parent: Node, node: Node) -> str:
     kinds = tree.kinds
     text = filled(form.template, form.holders, bound, tree, node.start)
     if parent.kind in kinds.holds_code:

@@ -50,6 +50,7 @@ class Kinds:
     headers: frozenset[str]
     flat_calls: frozenset[str]
     qualified: frozenset[str]
+    spread: frozenset[str]
 
     def __init__(self, language: str, table: dict[str, Any]) -> None:
         self.language = language
@@ -107,20 +108,6 @@ class Node:
 class Tree:
     """A parsed text: its root, its comments' places, and what was put around a fragment to make it parse."""
 
-    __slots__ = (
-        "_imported",
-        "comments",
-        "is_broken",
-        "kinds",
-        "margin",
-        "prefix",
-        "root",
-        "shift",
-        "source",
-        "suffix",
-        "tail",
-    )
-
     def __init__(self, source: str, kinds: Kinds) -> None:
         self.source = source
         self.kinds = kinds
@@ -139,6 +126,11 @@ class Tree:
             nodes = (node for node in self.root.walk() if node.kind in self.kinds.imports)
             self._imported = [frozenset(leaf.text for leaf in node.walk() if not leaf.children) for node in nodes]
         return self._imported
+
+    def used(self) -> frozenset[str]:
+        """The names that stand outside of import statements."""
+        others = (node for node in self.root.children if node.kind not in self.kinds.imports)
+        return frozenset(leaf.text for node in others for leaf in node.walk() if leaf.kind in self.kinds.names)
 
     def _light(self, node: SgNode, depth: int = 0) -> Node:
         if depth > _DEPTH_MAX:
