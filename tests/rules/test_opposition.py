@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mnemarch.text.canonical import canonical_key
 from mnemarch.text.changes import change_of, ended
-from mnemarch.text.opposition import breaks, opposes, statement, topic_key
+from mnemarch.text.opposition import breaks, opposes
+from mnemarch.text.statements import statement, topic_key
 from mnemarch.units.same_text import is_reworded
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
