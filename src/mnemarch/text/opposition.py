@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
 # What relates a thing to its value, in whatever words: stored in, runs on, uses.
 _RELATIONS = frozenset({"±on", "±use", "±with", "±has", "±need", "±up", "±side", "@place", "@outcome", "per"})
-# With and without something tell a case where more is said than that.
-_OF_CASES = frozenset({"with", "without"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
 # Words of one root: invalid, invalidate; 기본, 기본적.
@@ -80,36 +78,47 @@ def breaks(text: str, rule: str) -> Opposition | None:
 
 def _opposition_beside(ours: Statement, theirs: Statement) -> Opposition | None:
     """How two statements oppose each other of which one says more than the other, or says it in other words."""
-    both = ((ours, theirs), (theirs, ours))
-    cases = [{piece[3].lower() for piece in said.polar} & _OF_CASES for said in (ours, theirs)]
-    if all(cases) and cases[0].isdisjoint(cases[1]):
-        return None
     denied = polarity(ours.polar, theirs.polar)
-    told = [_told(one, other) for one, other in both]
-    if denied and not any(piece[0] == "negation" for said in (ours, theirs) for piece in said.polar):
-        told = [words - _opposed_words(said, denied) for words, said in zip(told, (ours, theirs), strict=True)]
-    left, right = told[0] - told[1], told[1] - told[0]
-    _drop_reworded(left, right, ours, theirs)
-    shared = told[0] - left | told[1] - right
-    values = [[each for each in one.values if not each.words <= other.words] for one, other in both]
-    if (left and right) or len(shared) < _SHARED_MIN:
+    left, right, shared = _laid_side_by_side(ours, theirs, denied)
+    if (left and right) or len(shared) < _SHARED_MIN or _tell_two_cases(ours, theirs):
         return None
+    values = _values_of_one(ours, theirs), _values_of_one(theirs, ours)
+    ours_more, theirs_more = bool(left or values[0]), bool(right or values[1])
+    is_narrower = _is_narrower(ours if left else theirs, left or right, shared)
     if denied:
-        says_more = [bool(words or more) for words, more in zip((left, right), values, strict=True)]
-        fuller = ours if says_more[0] else theirs
-        is_exception = fuller.is_denied if ours.is_denied or theirs.is_denied else _is_narrower(fuller, left or right, shared)
-        is_exception &= any(says_more)
-        return None if all(says_more) or is_exception else _opposed("polarity", denied)
+        fuller = ours if ours_more else theirs
+        # What is denied of less than was said is an exception; what is denied of all holds of each.
+        is_exception = fuller.is_denied if ours.is_denied or theirs.is_denied else is_narrower
+        is_apart = (ours_more and theirs_more) or ((ours_more or theirs_more) and is_exception)
+        return None if is_apart else _opposed("polarity", denied)
     pairs = list(zip(*values, strict=True)) if len(values[0]) == len(values[1]) else []
-    if (
-        not pairs
-        or not all(_is_another(a, b) for a, b in pairs)
-        or _is_narrower(ours if left else theirs, left or right, shared)
-    ):
+    if is_narrower or not pairs or not all(_is_another(a, b) for a, b in pairs):
         return None
-    if (ours.is_open or theirs.is_open) and not all(a.is_amount for a, _ in pairs):
-        return None
-    return _opposed("value", [(a.written, b.written) for a, b in pairs])
+    can_be_both = (ours.is_open or theirs.is_open) and not all(a.is_amount for a, _ in pairs)
+    return None if can_be_both else _opposed("value", [(a.written, b.written) for a, b in pairs])
+
+
+def _tell_two_cases(ours: Statement, theirs: Statement) -> bool:
+    """Whether one tells what is so with something, the other what is so without it."""
+    cases = [{piece[3].lower() for piece in said.polar} & {"with", "without"} for said in (ours, theirs)]
+    return all(cases) and cases[0].isdisjoint(cases[1])
+
+
+def _values_of_one(one: Statement, other: Statement) -> list[Value]:
+    return [each for each in one.values if not each.words <= other.words]
+
+
+def _laid_side_by_side(
+    ours: Statement, theirs: Statement, denied: Sequence[tuple[str, str]]
+) -> tuple[set[str], set[str], set[str]]:
+    """The words that only the one says, that only the other says, and that both say."""
+    told, other = _told(ours, theirs), _told(theirs, ours)
+    if not any(piece[0] == "negation" for said in (ours, theirs) for piece in said.polar):
+        # Keeps and drops are the two sides of what is denied.
+        told, other = told - _opposed_words(ours, denied), other - _opposed_words(theirs, denied)
+    left, right = told - other, other - told
+    _drop_reworded(left, right, ours, theirs)
+    return left, right, (told - left) | (other - right)
 
 
 def _told(one: Statement, other: Statement) -> set[str]:
@@ -133,11 +142,9 @@ def _drop_reworded(left: set[str], right: set[str], ours: Statement, theirs: Sta
             if len(joined) == 1 and joined[0] in one:
                 one.remove(joined[0])
                 other -= {word for piece in (before, after) for word in topic_words(piece)}
-    for word in sorted(left):
-        same = next((each for each in sorted(right) if _has_one_root(word, each)), None)
-        if same is not None:
-            left.remove(word)
-            right.remove(same)
+    related = [(a, b) for a in left for b in right if _has_one_root(a, b)]
+    left -= {a for a, _ in related}
+    right -= {b for _, b in related}
 
 
 def _has_one_root(a: str, b: str) -> bool:
