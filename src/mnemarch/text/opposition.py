@@ -79,12 +79,13 @@ def breaks(text: str, rule: str) -> Opposition | None:
 def _opposition_beside(ours: Statement, theirs: Statement) -> Opposition | None:
     """How two statements oppose each other of which one says more than the other, or says it in other words."""
     denied = polarity(ours.polar, theirs.polar)
-    left, right, shared = _laid_side_by_side(ours, theirs, denied)
-    if (left and right) or len(shared) < _SHARED_MIN or _tell_two_cases(ours, theirs):
+    (left, ours_shared), (right, theirs_shared) = _laid_side_by_side(ours, theirs, denied)
+    is_about_one = min(len(ours_shared), len(theirs_shared)) >= _SHARED_MIN and not (left and right)
+    if not is_about_one or _tell_two_cases(ours, theirs):
         return None
     values = _values_of_one(ours, theirs), _values_of_one(theirs, ours)
     ours_more, theirs_more = bool(left or values[0]), bool(right or values[1])
-    is_narrower = _is_narrower(ours if left else theirs, left or right, shared)
+    is_narrower = _is_narrower(ours if left else theirs, left or right, ours_shared | theirs_shared)
     if denied:
         fuller = ours if ours_more else theirs
         # What is denied of less than was said is an exception; what is denied of all holds of each.
@@ -110,15 +111,15 @@ def _values_of_one(one: Statement, other: Statement) -> list[Value]:
 
 def _laid_side_by_side(
     ours: Statement, theirs: Statement, denied: Sequence[tuple[str, str]]
-) -> tuple[set[str], set[str], set[str]]:
-    """The words that only the one says, that only the other says, and that both say."""
+) -> tuple[tuple[set[str], set[str]], tuple[set[str], set[str]]]:
+    """Of each the words that only it says, and those that both say."""
     told, other = _told(ours, theirs), _told(theirs, ours)
     if not any(piece[0] == "negation" for said in (ours, theirs) for piece in said.polar):
         # Keeps and drops are the two sides of what is denied.
         told, other = told - _opposed_words(ours, denied), other - _opposed_words(theirs, denied)
     left, right = told - other, other - told
     _drop_reworded(left, right, ours, theirs)
-    return left, right, (told - left) | (other - right)
+    return (left, told - left), (right, other - right)
 
 
 def _told(one: Statement, other: Statement) -> set[str]:
@@ -150,7 +151,7 @@ def _drop_reworded(left: set[str], right: set[str], ours: Statement, theirs: Sta
 def _has_one_root(a: str, b: str) -> bool:
     short, long = sorted((a, b), key=len)
     size_min = _ROOT_SYLLABLES_MIN if is_hangul(short) else _ROOT_CHARS_MIN
-    return short.isalpha() and long.startswith(short) and len(short) >= max(size_min, len(long) / 2)
+    return short.isalpha() and long.startswith(short) and size_min <= len(short) > len(long) / 2
 
 
 def _is_narrower(said: Statement, words: set[str], shared: set[str]) -> bool:

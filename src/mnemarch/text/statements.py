@@ -12,7 +12,7 @@ from mnemarch.model.value import value
 from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
-from mnemarch.text.canonical import canonical, canonical_key
+from mnemarch.text.canonical import canonical, canonical_key, hashed
 from mnemarch.text.guarded import Piece, pieces
 from mnemarch.text.relating import USES, kinds_in, parsed, verb_of
 from mnemarch.text.slots import DETERMINERS, kinds_of_things
@@ -174,7 +174,7 @@ def _denies(polar: Sequence[Piece], at: int) -> bool:
 @cached(1024)
 def topic_key(text: str) -> str:
     """What statements of one topic and subject are found by."""
-    return canonical_key(_key(_read(text)[2]))
+    return hashed(_key(_read(text)[2]).casefold())
 
 
 def _key(topic: tuple[str, ...]) -> str:

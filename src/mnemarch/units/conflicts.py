@@ -214,7 +214,8 @@ def rivals_of(act: Act, said: Claim | Unit, citations: Iterable[Citation]) -> Ri
     keys, reader = act.caller.visible_keys, act.transaction
     if said.kind not in DISPUTED_KINDS:
         return [], []
-    naming = [citation for citation in citations if citation.kind in _NAMING] if _amounts(said) else []
+    naming = [citation for citation in citations if citation.kind in _NAMING]
+    naming = naming if naming and _amounts(said) else []
     return (
         reader.units_of_topic(keys, stating.topic_key(said.content), _MEMBERS_READ_MAX),
         [(each, reader.newest_citing(keys, each.kind, each.ref, _MEMBERS_READ_MAX)) for each in naming],
@@ -271,7 +272,9 @@ def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence
     if link is None:
         more = [each.other.id for each in opposed[1:]]
         weight = _similarity(unit.content, first.other.content)
-        link = link_units(act, unit.id, first.other.id, first.type, weight, first.note, more)
+        # The newer one is the source: it may announce what ends the other.
+        older, newer = sorted((unit.id, first.other.id))
+        link = link_units(act, newer, older, first.type, weight, first.note, more)
     else:
         act.record(EventType.LINK_JOINED, {"link": link.id, "unit": unit.id}, subject=link.id)
     return dispute_from(link, units)
