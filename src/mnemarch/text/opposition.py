@@ -10,27 +10,31 @@ Two statements are laid side by side. What both say is what they are about. What
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 from mnemarch.model.value import value
 from mnemarch.text import korean
 from mnemarch.text.amounts import dimension
 from mnemarch.text.difference import polarity
-from mnemarch.text.relating import AMOUNT
+from mnemarch.text.relating import AMOUNT, kinds_in
+from mnemarch.text.slots import verb_forms, word_of
 from mnemarch.text.slots_korean import is_hangul, without_particle
-from mnemarch.text.statements import STATEMENT_CHARS_MAX, THINGLESS, UNNAMED, statement, things, topic_words
+from mnemarch.text.statements import STATEMENT_CHARS_MAX, THINGLESS, UNNAMED, statement, things, topic_words, value_of
 from mnemarch.text.tokens import tokens
+from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mnemarch.text.guarded import Piece
     from mnemarch.text.statements import Statement, Value
 
 # What is said of all is said of each.
 _UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
 # What relates a thing to its value, in whatever words: stored in, runs on, uses.
-_RELATIONS = frozenset({"±on", "±use", "±with", "±has", "±need", "±up", "±side", "@place", "@outcome", "per"})
+_RELATIONS = frozenset({"±on", "±use", "±with", "±has", "±need", "±up", "±side", "±if", "@place", "@outcome", "per"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
 # Words of one root: invalid, invalidate; 기본, 기본적.
@@ -80,10 +84,14 @@ def _opposition_beside(ours: Statement, theirs: Statement) -> Opposition | None:
     """How two statements oppose each other of which one says more than the other, or says it in other words."""
     denied = polarity(ours.polar, theirs.polar)
     (left, ours_shared), (right, theirs_shared) = _laid_side_by_side(ours, theirs, denied)
+    values = _values_of_one(ours, theirs), _values_of_one(theirs, ours)
+    if values[0] and not values[1]:
+        values = values[0], _known_names(theirs, right)
+    elif values[1] and not values[0]:
+        values = _known_names(ours, left), values[1]
     is_about_one = min(len(ours_shared), len(theirs_shared)) >= _SHARED_MIN and not (left and right)
     if not is_about_one or _tell_two_cases(ours, theirs):
         return None
-    values = _values_of_one(ours, theirs), _values_of_one(theirs, ours)
     ours_more, theirs_more = bool(left or values[0]), bool(right or values[1])
     is_narrower = _is_narrower(ours if left else theirs, left or right, ours_shared | theirs_shared)
     if denied:
@@ -109,6 +117,17 @@ def _values_of_one(one: Statement, other: Statement) -> list[Value]:
     return [each for each in one.values if not each.words <= other.words]
 
 
+def _known_names(said: Statement, words: set[str]) -> list[Value]:
+    """Known names among these words, and no longer among them: MySQL is the main database."""
+    named = [piece for piece in said.polar if _bare_words(piece) and _bare_words(piece) <= words and kinds_in([piece])]
+    words -= {word for piece in named for word in _bare_words(piece)}
+    return [value_of([piece]) for piece in named]
+
+
+def _bare_words(piece: Piece) -> set[str]:
+    return {word.partition("◁")[0].casefold() for word in topic_words(piece)}
+
+
 def _laid_side_by_side(
     ours: Statement, theirs: Statement, denied: Sequence[tuple[str, str]]
 ) -> tuple[tuple[set[str], set[str]], tuple[set[str], set[str]]]:
@@ -119,6 +138,8 @@ def _laid_side_by_side(
         told, other = told - _opposed_words(ours, denied), other - _opposed_words(theirs, denied)
     left, right = told - other, other - told
     _drop_reworded(left, right, ours, theirs)
+    if not denied:
+        left, right = left - _measures(), right - _measures()
     return (left, told - left), (right, other - right)
 
 
@@ -129,9 +150,16 @@ def _told(one: Statement, other: Statement) -> set[str]:
     return {word for word in (*told, *common) if word not in _RELATIONS and word not in korean.glued_particles()}
 
 
+@cache
+def _measures() -> frozenset[str]:
+    """Words that only name what is measured: kept for 90 days, the period is a year."""
+    words = listed("relations", "measures")
+    return frozenset([*tokens(" ".join(words)), *words])
+
+
 def _opposed_words(said: Statement, denied: Sequence[tuple[str, str]]) -> set[str]:
     written = {word for sides in denied for side in sides for word in side.split(", ")}
-    return {word for piece in said.polar if piece[3] in written for word in topic_words(piece)}
+    return {word for piece in said.polar if piece[3] in written for word in _bare_words(piece)}
 
 
 def _drop_reworded(left: set[str], right: set[str], ours: Statement, theirs: Statement) -> None:
@@ -142,7 +170,7 @@ def _drop_reworded(left: set[str], right: set[str], ours: Statement, theirs: Sta
             joined = tokens(f"{before[3]}{after[3]}".lower())
             if len(joined) == 1 and joined[0] in one:
                 one.remove(joined[0])
-                other -= {word for piece in (before, after) for word in topic_words(piece)}
+                other -= _bare_words(before) | _bare_words(after)
     related = [(a, b) for a in left for b in right if _has_one_root(a, b)]
     left -= {a for a, _ in related}
     right -= {b for _, b in related}
@@ -158,12 +186,18 @@ def _is_narrower(said: Statement, words: set[str], shared: set[str]) -> bool:
     """Whether these words tell a case, or which of the things is meant: the unit tests, the worker pool."""
     named = {word.partition("◁")[0].casefold() for word in said.circumstances}
     for pair in pairwise(said.polar):
-        before, after = ({word.casefold() for word in topic_words(piece)} for piece in pair)
+        before, after = map(_bare_words, pair)
         if after & shared:
             named |= before
-        elif before & shared and not without_particle(pair[0])[1] and pair[1][0] != "opposite":
+        elif before & shared and not without_particle(pair[0])[1] and not _is_verb(pair[1]):
             named |= after
     return not words.isdisjoint(named)
+
+
+def _is_verb(piece: Piece) -> bool:
+    return piece[0] == "opposite" or any(
+        word_of(piece) in verb_forms(verbs) for verbs in ("one value", "use", "many values")
+    )
 
 
 def _is_another(a: Value, b: Value) -> bool:
@@ -172,7 +206,9 @@ def _is_another(a: Value, b: Value) -> bool:
         return False
     if a.is_amount:
         return {dimension(word) for word in a.words} == {dimension(word) for word in b.words}
-    return not a.kinds.isdisjoint(b.kinds) and not a.kinds | b.kinds >= UNNAMED
+    # What takes which particle in Korean tells what it is: of two unknown names there, nothing is known.
+    is_unknown = not (a.kinds or b.kinds) and a.written.isascii() and b.written.isascii()
+    return is_unknown or not (a.kinds.isdisjoint(b.kinds) or a.kinds | b.kinds >= UNNAMED)
 
 
 def _opposition(ours: Statement, theirs: Statement) -> Opposition | None:

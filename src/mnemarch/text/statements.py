@@ -110,7 +110,7 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
             at += 1
     if rejected and THINGLESS.issuperset(things(topic)):
         # Use pnpm, not npm: the choice between the two is all that it is about.
-        chosen = (word for start, end in slots.items() for word in _value(found[start:end]).words)
+        chosen = (word for start, end in slots.items() for word in value_of(found[start:end]).words)
         topic += sorted({*chosen, *(word for piece in pieces(rejected) for word in _words(piece))})
     elif THINGLESS.issuperset(things(topic)):
         # Use pnpm: among the managers of packages.
@@ -126,7 +126,7 @@ def things(topic: Iterable[str]) -> list[str]:
 def statement(text: str) -> Statement:
     found, slots, topic, verbs = _read(text)
     values = tuple(
-        _value(found[start:end], found[start - 1] if start else None) for start, end in sorted(slots.items())
+        value_of(found[start:end], found[start - 1] if start else None) for start, end in sorted(slots.items())
     )
     inside = {at for start, end in slots.items() for at in range(start, end)}
     polar = tuple(piece for at, piece in enumerate(found) if at not in inside)
@@ -224,7 +224,7 @@ def _words(piece: Piece) -> Iterable[str]:
     return [piece[1].casefold()]
 
 
-def _value(slot: Sequence[Piece], before: Piece | None = None) -> Value:
+def value_of(slot: Sequence[Piece], before: Piece | None = None) -> Value:
     is_amount = _amount_in(slot) is not None
     words = frozenset(word for piece in slot if piece[2] for word in _words(piece) if word not in empty_words())
     # Everybody and nobody say nothing but how far a statement goes.
