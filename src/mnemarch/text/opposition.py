@@ -89,8 +89,7 @@ def _opposition_beside(ours: Statement, theirs: Statement) -> Opposition | None:
         values = values[0], _known_names(theirs, right)
     elif values[1] and not values[0]:
         values = _known_names(ours, left), values[1]
-    is_about_one = min(len(ours_shared), len(theirs_shared)) >= _SHARED_MIN and not (left and right)
-    if not is_about_one or _tell_two_cases(ours, theirs):
+    if (left and right) or min(len(ours_shared), len(theirs_shared)) < _SHARED_MIN:
         return None
     ours_more, theirs_more = bool(left or values[0]), bool(right or values[1])
     is_narrower = _is_narrower(ours if left else theirs, left or right, ours_shared | theirs_shared)
@@ -103,14 +102,9 @@ def _opposition_beside(ours: Statement, theirs: Statement) -> Opposition | None:
     pairs = list(zip(*values, strict=True)) if len(values[0]) == len(values[1]) else []
     if is_narrower or not pairs or not all(_is_another(a, b) for a, b in pairs):
         return None
-    can_be_both = (ours.is_open or theirs.is_open) and not all(a.is_amount for a, _ in pairs)
+    is_open = ours.is_open or theirs.is_open or _go_two_ways(ours, theirs)
+    can_be_both = is_open and not all(a.is_amount for a, _ in pairs)
     return None if can_be_both else _opposed("value", [(a.written, b.written) for a, b in pairs])
-
-
-def _tell_two_cases(ours: Statement, theirs: Statement) -> bool:
-    """Whether one tells what is so with something, the other what is so without it."""
-    cases = [{piece[3].lower() for piece in said.polar} & {"with", "without"} for said in (ours, theirs)]
-    return all(cases) and cases[0].isdisjoint(cases[1])
 
 
 def _values_of_one(one: Statement, other: Statement) -> list[Value]:
@@ -248,7 +242,12 @@ def _exclude(ours: Statement, theirs: Statement) -> bool:
     shares_words = any(a.words & b.words for a, b in zip(ours.values, theirs.values, strict=True))
     is_bare = THINGLESS.issuperset(things(ours.topic))
     names_a_thing = shares_words or not is_bare
-    return names_a_thing and not (ours.is_open or theirs.is_open)
+    return names_a_thing and not (ours.is_open or theirs.is_open or _go_two_ways(ours, theirs))
+
+
+def _go_two_ways(ours: Statement, theirs: Statement) -> bool:
+    """Whether one tells from where, the other to where: deployed to Render, deployed from main."""
+    return bool(ours.telling and theirs.telling) and ours.telling.isdisjoint(theirs.telling)
 
 
 def _go_together(a: Value, b: Value, said: Statement) -> bool:

@@ -90,7 +90,8 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
     if len(text) > STATEMENT_CHARS_MAX:
         return (), {}, (canonical_key(text),), []
     told, rejected = without_asides(text)
-    found, slots, relations = parsed(pieces(told))
+    found = pieces(told)
+    slots, relations = parsed(found)
     if rejected and not slots:
         # Merge with rebase, never with squash: what is chosen comes last.
         names = [at for at, piece in enumerate(found) if is_name(piece)]
