@@ -260,7 +260,7 @@ def open_links(
 def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence[Unit]) -> Dispute | None:
     """The conflict of a unit with those it opposes: the open one that they have, or a new one; a series closes it."""
     units = (unit, *(each.other for each in opposed))
-    link = _open_conflict(act, [each.other.id for each in opposed])
+    link = _open_conflict(act, [each.id for each in units])
     values = {_values(each) for each in units}
     if len(values) >= _SERIES_MIN and not any(_is_vouched_for(each) for each in topic):
         reason = f"a series of {len(values)} values or more, of which none is verified or a person's"
