@@ -92,6 +92,7 @@ def test_r6_one_thing_chosen_done_or_said_two_ways_is_a_conflict(left, right):
         ("Main database is PostgreSQL.", "MySQL is the main database."),
         ("The dev server listens on port 3000.", "The dev server runs on port 5173."),
         ("The old snapshots are kept", "We delete old snapshots"),
+        ("Config is read from `config.yaml`", "Configuration is read from `settings.toml`"),
         ("재시도는 최대 세 번 한다.", "재시도는 최대 다섯 번까지 한다."),
         ("감사 로그는 90일 동안 보관한다.", "감사 로그 보관 기간은 1년이다."),
     ],
