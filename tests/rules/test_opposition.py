@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mnemarch.text.canonical import canonical_key
 from mnemarch.text.changes import change_of, ended
-from mnemarch.text.opposition import breaks, opposes, statement, topic_key
+from mnemarch.text.opposition import breaks, opposes
+from mnemarch.text.statements import statement, topic_key
 from mnemarch.units.same_text import is_reworded
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
@@ -79,6 +80,44 @@ def test_r6_the_pairs_of_the_other_half_are_told_apart():
 def test_r6_one_thing_chosen_done_or_said_two_ways_is_a_conflict(left, right):
     assert topic_key(left) == topic_key(right)
     assert opposes(left, right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("The worker retries failed jobs automatically.", "Failed jobs are not retried by the worker."),
+        ("The admin API requires a bearer token.", "No token is needed for the admin API."),
+        ("Webhooks are not signed", "Webhooks are signed with HMAC"),
+        ("Background jobs time out after 15 minutes.", "The timeout of background jobs is 10 minutes."),
+        ("Main database is PostgreSQL.", "MySQL is the main database."),
+        ("The dev server listens on port 3000.", "The dev server runs on port 5173."),
+        ("The old snapshots are kept", "We delete old snapshots"),
+        ("Config is read from `config.yaml`", "Configuration is read from `settings.toml`"),
+        ("재시도는 최대 세 번 한다.", "재시도는 최대 다섯 번까지 한다."),
+        ("감사 로그는 90일 동안 보관한다.", "감사 로그 보관 기간은 1년이다."),
+    ],
+)
+def test_r6_what_is_said_in_other_words_or_with_more_of_them_is_compared(left, right):
+    assert opposes(left, right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Tests need Docker", "Unit tests do not need Docker"),
+        ("The gateway times out after 10 seconds", "The mobile gateway times out after 60 seconds"),
+        ("The worker has 4 threads", "The worker pool has 12 threads"),
+        ("Emails are sent through Mailgun", "In production, emails are sent through SES"),
+        ("The client retries after 10 seconds", "The client retries three times"),
+        ("The service depends on Redis", "The service depends on Postgres"),
+        ("We deploy to Render", "We deploy from the `release` branch"),
+        ("Feature flags live in LaunchDarkly", "Feature flags are disabled by default"),
+        ("`load_users` returns a list", "`load_user` returns a dict"),
+        ("테스트는 병렬로 돌린다", "통합 테스트는 병렬로 돌리지 않는다"),
+    ],
+)
+def test_r6_an_exception_a_narrower_case_and_two_things_are_no_conflict(left, right):
+    assert opposes(left, right) is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from fixtures.cases import cases
 from mnemarch.text import english
 from mnemarch.text.difference import Difference, differences
 from mnemarch.text.guarded import _Scan
-from mnemarch.text.opposition import opposes, statement
+from mnemarch.text.opposition import opposes
+from mnemarch.text.statements import statement
 
 WORDS = (
     "retry must not never three 3 5 twenty hundred 30s allow deny enable off 'a b' \"x\" foo_bar getUser src/a.ts --dry"

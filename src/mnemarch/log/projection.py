@@ -209,7 +209,7 @@ def keys_of(content: str) -> tuple[str, str]:
     """What units of one text, and of one topic, are found by. Asked for before a transaction, it is known in it."""
     # A recall records what it handed out in a process that starts cold: only a write pays for these.
     from mnemarch.text.canonical import merge_key
-    from mnemarch.text.opposition import topic_key
+    from mnemarch.text.statements import topic_key
 
     return merge_key(content), topic_key(content)
 

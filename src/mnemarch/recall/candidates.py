@@ -39,7 +39,6 @@ _OF_A_GUESS = 0.7
 # Near-duplicates: more new units than this are an import, and are not checked.
 _CHECKED_MAX = 1_000
 _DUPLICATE_WORDS_MAX = 8
-_DUPLICATE_SHARE_MIN = 0.5
 
 
 _NOT_WIDER: dict[str, tuple[str, float]] = {}
@@ -267,23 +266,15 @@ class Finder(LiveIndex):
             self._log.act(author, lambda act: open_links(act, act.known_unit(unit.id), ids), wait_s_max=MOMENT_S)
 
     def _duplicate_candidates(self, unit: Unit, scope_keys: Sequence[str], limit: int) -> list[str]:
-        """Units that share at least half of the weight of this one's telling words."""
-        from mnemarch.text.changes import change_of
-        from mnemarch.text.tokens import telling_tokens
+        """The units that share most with this one: which of them it repeats or opposes is told by comparing."""
+        from mnemarch.text.tokens import query_tokens
 
-        words = telling_tokens(unit.content)
         with self._lock:
-            weights, mean_length = self._weighed(dict.fromkeys(words, 1.0), scope_keys)
-        # What a change ends may share no more than one word with it, and is told by rule.
-        share = 0.0 if change_of(unit.content) is not None else _DUPLICATE_SHARE_MIN
+            weights, _ = self._weighed(dict.fromkeys(query_tokens(unit.content), 1.0), scope_keys)
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_DUPLICATE_WORDS_MAX]
-        damping = K1 * (1 - B + B * len(words) / mean_length)
-        score_min = share * sum(
-            weights[word] * words.count(word) * (K1 + 1) / (words.count(word) + damping) for word in telling
-        )
         # The unit itself is among the best, hence one more.
         best = self.best(dict.fromkeys(telling, 1.0), scope_keys, states=LIVE_STATES, limit=limit + 1)
-        return [sketch.id for score, sketch in best if score >= score_min and sketch.id != unit.id]
+        return [sketch.id for _, sketch in best if sketch.id != unit.id]
 
     # The end
 

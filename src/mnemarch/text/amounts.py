@@ -6,6 +6,8 @@ from mnemarch.text.cache import pattern
 
 # How often: every month is an amount of time, as every two weeks is.
 PERIODS = {
+    "second": "1s",
+    "minute": "1min",
     **dict.fromkeys(("hourly", "hour"), "1h"),
     **dict.fromkeys(("daily", "day"), "1d"),
     **dict.fromkeys(("weekly", "week"), "1w"),

@@ -70,7 +70,7 @@ def canonical(text: str) -> str:
 
 def canonical_key(text: str) -> str:
     """The hex xxh3-128 of the canonical form; equal keys still have to be confirmed by equal canonical texts."""
-    return _hashed(canonical(text))
+    return hashed(canonical(text))
 
 
 @cached(256)
@@ -104,7 +104,7 @@ def _is_code(written: str) -> bool:
 @cached(1024)
 def merge_key(text: str) -> str:
     """The hash of that; equal keys still have to be confirmed by equal texts."""
-    return _hashed(mergeable(text))
+    return hashed(mergeable(text))
 
 
 # A text with fewer stands inside others by chance. A syllable of Hangul says as much as two letters.
@@ -160,7 +160,7 @@ def _is_one_word(left: str, right: str) -> bool:
     return (left + right).isascii() and all(each.isalnum() or each == "_" for each in (left, right))
 
 
-def _hashed(text: str) -> str:
+def hashed(text: str) -> str:
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 

@@ -6,9 +6,10 @@ from mnemarch.model.value import value
 from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import pieces
-from mnemarch.text.opposition import STATEMENT_CHARS_MAX, Opposition, empty_words, opposes, statement
+from mnemarch.text.opposition import Opposition, opposes
 from mnemarch.text.relating import USES
 from mnemarch.text.slots_korean import has_hangul, is_hangul
+from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, statement
 from mnemarch.text.words import Patterns
 
 _CIRCUMSTANCE = Patterns("relations", "asides")

@@ -43,8 +43,8 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
     return guarded
 
 
-def polarity(left: Sequence[Piece], right: Sequence[Piece], *, by_opposites: bool = False) -> list[tuple[str, str]]:
-    """Where one denies what the other says, in the words of both; `by_opposites` asks for a pair of opposites alone.
+def polarity(left: Sequence[Piece], right: Sequence[Piece]) -> list[tuple[str, str]]:
+    """Where one denies what the other says, in the words of both.
 
     Two denials make no opposition: lock it before the import, unlock it after the import.
     """
@@ -53,7 +53,7 @@ def polarity(left: Sequence[Piece], right: Sequence[Piece], *, by_opposites: boo
     denied = (*negations, *opposites)
     # How far a denial goes is no denial of its own: 항상 비운다, 절대 비우지 않는다.
     of_extent = len(tuple(_of_opposites(left, right, EXTENTS))) if negations else 0
-    if (len(denied) - of_extent) % 2 == 0 or (by_opposites and negations):
+    if (len(denied) - of_extent) % 2 == 0:
         return []
     return [(part.left, part.right) for part in denied]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.text.amounts import dimension
-from mnemarch.text.slots import COPULAS, DETERMINERS, english_slots, verb_forms, with_its_kind, word_of
+from mnemarch.text.slots import COPULAS, DETERMINERS, english_slots, verb_forms, word_of
 from mnemarch.text.slots_korean import has_hangul, korean_slots, without_particle, word_set
 from mnemarch.text.words import kinds_of, listed
 
@@ -20,12 +20,12 @@ AMOUNT = frozenset({"amount"})
 _NEAR = 8
 
 
-def parsed(found: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], dict[int, int], dict[int, tuple[str, ...]]]:
-    """The pieces, where each value begins and ends, and what stands in the topic for verbs of place."""
-    found = with_its_kind(found)
-    slots = korean_slots(found) if has_hangul(found) else english_slots(found)
-    relations = _places(found, slots) | _uses(found, slots) | _outcomes(found, slots)
-    return found, slots, relations
+def parsed(found: tuple[Piece, ...]) -> tuple[dict[int, int], dict[int, tuple[str, ...]]]:
+    """Where each value begins and ends, and what stands in the topic for verbs of place."""
+    is_korean = has_hangul(found)
+    slots = korean_slots(found) if is_korean else english_slots(found)
+    relations = _places(found, slots) | _uses(found, slots, is_korean=is_korean) | _outcomes(found, slots)
+    return slots, relations
 
 
 def _places(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
@@ -49,10 +49,9 @@ def _places(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[st
     return relations
 
 
-def _uses(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
+def _uses(found: Sequence[Piece], slots: dict[int, int], *, is_korean: bool) -> dict[int, tuple[str, ...]]:
     """What stands in a topic for words that say by what a thing is done: uses Celery, run on Celery, by Celery."""
     relations: dict[int, tuple[str, ...]] = {}
-    is_korean = has_hangul(found)
     verbs_of = _korean_use if is_korean else _english_use
     for begin, end in slots.items():
         verbs = () if found[begin][0] == "number" else verbs_of(found, end if is_korean else begin)

@@ -49,18 +49,6 @@ def _nouns(section: str) -> frozenset[str]:
     return word_set(section) | frozenset(f"{noun}s" for noun in word_set(section))
 
 
-def with_its_kind(found: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    """The pieces, in which the first telling one is no opposite if it tells which thing is meant: the public API."""
-    first = next((at for at, piece in enumerate(found) if piece[2]), len(found))
-    if first + 1 >= len(found) or found[first][0] != "opposite":
-        return found
-    _, _, _, written, particle = found[first]
-    word = written.lower()
-    if word not in kinds_of_things() or not is_name(found[first + 1]):
-        return found
-    return (*found[:first], ("word", word, word, written, particle), *found[first + 1 :])
-
-
 @cache
 def kinds_of_things() -> frozenset[str]:
     return frozenset(listed("opposites", "kinds"))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mnemarch.text import changes as changing
     from mnemarch.text import difference as differing
     from mnemarch.text import opposition as opposing
+    from mnemarch.text import statements as stating
 
     # The units of a topic, and those that cite one thing.
     Rivals = tuple[list[Unit], list[tuple[Citation, list[Unit]]]]
@@ -44,6 +45,7 @@ else:
     changing = Lazy("mnemarch.text.changes")
     differing = Lazy("mnemarch.text.difference")
     opposing = Lazy("mnemarch.text.opposition")
+    stating = Lazy("mnemarch.text.statements")
 
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
@@ -93,7 +95,7 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     )
     if opposition is not None:
         return Comparison(LinkType.CONTRADICTS, other, 0.0, opposition.reason)
-    ours, theirs = opposing.statement(content), opposing.statement(other.content)
+    ours, theirs = stating.statement(content), stating.statement(other.content)
     if ours.key != theirs.key and not _shares_words(content, other.content):
         return None
     if differing.differences(content, other.content):
@@ -149,7 +151,7 @@ def _in_order(reader: Reader, unit_ids: Sequence[str]) -> list[Unit]:
 def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
     units = sorted(members, key=lambda unit: unit.id)
     contradicts = link.type is LinkType.CONTRADICTS
-    statements = [opposing.statement(unit.content) for unit in units] if contradicts else []
+    statements = [stating.statement(unit.content) for unit in units] if contradicts else []
     announces = contradicts and link.note.startswith(CHANGE)
     return Dispute(
         id=link.id,
@@ -212,9 +214,10 @@ def rivals_of(act: Act, said: Claim | Unit, citations: Iterable[Citation]) -> Ri
     keys, reader = act.caller.visible_keys, act.transaction
     if said.kind not in DISPUTED_KINDS:
         return [], []
-    naming = [citation for citation in citations if citation.kind in _NAMING] if _amounts(said) else []
+    naming = [citation for citation in citations if citation.kind in _NAMING]
+    naming = naming if naming and _amounts(said) else []
     return (
-        reader.units_of_topic(keys, opposing.topic_key(said.content), _MEMBERS_READ_MAX),
+        reader.units_of_topic(keys, stating.topic_key(said.content), _MEMBERS_READ_MAX),
         [(each, reader.newest_citing(keys, each.kind, each.ref, _MEMBERS_READ_MAX)) for each in naming],
     )
 
@@ -257,7 +260,7 @@ def open_links(
 def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence[Unit]) -> Dispute | None:
     """The conflict of a unit with those it opposes: the open one that they have, or a new one; a series closes it."""
     units = (unit, *(each.other for each in opposed))
-    link = _open_conflict(act, [each.other.id for each in opposed])
+    link = _open_conflict(act, [each.id for each in units])
     values = {_values(each) for each in units}
     if len(values) >= _SERIES_MIN and not any(_is_vouched_for(each) for each in topic):
         reason = f"a series of {len(values)} values or more, of which none is verified or a person's"
@@ -269,7 +272,9 @@ def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence
     if link is None:
         more = [each.other.id for each in opposed[1:]]
         weight = _similarity(unit.content, first.other.content)
-        link = link_units(act, unit.id, first.other.id, first.type, weight, first.note, more)
+        # The newer one is the source: it may announce what ends the other.
+        older, newer = sorted((unit.id, first.other.id))
+        link = link_units(act, newer, older, first.type, weight, first.note, more)
     else:
         act.record(EventType.LINK_JOINED, {"link": link.id, "unit": unit.id}, subject=link.id)
     return dispute_from(link, units)
@@ -285,7 +290,7 @@ def _open_conflict(act: Act, unit_ids: Sequence[str]) -> Link | None:
 
 
 def _values(unit: Unit) -> tuple[frozenset[str], ...]:
-    return tuple(each.words for each in opposing.statement(unit.content).values)
+    return tuple(each.words for each in stating.statement(unit.content).values)
 
 
 def _is_vouched_for(unit: Unit) -> bool:
@@ -358,5 +363,5 @@ def _relate_same_evidence(
 
 
 def _amounts(said: Claim | Unit) -> frozenset[str]:
-    values = opposing.statement(said.content).values if said.kind in DISPUTED_KINDS else ()
+    values = stating.statement(said.content).values if said.kind in DISPUTED_KINDS else ()
     return frozenset(word for each in values if each.is_amount for word in each.words)

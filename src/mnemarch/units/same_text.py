@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import difference as differing
     from mnemarch.text import opposition as opposing
+    from mnemarch.text import statements as stating
 
     KnownTexts = tuple[list[Unit], list[Unit]]
 else:
     # A run of tests mostly compares no statements, and their words take a while to load.
     differing = Lazy("mnemarch.text.difference")
     opposing = Lazy("mnemarch.text.opposition")
+    stating = Lazy("mnemarch.text.statements")
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
@@ -96,7 +98,7 @@ def is_reworded(left: str, right: str) -> bool:
             [value.words for value in said.values],
             _LIMITS.intersection(text.lower().split()),
         )
-        for said, text in ((opposing.statement(left), left), (opposing.statement(right), right))
+        for said, text in ((stating.statement(left), left), (stating.statement(right), right))
     )
     return ours == theirs and not differing.differences(left, right) and opposing.opposes(left, right) is None
 
@@ -105,7 +107,7 @@ def read_before_repeating(reader: Reader, stream: Stream, content: str) -> Known
     """The units with this text, and the rejected ones that nearly say it: of a project and its org."""
     return (
         reader.units_saying(stream, merge_key(content)),
-        reader.rejected_of_topic(stream, opposing.topic_key(content), _TOPIC_READ_MAX),
+        reader.rejected_of_topic(stream, stating.topic_key(content), _TOPIC_READ_MAX),
     )
 
 
@@ -119,7 +121,7 @@ def refusal_to_repeat(
     `known_texts` is what `read_before_repeating` gives, if it was read.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
-    text, topic = mergeable(said.content), opposing.topic_key(said.content)
+    text, topic = mergeable(said.content), stating.topic_key(said.content)
     saying, near = known_texts or read_before_repeating(reader, stream, said.content)
     same = [unit for unit in saying if mergeable(unit.content) == text]
     near = [unit for unit in near if is_reworded(unit.content, said.content)]
