@@ -9,7 +9,7 @@ from mnemarch.model.search import place
 from mnemarch.model.unit import LIVE_STATES, Status
 from mnemarch.recall.index import LiveIndex
 from mnemarch.recall.scores import Term
-from mnemarch.text.bm25 import K1, B, rarity
+from mnemarch.text.bm25 import rarity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
