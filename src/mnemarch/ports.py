@@ -47,7 +47,7 @@ class Store(Protocol):
         """
 
     @property
-    def append(self) -> Callable[[Event, str, str], Event] | None:
+    def append_entry(self) -> Callable[[Event, str, str], Event] | None:
         """Adds an event without effect and key to its stream, if the store itself numbers and chains entries.
 
         It takes the event, and its header before and after its number; it gives the event in its place, once durable.

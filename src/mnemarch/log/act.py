@@ -64,20 +64,8 @@ class Act:
         clean, kinds = without_secrets(payload)
         stream, clock = self.transaction.own(self.caller.stream)
         seq, previous = self.transaction.head(stream)
-        event = drafted(
-            self.caller,
-            self.now,
-            self.config,
-            type,
-            clean,
-            stream=stream,
-            seq=seq + 1,
-            subject=subject,
-            key=key,
-            occurred_at=occurred_at,
-            session=session,
-            clock=clock,
-        )
+        said = {"subject": subject, "key": key, "occurred_at": occurred_at, "session": session}
+        event = drafted(self.caller, self.now, self.config, type, clean, stream, seq + 1, clock, **said)
         event = self.transaction.append(event, entry_hash(previous, event))
         if type not in WITHOUT_EFFECT:
             from mnemarch.log.projection import project
@@ -146,14 +134,10 @@ def drafted(
     config: Config,
     type: EventType,
     clean: dict[str, Any],
-    *,
     stream: Stream,
     seq: int = 0,
-    subject: str | None = None,
-    key: str | None = None,
-    occurred_at: datetime | None = None,
-    session: str | None = None,
     clock: str = "",
+    **said: Any,
 ) -> Event:
     """An event that is still to be appended, of a payload without secrets."""
     body = canonical_json(clean)
@@ -165,10 +149,10 @@ def drafted(
         type=type,
         actor=caller.actor,
         scope=caller.scope,
-        session=session or caller.session,
-        subject=subject,
-        key=key,
-        occurred_at=occurred_at or now,
+        session=said["session"] or caller.session,
+        subject=said.get("subject"),
+        key=said.get("key"),
+        occurred_at=said["occurred_at"] or now,
         recorded_at=now,
         body=body,
         salt=salt,
@@ -255,24 +239,12 @@ class Log(Forkable):
             self._postponed.extend(postponed)
             raise
 
-    def append(
-        self, caller: Caller, payload: dict[str, Any], *, occurred_at: datetime | None, session: str | None
-    ) -> Event:
+    def append(self, caller: Caller, payload: dict[str, Any], **said: Any) -> Event:
         """Log a payload without secrets, in an act of its own. A store that chains entries itself is spared a lock."""
-        if self._postponed or self.store.append is None:
-            fields: dict[str, Any] = {"occurred_at": occurred_at, "session": session}
-            return self.act(caller, lambda act: act.record(EventType.LOGGED, payload, **fields)[0])
-        event = drafted(
-            caller,
-            self.clock(),
-            self.config,
-            EventType.LOGGED,
-            payload,
-            stream=caller.stream,
-            occurred_at=occurred_at,
-            session=session,
-        )
-        return self.store.append(event, *header_around(event))
+        if self._postponed or self.store.append_entry is None:
+            return self.act(caller, lambda act: act.record(EventType.LOGGED, payload, **said)[0])
+        event = drafted(caller, self.clock(), self.config, EventType.LOGGED, payload, caller.stream, **said)
+        return self.store.append_entry(event, *header_around(event))
 
     def act_soon(self, caller: Caller, work: Callable[[Act], object]) -> str:
         """Run `work` if the store is free within a moment, else with the next act of this process; says what kept it.

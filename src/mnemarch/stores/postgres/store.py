@@ -9,7 +9,7 @@ from functools import partial
 
 import psycopg
 
-from mnemarch.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres.news import TELL, News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
@@ -155,7 +155,7 @@ class PostgresStore:
         """Run `work` alone among all writers of its stream and commit; see `ports.Store`. Every commit is durable."""
         return self._done(Job(work), wait_s_max)  # type: ignore[no-any-return]
 
-    def append(self, event: Event, before: str, after: str) -> Event:
+    def append_entry(self, event: Event, before: str, after: str) -> Event:
         """Add an event that has no effect and no key; see `ports.Store`. The server chains it, in one round trip."""
         self._read_last.carried = None
         return self._done(Job(None, (event, before, after)), None)  # type: ignore[no-any-return]
@@ -357,7 +357,7 @@ class PostgresStore:
             for sessions in filter(None, (self._sessions, self._appenders, self._replica)):
                 sessions.close()
 
-    def _translation(self, error: Exception) -> StoreError:
+    def _translation(self, error: Exception) -> MnemarchError:
         text = _first_line(error)
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return StoreUnavailable(
@@ -370,10 +370,16 @@ class PostgresStore:
                 hint=f"As its administrator: GRANT {self._role} TO the user that connects.",
             )
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
-            return StoreUnavailable(f"{self.name} can't keep so long a name: {text}.", hint="Use a shorter one.")
+            return InvalidInput(
+                "PostgreSQL keeps no name of more than some 2,700 bytes, and one here is longer; nothing was stored.",
+                hint="Shorten it, or use a hash of it: the name of a test, say, or of what is cited.",
+            )
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.DataCorrupted):
             return StoreCorrupt(f"{self.name} is damaged: {text}.", hint="Restore a backup, or import an export.")
-        return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint="Nothing was half-written; call again.")
+        hint = "Nothing was half-written; call again."
+        if isinstance(error, psycopg.Error) and is_loss(error):
+            hint = f"Is the server up, and store.url right? {hint}"
+        return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint=hint)
 
 
 class _AllFailed(Exception):
