@@ -336,10 +336,10 @@ class UnitVerbs:
         return Intake(self._engine.log, self.caller, self._codebase())
 
     def _stored(self, unit_id: str) -> Unit:
-        """The unit as it is stored, if this seat may see it."""
+        """The unit as it is stored, if this seat may see or inspect it."""
         whole = self._whole(unit_id)
         unit = self._read(lambda reader: reader.unit(whole))
-        if unit is None or unit.scope.key not in self.caller.visible_keys:
+        if unit is None or not self.caller.may_read(unit.scope):
             raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
         return unit
 
