@@ -438,6 +438,13 @@ def test_a_server_that_is_away_is_said_without_its_password_and_found_again(wire
     assert store.of(SHOP).write(recorded).seq == 1
 
 
+def test_a_name_that_no_index_takes_is_refused_as_input(shared):
+    long = "".join(map(chr, range(0xAC00, 0xAC00 + 3_000)))  # Every syllable once: nothing to compress.
+    with pytest.raises(mnemarch.InvalidInput, match="2,700 bytes"):
+        seat(shared).remember("The pool has 7 workers", citations=[Citation.test(long)])
+    assert seat(shared).remember("The pool has 7 workers").unit
+
+
 def test_a_writer_who_waits_too_long_for_another_process_says_so(opened, postgres_url):
     one, other = (opened(postgres_url, lock_wait_s_max=0.2).of(SHOP) for _ in range(2))
     one.write(recorded)
