@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.model.event import Event
     from mnemarch.model.search import Sketch, Sums
     from mnemarch.model.unit import Searchable
     from mnemarch.stores.sql.reader import Reader
@@ -43,6 +44,13 @@ class Store(Protocol):
         hold; and more than once, if a connection is lost, so it must not keep what it learned in one attempt.
         A write inside a write is refused with RuntimeError: pass the open transaction on. With a `wait_s_max`
         it raises StoreUnavailable if its turn has not come by then.
+        """
+
+    @property
+    def append_entry(self) -> Callable[[Event, str, str], Event] | None:
+        """Adds an event without effect and key to its stream, if the store itself numbers and chains entries.
+
+        It takes the event, and its header before and after its number; it gives the event in its place, once durable.
         """
 
     def read(self, work: Callable[[Reader], T]) -> T:

@@ -26,7 +26,7 @@ from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, opening
 from mnemarch.stores.postgres.search import DatabaseIndex
-from mnemarch.stores.postgres.sessions import Session, stored_row
+from mnemarch.stores.postgres.sessions import PlainSession, Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
@@ -382,6 +382,55 @@ def test_a_commit_whose_answer_was_lost_is_not_done_again(opened, postgres_url, 
     assert store.read(lambda reader: reader.head(SHOP))[0] == 2
 
 
+def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, monkeypatch):
+    agent = seat(shared)
+    for _ in range(2):
+        agent.log("note", "before")
+    row = PlainSession.row
+
+    def lost(session, *call):
+        row(session, *call)
+        monkeypatch.undo()
+        session.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(PlainSession, "row", lost)
+    receipt = agent.log("note", "lost")
+    assert receipt.seq == 3
+    assert agent.log("note", "after").seq == 4
+    events = shared._engine.store.of(SHOP).read(lambda reader: list(reader.events()))
+    assert (events[2].id, events[2].hash.hex()) == (receipt.event_id, receipt.hash)
+    assert shared.audit(full=True).ok
+
+
+def test_what_the_server_chains_is_what_this_side_chains_whatever_the_names_hold(shared):
+    """Quotes, percent signs and Korean in names; NUL and what stands for it in texts."""
+    name = "a\"'%s%(role)s\\ 데이터"
+    text = f"\0\1\2{name}"
+    agent = shared.seat(Actor.agent(name), Scope(org=name, project=name, task=name), session=name)
+    receipts = [agent.log(name, text * number) for number in range(1, 3)]
+    receipts += agent.log_many([(name, text), ("note", "two")])
+    receipts.append(agent.log("note", "x", data={"a": [None, 1.5, text]}))
+    assert [receipt.seq for receipt in receipts] == [1, 2, 3, 4, 5]
+    events = agent._engine.store.read(lambda reader: list(reader.events()))
+    assert [event.hash.hex() for event in events] == [receipt.hash for receipt in receipts]
+    assert events[0].payload == {"kind": name, "text": text}
+    assert shared.audit(full=True).ok
+
+
+def test_on_citus_settings_reach_the_workers_since_they_are_set_by_statements(postgres_url, tmp_path, monkeypatch):
+    """There is no Citus here; but its setting is, and with it SET LOCAL is used, which is all that Citus passes on."""
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(f"{postgres_url}%20-ccitus.propagate_set_commands%3Dlocal") as memory:
+        everything_once(memory)
+        assert memory.audit(full=True).ok
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("SET citus.propagate_set_commands = 'local'")
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute("SELECT act_as('nobody', '', '')")
+        assert "SET LOCAL ROLE nobody" in caught.value.diag.context
+
+
 def test_a_server_that_is_away_is_said_without_its_password_and_found_again(wire, opened):
     url = wire.url.replace("postgresql://postgres@", "postgresql://postgres:geheim@")
     store = opened(url)
@@ -394,6 +443,13 @@ def test_a_server_that_is_away_is_said_without_its_password_and_found_again(wire
         assert caught.value.hint
     wire.is_open = True
     assert store.of(SHOP).write(recorded).seq == 1
+
+
+def test_a_name_that_no_index_takes_is_refused_as_input(shared):
+    long = "".join(map(chr, range(0xAC00, 0xAC00 + 3_000)))  # Every syllable once: nothing to compress.
+    with pytest.raises(mnemarch.InvalidInput, match="2,700 bytes"):
+        seat(shared).remember("The pool has 7 workers", citations=[Citation.test(long)])
+    assert seat(shared).remember("The pool has 7 workers").unit
 
 
 def test_a_writer_who_waits_too_long_for_another_process_says_so(opened, postgres_url):
@@ -493,6 +549,11 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
         for text, parameters in sent.items():
             plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}", parameters))
             touched[text] = set(re.findall(r"_p(\d)\b", plan))
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("SELECT append_entries('mnemarch_app', %s, %s, 'acme', 'shop', '9', 0, '[]')", [wide, own])
+        locked = connection.execute("SELECT relation::regclass::text FROM pg_locks WHERE pid = pg_backend_pid()")
+        touched["append_entries"] = set(re.findall(r"_p(\d)\b", str(locked.fetchall())))
+    assert touched["append_entries"], "a function's own statements show by what they lock"
     assert len(sent) > 60
     assert any("search_candidates" in text for text in sent)
     assert {text: parts for text, parts in touched.items() if len(parts) > 2} == {}

@@ -7,7 +7,7 @@ from collections import deque
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
 from mnemarch.forks import Forkable, watch
-from mnemarch.log.chain import entry_hash, payload_hash
+from mnemarch.log.chain import entry_hash, header_around, payload_hash
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.config import Config
-    from mnemarch.model.caller import Caller, Level
+    from mnemarch.model.caller import Caller, Level, Stream
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Deed
     from mnemarch.ports import Store
@@ -62,48 +62,16 @@ class Act:
     ) -> tuple[Event, tuple[str, ...]]:
         """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
         clean, kinds = without_secrets(payload)
-        body = canonical_json(clean)
-        caller = self.caller
-        stream, clock = self.transaction.own(caller.stream)
+        stream, clock = self.transaction.own(self.caller.stream)
         seq, previous = self.transaction.head(stream)
-        salt = os.urandom(16)
-        event = Event(
-            id=new_id(),
-            stream=stream,
-            seq=seq + 1,
-            type=type,
-            actor=caller.actor,
-            scope=caller.scope,
-            session=session or caller.session,
-            subject=subject,
-            key=key,
-            occurred_at=occurred_at or self.now,
-            recorded_at=self.now,
-            body=body,
-            salt=salt,
-            payload_hash=payload_hash(salt, self._encoded(body)),
-            hash=_NO_HASH,
-            clock=clock,
-        )
+        said = {"subject": subject, "key": key, "occurred_at": occurred_at, "session": session}
+        event = drafted(self.caller, self.now, self.config, type, clean, stream, seq + 1, clock, **said)
         event = self.transaction.append(event, entry_hash(previous, event))
         if type not in WITHOUT_EFFECT:
             from mnemarch.log.projection import project
 
             project(self.transaction, event)
         return event, kinds
-
-    def _encoded(self, body: str) -> bytes:
-        try:
-            encoded = body.encode()
-        except UnicodeEncodeError as error:
-            wrong = error.object[error.start]
-            raise InvalidInput(f"This is not valid Unicode: {wrong!r}.", hint="Decode it first.") from None
-        if len(encoded) > self.config.limits.data_bytes_max:
-            raise InvalidInput(
-                f"An event of {len(encoded)} bytes is over the limit of {self.config.limits.data_bytes_max}.",
-                hint="Log a reference to the data instead, or raise limits.data_bytes_max in mnemarch.toml.",
-            )
-        return encoded
 
     # What every lifecycle verb asks first
 
@@ -161,6 +129,54 @@ class Act:
     def require_at(self, deed: Deed, level: Level, what: str) -> None:
         """The same for what is done to no unit."""
         self.config.policy.require(self.caller.actor, deed, level, what)
+
+
+def drafted(
+    caller: Caller,
+    now: datetime,
+    config: Config,
+    type: EventType,
+    clean: dict[str, Any],
+    stream: Stream,
+    seq: int = 0,
+    clock: str = "",
+    **said: Any,
+) -> Event:
+    """An event that is still to be appended, of a payload without secrets."""
+    body = canonical_json(clean)
+    salt = os.urandom(16)
+    return Event(
+        id=new_id(),
+        stream=stream,
+        seq=seq,
+        type=type,
+        actor=caller.actor,
+        scope=caller.scope,
+        session=said["session"] or caller.session,
+        subject=said.get("subject"),
+        key=said.get("key"),
+        occurred_at=said["occurred_at"] or now,
+        recorded_at=now,
+        body=body,
+        salt=salt,
+        payload_hash=payload_hash(salt, _encoded(body, config.limits.data_bytes_max)),
+        hash=_NO_HASH,
+        clock=clock,
+    )
+
+
+def _encoded(body: str, bytes_max: int) -> bytes:
+    try:
+        encoded = body.encode()
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start]
+        raise InvalidInput(f"This is not valid Unicode: {wrong!r}.", hint="Decode it first.") from None
+    if len(encoded) > bytes_max:
+        raise InvalidInput(
+            f"An event of {len(encoded)} bytes is over the limit of {bytes_max}.",
+            hint="Log a reference to the data instead, or raise limits.data_bytes_max in mnemarch.toml.",
+        )
+    return encoded
 
 
 def without_secrets(payload: Any) -> tuple[Any, tuple[str, ...]]:
@@ -226,13 +242,20 @@ class Log(Forkable):
             self._postponed.extend(postponed)
             raise
 
+    def append(self, caller: Caller, payload: dict[str, Any], **said: Any) -> Event:
+        """Log a payload without secrets, in an act of its own. A store that chains entries itself is spared a lock."""
+        if self._postponed or self.store.append_entry is None:
+            return self.act(caller, lambda act: act.record(EventType.LOGGED, payload, **said)[0])
+        event = drafted(caller, self.clock(), self.config, EventType.LOGGED, payload, caller.stream, **said)
+        return self.store.append_entry(event, *header_around(event))
+
     def act_soon(self, caller: Caller, work: Callable[[Act], object]) -> str:
         """Run `work` if the store is free within a moment, else with the next act of this process; says what kept it.
 
         So that whoever reads never waits for one who writes.
         """
         try:
-            self.act(caller, work, wait_s_max=0.0 if self._postponed else MOMENT_S)
+            self.act(caller, work, wait_s_max=0.0 if self._postponed else MOMENT_S, together=True)
         except StoreUnavailable as error:
             if self.store.writable:
                 self._postponed.append((caller, work))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.log.act import Act
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event, Receipt
 
 _KIND_BYTES_MAX = 256
@@ -62,10 +63,23 @@ def append(act: Act, entry: Entry, payload: dict[str, Any], redacted: tuple[str,
         earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key)
         if earlier is not None:
             return _again(earlier, payload)
-    occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
-    session = None if entry.session is None else checked_name(entry.session, "a session")
+    occurred_at, session = _checked(entry)
     event, _ = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
     return receipt_for(event, redacted=redacted)
+
+
+def append_alone(log: Log, caller: Caller, entry: Entry, payload: dict[str, Any], redacted: tuple[str, ...]) -> Receipt:
+    """The same in an act of its own."""
+    if entry.key is not None:
+        return log.act(caller, lambda act: append(act, entry, payload, redacted))
+    occurred_at, session = _checked(entry)
+    return receipt_for(log.append(caller, payload, occurred_at=occurred_at, session=session), redacted=redacted)
+
+
+def _checked(entry: Entry) -> tuple[datetime | None, str | None]:
+    """When it happened and in which session, if that is said."""
+    occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
+    return occurred_at, None if entry.session is None else checked_name(entry.session, "a session")
 
 
 def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:

@@ -33,7 +33,13 @@ def entry_hash(previous: bytes, event: Event) -> bytes:
 
 
 def header(event: Event) -> str:
-    """The header as one JSON array. What repeats from entry to entry is encoded once and kept."""
+    """The header as one JSON array."""
+    before, after = header_around(event)
+    return f"{before}{event.seq}{after}"
+
+
+def header_around(event: Event) -> tuple[str, str]:
+    """What stands before and after the number in the header. What repeats from entry to entry is encoded once."""
     stream, actor, scope = event.stream, event.actor, event.scope
     place = f"{CHAIN_VERSION},{_encoded(stream.org, stream.project)}"
     if stream.writer:
@@ -44,8 +50,8 @@ def header(event: Event) -> str:
     recorded = micros(event.recorded_at)
     occurred = recorded if event.occurred_at is event.recorded_at else micros(event.occurred_at)
     return (
-        f'[{place},{event.seq},"{event.id}","{event.type}",{who},[{where}],{said},'
-        f'{occurred},{recorded},"{event.payload_hash.hex()}"]'
+        f"[{place},",
+        f',"{event.id}","{event.type}",{who},[{where}],{said},{occurred},{recorded},"{event.payload_hash.hex()}"]',
     )
 
 

@@ -112,9 +112,11 @@ class Event:
         """What was recorded, or None once it was erased."""
         return None if self.body is None else from_json(self.body)
 
-    def placed(self, position: int, hash: bytes) -> Event:
+    def placed(self, position: int, hash: bytes, seq: int | None = None) -> Event:
         """This event with its place in the log. It was made for one append, so it is completed, not copied."""
         object.__setattr__(self, "position", position)
+        if seq is not None:
+            object.__setattr__(self, "seq", seq)
         object.__setattr__(self, "hash", hash)
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.log.append import Entry, append, read_entry
+from mnemarch.log.append import Entry, append, append_alone, read_entry
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
@@ -65,7 +65,7 @@ class Seat(Systems):
         """Append to the log; the receipt comes once the event is durable."""
         entry = Entry(kind=kind, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
         read = read_entry(entry, self._engine.config.limits.text_bytes_max)
-        return self._act(lambda act: append(act, entry, *read), together=False)
+        return append_alone(self._engine.log, self.caller, entry, *read)
 
     def log_many(self, entries: Iterable[Entry | Mapping[str, Any] | tuple[str, str]]) -> list[Receipt]:
         """Append several entries in one transaction: all of them, or none."""

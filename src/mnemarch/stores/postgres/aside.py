@@ -17,31 +17,19 @@ if TYPE_CHECKING:
 
 def aside(store: PostgresStore, work: Callable[[Session], T], *, writes: bool = False) -> T:
     """Run `work` in a transaction of its own. It is run again if the connection turns out to be lost."""
-    try:
-        try:
-            return _done(store, work, writes)
-        except psycopg.OperationalError as error:
-            if not isinstance(error, psycopg.errors.AdminShutdown) and error.sqlstate is not None:
-                raise
-            return _done(store, work, writes, is_new=True)
-    except (psycopg.Error, OSError) as error:
-        raise store._translation(error) from error
 
-
-def _done(store: PostgresStore, work: Callable[[Session], T], writes: bool, *, is_new: bool = False) -> T:
-    session = store._sessions.lend(is_new=is_new)
-    try:
-        session.execute("BEGIN" if writes else "BEGIN READ ONLY")
-        store._set_up(session, store._lock_wait_s_max)
+    def run(session: Session) -> T:
+        store._begin_as(session, "BEGIN" if writes else "BEGIN READ ONLY", store._lock_wait_s_max)
         result = work(session)
         session.end()
         if writes:
             session.sync()
-    except BaseException as error:
-        store._give_up(session, error)
-        raise
-    store._sessions.take_back(session)
-    return result
+        return result
+
+    try:
+        return store._sessions.use_patiently(run)
+    except (psycopg.Error, OSError) as error:
+        raise store._translation(error) from error
 
 
 def own_connection(store: PostgresStore) -> Any:

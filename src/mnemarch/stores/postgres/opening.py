@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_FIRST_FORMAT, FORMAT_VERSION = 6, 9
+_FIRST_FORMAT, FORMAT_VERSION = 6, 10
 _FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 # Only to make the tables: of two processes the second finds them made.
 _MIGRATION_LOCK = 0x4D4E4152

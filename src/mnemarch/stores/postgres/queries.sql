@@ -1,9 +1,27 @@
 What only PostgreSQL says. A query of this name takes the place of the shared one. `:tenant` is whose row it becomes.
 
 -- begin: The role, the tenants and the time-outs of one transaction.
-SELECT set_config('role', :role, true), set_config('mnemarch.tenants', :tenants, true),
-  set_config('mnemarch.org', :org, true), set_config('mnemarch.project', :project, true),
-  set_config('statement_timeout', :statement_ms, true), set_config('lock_timeout', :lock_ms, true);
+SELECT act_as(:role, :wide, :own), set_config('statement_timeout', :statement_ms, true), set_config('lock_timeout', :lock_ms, true);
+
+-- flush_later: The disk is waited for when no lock is held any more. By set_config, so that workers of a cluster flush by themselves.
+SELECT set_config('synchronous_commit', 'off', true);
+
+-- append_entries: Add entries, wait for the disk, and tell followers if it is time: one text, one round trip.
+BEGIN;
+SELECT last_seq, last_hash, last_position
+FROM append_entries(:role, :wide, :own, :org, :project, :lock_ms, 20000, CAST(:entries AS JSON));
+COMMIT;
+SELECT pg_logical_emit_message(true, 'mnemarch', ''), CASE WHEN current_setting('mnemarch.news') <> ''
+  THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END;
+
+-- entries_before: Where a stream ended before some entries that are in it.
+BEGIN;
+SELECT act_as(:role, :wide, :own);
+SELECT e.seq - 1, coalesce(b.hash, ''), e.position - 1
+FROM events e LEFT JOIN events b ON b.tenant = e.tenant AND b.position < e.position AND b.writer = ''
+WHERE e.tenant = :own AND e.id = :first ORDER BY e.position, b.position DESC LIMIT 1;
+COMMIT;
+SELECT pg_logical_emit_message(true, 'mnemarch', '');
 
 -- new_stream: Have a head to lock.
 INSERT INTO streams (tenant, org, project) VALUES (:tenant, :org, :project) ON CONFLICT DO NOTHING;
@@ -13,11 +31,6 @@ INSERT INTO streams (tenant, org, project, writer) VALUES (:tenant, :org, :proje
 
 -- lock_head: Be the only writer of a stream until the transaction ends.
 SELECT seq, hash, position FROM streams WHERE tenant = :tenant AND writer = '' FOR NO KEY UPDATE;
-
--- lock_known_head: The same if the stream is there and ends where it is thought to; else the division fails, and all that follows.
-SELECT 1 / count(*) FROM (
-  SELECT 1 FROM streams WHERE tenant = :tenant AND writer = '' AND seq = :seq AND hash = :hash AND position = :position
-  FOR NO KEY UPDATE) AS known;
 
 -- ends: Where the streams of some tenants end.
 SELECT tenant, seq, hash, position FROM streams WHERE tenant IN (:tenants) AND writer = '';

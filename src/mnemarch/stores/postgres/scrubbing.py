@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _OLDER_READERS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    " AND age(backend_xmin) > age(CAST(%s AS xid))"
+    " AND greatest(age(backend_xmin), age(backend_xid)) > age(CAST(%s AS xid))"
 )
 _OLD_SEGMENTS = (
     "SELECT count(*) FROM pg_ls_waldir()"

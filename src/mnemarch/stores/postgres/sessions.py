@@ -8,21 +8,28 @@ from _thread import allocate_lock
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.generators import execute
 from psycopg.types.string import TextLoader
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.forks import Forkable, abandon, watch
+from mnemarch.stores.sql.remote import Redo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 _IDLE_MAX = 16
+# Its commit waits for the disk, as the server is set up to, and so for all that was committed before it.
+FLUSH = "SELECT pg_logical_emit_message(true, 'mnemarch', '')"
 _DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_idle": 30, "client_encoding": "utf8"}
 # It warns of pipelines that end with a lost connection, which is told to whoever used it.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 # A literal, which stays; a list; a parameter.
+_PARAMETER = re.compile(r"%\((\w+)\)s")
 _PARTS = re.compile(r"('[^']*')|IN \(:(\w+)\)|:(\w+)")
 
 
@@ -36,16 +43,16 @@ def translated(text: str) -> str:
 
 
 def stored_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _stored(item) for name, item in row.items()}
+    return {name: stored(item) for name, item in row.items()}
 
 
-def _stored(item: Any) -> Any:
+def stored(item: Any) -> Any:
     """PostgreSQL's texts can't hold NUL. What stands for it keeps the order of texts."""
     if isinstance(item, str):
         plain = item if type(item) is str else str(item)
         return plain.replace("\1", "\1\2").replace("\0", "\1\1") if "\0" in plain or "\1" in plain else plain
     if isinstance(item, list | tuple):
-        return list(map(_stored, item))
+        return list(map(stored, item))
     return item
 
 
@@ -83,11 +90,10 @@ class Session:
         """Wait for everything that was sent."""
         self._pipeline.sync()
 
-    def commit(self, *, flush_apart: bool) -> None:
-        """Commit, and wait until it is on the disk: if apart, by a commit of its own, when no lock is held any more."""
+    def commit(self) -> None:
+        """Commit, and wait until it is on the disk: by a commit of its own, when no lock is held any more."""
         self._connection.execute("COMMIT")
-        if flush_apart:
-            self._connection.execute("SELECT pg_logical_emit_message(true, 'mnemarch', '')")
+        self._connection.execute(FLUSH)
         self.sync()
 
     def tell(self, text: str, parameters: Mapping[str, Any]) -> None:
@@ -118,10 +124,47 @@ class Session:
         self._mode.gen.close()
 
 
-class Sessions(Forkable):
-    """The connections that nobody uses, for all tenants of this process."""
+class PlainSession:
+    """One connection outside of pipelines. It sends statements as one text, past the cursors: half the time."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._connection = psycopg.connect(**settings, autocommit=True)
+        self._escaped = psycopg.pq.Escaping(self._connection.pgconn).escape_literal
+
+    @property
+    def is_lost(self) -> bool:
+        return bool(self._connection.closed)
+
+    def row(self, text: str, parameters: Mapping[str, str], statement: int) -> list[str]:
+        """The first row of one statement of a text, counted from 0, as PostgreSQL writes it."""
+        whole = _PARAMETER.sub(lambda name: self._escaped(parameters[name[1]].encode()).decode(), text)
+        self._connection.pgconn.send_query(whole.encode())
+        results = self._connection.wait(execute(self._connection.pgconn))
+        for result in results:
+            if result.status == psycopg.pq.ExecStatus.FATAL_ERROR:
+                raise psycopg.errors.error_from_result(result, encoding="utf-8")
+        chosen = results[statement]
+        return [(chosen.get_value(0, column) or b"").decode() for column in range(chosen.nfields)]
+
+    def recover(self) -> None:
+        self._connection.rollback()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def is_loss(error: Exception) -> bool:
+    """Whether an error says that the connection is gone, and nothing of the work."""
+    return isinstance(error, psycopg.OperationalError) and (
+        error.sqlstate is None or isinstance(error, psycopg.errors.AdminShutdown)
+    )
+
+
+class Sessions(Forkable):
+    """The connections of one kind that nobody uses, for all tenants of this process."""
+
+    def __init__(self, url: str, kind: type[Any] = Session) -> None:
+        self._kind = kind
         try:
             self._settings: dict[str, Any] = _DEFAULTS | conninfo_to_dict(url)
         except psycopg.Error as error:
@@ -131,26 +174,52 @@ class Sessions(Forkable):
         place = self._settings.get("host") or self._settings.get("hostaddr") or "localhost"
         port, database = self._settings.get("port", 5432), self._settings.get("dbname", "")
         self.name = f"postgresql://{place}:{port}/{database}"  # Without a password.
-        self._idle: list[Session] = []
+        self._idle: list[Any] = []
         self._lock = allocate_lock()
         self._closed = False
         # How often connections were lost: with them goes what is thought to be known of the server.
         self.losses = 0
         watch(self)
 
-    def lend(self, *, is_new: bool = False) -> Session:
-        """A connection of one's own. With `is_new` all older ones are taken for lost."""
+    def use(self, work: Callable[[Any], T], *, is_new: bool = False) -> T:
+        """What `work` gives on a connection of its own. With `is_new` all older ones are taken for lost."""
         if self._closed:
             raise StoreUnavailable(f"{self.name} was closed.", hint="Open the memory again.")
         if is_new:
             self.losses += 1
             self._drop_idle()
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return Session(self._settings)
+            session = self._idle.pop() if self._idle else None
+        session = session or self._kind(self._settings)
+        try:
+            result = work(session)
+        except BaseException as error:
+            self._give_up(session, error)
+            raise
+        self._take_back(session)
+        return result
 
-    def take_back(self, session: Session) -> None:
+    def use_patiently(self, work: Callable[[Any], T]) -> T:
+        """The same. The work is done again if the connection turns out to be lost."""
+        try:
+            return self.use(work)
+        except psycopg.OperationalError as error:
+            if not is_loss(error):
+                raise
+            return self.use(work, is_new=True)
+
+    def _give_up(self, session: Any, error: BaseException) -> None:
+        """End what went wrong; a connection that is in doubt is closed."""
+        try:
+            if isinstance(error, Exception | Redo) and not session.is_lost:
+                session.recover()
+                self._take_back(session)
+                return
+        except psycopg.Error:
+            pass
+        session.close()
+
+    def _take_back(self, session: Any) -> None:
         with self._lock:
             if not session.is_lost and not self._closed and len(self._idle) < _IDLE_MAX:
                 self._idle.append(session)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 from _thread import _local
+from functools import partial
 
 import psycopg
 
-from mnemarch.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres.news import TELL, News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables, with_derived
-from mnemarch.stores.postgres.sessions import Sessions, translated
+from mnemarch.stores.postgres.sessions import PlainSession, Sessions, is_loss, stored, stored_row, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries, named_queries
+from mnemarch.stores.sql.rows import event_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.model.caller import Stream
+    from mnemarch.model.event import Event
     from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
@@ -47,8 +52,6 @@ _TABLES = [
     "search_texts",
 ]
 _ATTEMPTS_MAX = 5
-# After another process was seen to write to a stream, so many writes look at its end first.
-_DOUBTS = 16
 _STATEMENT_S_MAX = 60.0
 
 
@@ -64,6 +67,7 @@ class PostgresStore:
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
+        self._appenders = Sessions(url, PlainSession)
         self._replica = Sessions(replica) if replica else None
         self._news = News(self._sessions.plain)
         self._lock_wait_s_max = lock_wait_s_max
@@ -81,10 +85,6 @@ class PostgresStore:
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
-        # Where this process last left the stream. If others write to it too, it is soon no longer true.
-        self._end: tuple[int, bytes, int] | None = None
-        self._in_doubt = 0
-        self._losses = self._sessions.losses
         # By thread, what it read last.
         self._read_last = _local()
 
@@ -108,61 +108,36 @@ class PostgresStore:
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view. It is run again if the connection turns out to be lost."""
         try:
-            try:
-                return self._read(work)
-            except psycopg.OperationalError as error:
-                if not isinstance(error, psycopg.errors.AdminShutdown) and error.sqlstate is not None:
-                    raise
-                return self._read(work, is_new=True)
+            result, self._read_last.carried = self._sessions.use_patiently(lambda session: self._read(session, work))
         except (psycopg.Error, OSError) as error:
             raise self._translation(error) from error
+        return result
 
     def read_elsewhere(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one view that may be behind: that of the replica, if there is one and it answers."""
         if self._replica is not None:
             try:
-                return self._read(work, sessions=self._replica)
+                return self._replica.use(lambda session: self._read(session, work))[0]
             except (psycopg.Error, OSError):
                 pass
         return self.read(work)
 
-    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False, sessions: Sessions | None = None) -> T:
-        lender = sessions or self._sessions
-        session = lender.lend(is_new=is_new)
-        try:
-            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            self._set_up(session, self._lock_wait_s_max)
-            reader = OfTenants(session.execute, _QUERIES, self._tenants)
-            result = work(reader)
-            session.end()
-            self._read_last.carried = None if sessions else reader.carried()
-        except BaseException as error:
-            if sessions is None:
-                self._give_up(session, error)
-            else:
-                session.close()
-            raise
-        lender.take_back(session)
-        return result
+    def _read(self, session: Session, work: Callable[[Reader], T]) -> tuple[T, Any]:
+        self._begin_as(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", self._lock_wait_s_max)
+        reader = OfTenants(session.execute, _QUERIES, self._tenants)
+        result = work(reader)
+        session.end()
+        return result, reader.carried()
 
-    def _set_up(self, session: Session, wait_s_max: float) -> None:
-        """The role, the tenants and the time-outs, all for this transaction only."""
+    def _begin_as(self, session: Session, begin: str, wait_s_max: float) -> None:
+        session.execute(begin)
+        session.execute(_QUERIES.texts["begin"], self._settings(wait_s_max))
+
+    def _settings(self, wait_s_max: float) -> dict[str, Any]:
+        """The role, the tenants and the time-outs, all for one transaction only."""
         statement_s = _STATEMENT_S_MAX if self._tenants else 0.0
-        settings = {"role": self._role, "tenants": ",".join(self._tenants)}
-        settings |= {"org": (*self._tenants, "")[0], "project": ("", *self._tenants)[-1]}
         times = {"statement_ms": f"{statement_s * 1000:.0f}", "lock_ms": f"{max(1.0, wait_s_max * 1000):.0f}"}
-        session.execute(_QUERIES.texts["begin"], settings | times)
-
-    def _give_up(self, session: Session, error: BaseException) -> None:
-        """End what went wrong; a connection that is in doubt is closed."""
-        try:
-            if isinstance(error, Exception | NeedsOrg) and not session.is_lost:
-                session.recover()
-                self._sessions.take_back(session)
-                return
-        except psycopg.Error:
-            pass
-        session.close()
+        return {"role": self._role, "wide": (*self._tenants, "")[0], "own": ("", *self._tenants)[-1], **times}
 
     def news(self) -> int:
         """A number that changes when somebody wrote to the stream or its org: for who follows the log."""
@@ -171,7 +146,7 @@ class PostgresStore:
     @property
     def epoch(self) -> int:
         """How often the server was lost: it may have come back without what it had not acknowledged."""
-        return self._sessions.losses
+        return self._sessions.losses + self._appenders.losses
 
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
         """The rows of one named query, on a view of its own."""
@@ -181,81 +156,115 @@ class PostgresStore:
 
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:  # noqa: ARG002
         """Run `work` alone among all writers of its stream and commit; see `ports.Store`. Every commit is durable."""
+        return self._done(Job(work), wait_s_max)  # type: ignore[no-any-return]
+
+    def append_entry(self, event: Event, before: str, after: str) -> Event:
+        """Add an event that has no effect and no key; see `ports.Store`. The server chains it, in one round trip."""
+        self._read_last.carried = None
+        return self._done(Job(None, (event, before, after)), None)  # type: ignore[no-any-return]
+
+    def _done(self, job: Job, wait_s_max: float | None) -> Any:
         if self._committer.is_writing:
             raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
-        return self._committer.done(Job(work), wait_s_max)  # type: ignore[no-any-return]
+        return self._committer.done(job, wait_s_max)
 
     def _do(self, jobs: list[Job], wait_s_max: float | None) -> None:
-        self._attempt(jobs, wait_s_max, wide=False)
-        for job in jobs:
-            if job.needs_org:
-                self._attempt([job], wait_s_max, wide=True)
-
-    def _attempt(self, jobs: list[Job], wait_s_max: float | None, *, wide: bool) -> None:
-        """Do some jobs in one transaction. What a lost connection or a deadlock undid is done again."""
         wait_s = self._lock_wait_s_max if wait_s_max is None else wait_s_max
-        is_new, last_event = False, ""
-        for attempt in range(_ATTEMPTS_MAX):
-            session: Session | None = None
+        entries = [job for job in jobs if job.entry]
+        others = [job for job in jobs if not job.entry]
+        if entries:
+            self._attempt(entries, self._appenders, partial(self._appending, wait_s=wait_s))
+        if others:
+            self._attempt(others, self._sessions, partial(self._writing, wait_s=wait_s, wide=False))
+        for job in others:
+            if job.needs_org:
+                self._attempt([job], self._sessions, partial(self._writing, wait_s=wait_s, wide=True))
+
+    def _attempt(
+        self, jobs: list[Job], sessions: Sessions, work_of: Callable[[list[Job]], Callable[[Any], None]]
+    ) -> None:
+        """Do some jobs in one transaction. What a lost connection or a deadlock undid is done again."""
+        work, is_new = work_of(jobs), False
+        for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                session = self._sessions.lend(is_new=is_new)
-                try:
-                    transaction = self._begin(session, wait_s, wide)
-                    self._end = None
-                    # If it is there, the connection was lost after the commit.
-                    if not last_event or transaction.event(last_event) is None:
-                        last_event = ""
-                        self._run(jobs, transaction)
-                        last_event = transaction.last_event
-                    session.commit(flush_apart=bool(self._in_doubt))
-                except BaseException as error:
-                    self._give_up(session, error)
-                    raise
-                for tenant in self._tenants[0 if wide else -1 :]:
-                    if self._news.is_due(tenant):
-                        session.tell(TELL, {"tenant": tenant})
-                self._sessions.take_back(session)
-                self._end = None if self.stream is None else transaction.end_of(self.stream)
-                self._in_doubt = max(0, self._in_doubt - 1)
+                sessions.use(work, is_new=is_new)
                 return
-            except psycopg.errors.DivisionByZero:  # See `lock_known_head`.
-                self._end, self._in_doubt = None, _DOUBTS
             except _AllFailed:
                 return
-            except (psycopg.Error, OSError) as error:
-                is_new = session is not None and session.is_lost
-                if is_new and attempt + 1 < _ATTEMPTS_MAX:
+            except psycopg.errors.DivisionByZero:  # See `still_ends`.
+                is_new = False
+            except (psycopg.Error, OSError, StoreError) as error:
+                is_new = isinstance(error, psycopg.Error) and is_loss(error)
+                if attempt < _ATTEMPTS_MAX and (is_new or isinstance(error, psycopg.errors.DeadlockDetected)):
                     continue
-                if attempt + 1 < _ATTEMPTS_MAX and isinstance(error, psycopg.errors.DeadlockDetected):
-                    last_event = ""
-                elif len(jobs) > 1 and session is not None:
-                    for job in jobs:  # One of them is at fault; which one, only shows alone.
-                        self._attempt([job], wait_s_max, wide=wide)
-                    return
-                else:
+                if len(jobs) == 1 or not isinstance(error, psycopg.Error) or is_new:
                     self._fail(jobs, error)
                     return
-            except StoreError as error:
-                self._fail(jobs, error)
+                for job in jobs:  # One of them is at fault; which one, only shows alone.
+                    self._attempt([job], sessions, work_of)
                 return
-        self._fail(jobs, StoreUnavailable(f"{self.name} was lost again and again.", hint="Call again."))
+        self._fail(jobs, StoreUnavailable(f"{self.name} is written by too many at once.", hint="Call again."))
 
     def _fail(self, jobs: list[Job], error: Exception) -> None:
         for job in jobs:  # One for each: raised in several threads, it would gather the tracebacks of all.
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
 
+    def _appending(self, jobs: list[Job], wait_s: float) -> Callable[[PlainSession], None]:
+        """Adds events of jobs at the end of the stream. Nothing waits for this process while the stream is locked."""
+        assert self.stream is not None
+        rows = [
+            stored_row(event_columns(event)) | {"before": before, "after": after}
+            for event, before, after in (job.entry for job in jobs if job.entry)
+        ]
+        parameters = self._settings(wait_s) | {
+            "org": stored(self.stream.org),
+            "project": stored(self.stream.project or ""),
+            "entries": json.dumps(rows, default=bytes.hex, ensure_ascii=False),
+            "first": rows[0]["id"],
+        }
+
+        def run(session: PlainSession) -> None:
+            try:
+                last = session.row(_QUERIES.texts["append_entries"], parameters, 1)
+            except psycopg.errors.UniqueViolation:  # They are there: the connection was lost after the commit.
+                session.recover()
+                last = session.row(_QUERIES.texts["entries_before"], parameters, 2)
+            seq, hash, position = int(last[0]), bytes.fromhex(last[1].removeprefix("\\x")), int(last[2])
+            for number, job in enumerate(jobs, 1):
+                assert job.entry is not None
+                event, before, after = job.entry
+                hash = sha256(hash + f"{before}{seq + number}{after}".encode()).digest()
+                job.result = event.placed(position + number, hash, seq + number)
+
+        return run
+
+    def _writing(self, jobs: list[Job], wait_s: float, wide: bool) -> Callable[[Session], None]:
+        """Does the work of jobs."""
+        last_event = ""
+
+        def run(session: Session) -> None:
+            nonlocal last_event
+            transaction = self._begin(session, wait_s, wide)
+            # If it is there, the connection was lost after the commit.
+            if not last_event or transaction.event(last_event) is None:
+                last_event = ""
+                self._run(jobs, transaction)
+                last_event = transaction.last_event
+            session.commit()
+            for tenant in self._tenants[0 if wide else -1 :]:
+                if self._news.is_due(tenant):
+                    session.tell(TELL, {"tenant": tenant})
+
+        return run
+
     def _begin(self, session: Session, wait_s: float, wide: bool) -> PostgresTransaction:
         """Begin, lock, and draw positions, in one round trip that the first read pays for.
 
         A project's head is locked before its org's, always: so no two writers wait for each other.
         """
-        if self._losses != self._sessions.losses:
-            self._losses, self._end = self._sessions.losses, None
-        session.execute("BEGIN")
-        self._set_up(session, wait_s)
-        if self._in_doubt:
-            session.execute("SET LOCAL synchronous_commit = off")  # `commit` waits for the disk after the lock is gone.
+        self._begin_as(session, "BEGIN", wait_s)
+        session.execute(_QUERIES.texts["flush_later"])
         transaction = PostgresTransaction(
             session,
             _QUERIES,
@@ -267,21 +276,11 @@ class PostgresStore:
         self._read_last.carried = None
         if self.stream is None:
             transaction.query("lock_all")
-        else:
-            locked = []
-            known = None if wide or self._in_doubt else self._end
-            streams = [(self._tenants[-1], self.stream.project or "")]
-            if wide:
-                streams.append((self._tenants[0], ""))
-            for tenant, project in streams:
-                if known is None:
-                    transaction.query("new_stream", tenant=tenant, org=self.stream.org, project=project)
-                    locked.append(transaction.query("lock_head", tenant=tenant))
-                else:
-                    seq, hash, position = known
-                    end = {"seq": seq, "hash": hash, "position": position}
-                    transaction.query("lock_known_head", tenant=tenant, **end)
-            transaction.begun(locked, known)
+            return transaction
+        streams = [(self._tenants[-1], self.stream.project or ""), (self._tenants[0], "")]
+        for tenant, project in streams[: 2 if wide else 1]:
+            transaction.query("new_stream", tenant=tenant, org=self.stream.org, project=project)
+            transaction.locked.append(transaction.query("lock_head", tenant=tenant))
         return transaction
 
     def _run(self, jobs: list[Job], transaction: PostgresTransaction) -> None:
@@ -290,6 +289,7 @@ class PostgresStore:
         for job in jobs:
             begun = None if is_alone else transaction.begin_job()
             job.error, job.needs_org = None, False
+            assert job.work is not None
             try:
                 job.result = job.work(transaction)
             except psycopg.Error:
@@ -357,10 +357,10 @@ class PostgresStore:
         """Take no more work; a connection that is in use is closed when it comes back."""
         if self.stream is None:
             self._news.closed = True
-            for sessions in filter(None, (self._sessions, self._replica)):
+            for sessions in filter(None, (self._sessions, self._appenders, self._replica)):
                 sessions.close()
 
-    def _translation(self, error: Exception) -> StoreError:
+    def _translation(self, error: Exception) -> MnemarchError:
         text = _first_line(error)
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return StoreUnavailable(
@@ -373,10 +373,16 @@ class PostgresStore:
                 hint=f"As its administrator: GRANT {self._role} TO the user that connects.",
             )
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
-            return StoreUnavailable(f"{self.name} can't keep so long a name: {text}.", hint="Use a shorter one.")
+            return InvalidInput(
+                "PostgreSQL keeps no name of more than some 2,700 bytes, and one here is longer; nothing was stored.",
+                hint="Shorten it, or use a hash of it: the name of a test, say, or of what is cited.",
+            )
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.DataCorrupted):
             return StoreCorrupt(f"{self.name} is damaged: {text}.", hint="Restore a backup, or import an export.")
-        return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint="Nothing was half-written; call again.")
+        hint = "Nothing was half-written; call again."
+        if isinstance(error, psycopg.Error) and is_loss(error):
+            hint = f"Is the server up, and store.url right? {hint}"
+        return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint=hint)
 
 
 class _AllFailed(Exception):

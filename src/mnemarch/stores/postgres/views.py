@@ -184,7 +184,7 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         self._has_org = has_org or len(tenants) < 2
         # The position of the newest event here; the results of the locks, and the ends that they tell.
         self._clock: int | None = None
-        self._locked: list[Any] = []
+        self.locked: list[Any] = []
         self._ends: list[Any] = []
         # The ends of streams that are still to be written; by tenant, how far an org's units have changed.
         self._moved: dict[Stream, dict[str, Any]] = {}
@@ -233,13 +233,9 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
 
     # The ends of streams
 
-    def begun(self, locked: list[Any], known: tuple[int, bytes, int] | None) -> None:
-        """Take the results of the locks, or, in their place, the end that the stream had when it was last written."""
-        self._locked, self._ends = locked, [known] if known else []
-
     def _see_ends(self) -> None:
         if not self._ends:
-            self._ends = [cursor.fetchone() for cursor in self._locked]
+            self._ends = [cursor.fetchone() for cursor in self.locked]
 
     def _see_end(self) -> tuple[int, bytes]:
         """The end of the stream that this acts in."""
@@ -250,11 +246,6 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         self._see_ends()
         self._clock = max(position for *_, position in self._ends)
         return self._ends[0][:2]  # type: ignore[no-any-return]
-
-    def end_of(self, stream: Stream) -> tuple[int, bytes, int] | None:
-        """Where a stream ends after this transaction, if it was looked at."""
-        head = self._heads.get(stream)
-        return None if head is None or self._clock is None else (*head[1:], self._clock)
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         return self._head(stream)[1:]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from mnemarch.model.event import Event
     from mnemarch.stores.sql.transaction import Transaction
 
 _BATCH_MAX = 64
@@ -22,10 +23,12 @@ _writing: set[int] = set()
 class Job:
     """One piece of work that waits for its turn, and the lock by which its thread waits."""
 
-    __slots__ = ("error", "finished", "needs_org", "result", "wake", "work")
+    __slots__ = ("entry", "error", "finished", "needs_org", "result", "wake", "work")
 
-    def __init__(self, work: Callable[[Transaction], Any]) -> None:
+    def __init__(self, work: Callable[[Transaction], Any] | None, entry: tuple[Event, str, str] | None = None) -> None:
         self.work = work
+        # In place of work: an event that the store itself chains, and its header before and after its number.
+        self.entry = entry
         self.result: Any = None
         self.error: BaseException | None = None
         self.finished = self.needs_org = False

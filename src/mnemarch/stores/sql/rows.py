@@ -7,7 +7,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import from_json, kept_json
-from mnemarch.model.stamps import instant
+from mnemarch.model.stamps import instant, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,6 +86,27 @@ def _decoded(what: str, id: str, read: Callable[[], T]) -> T:
 def unit_of(row: tuple[str, str]) -> Unit:
     id, body = row
     return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
+
+
+def event_columns(event: Event) -> dict[str, Any]:
+    """What an event says itself; its hash comes from the chain, its position from the store."""
+    recorded_at = micros(event.recorded_at)
+    return {
+        "seq": event.seq,
+        "id": event.id,
+        "type": event.type,
+        "actor": str(event.actor),
+        "scope": kept_json(*event.scope.segments),
+        "scope_key": event.scope.key,
+        "session": event.session,
+        "subject": event.subject,
+        "key": event.key,
+        "occurred_at": recorded_at if event.occurred_at is event.recorded_at else micros(event.occurred_at),
+        "recorded_at": recorded_at,
+        "body": event.body,
+        "salt": event.salt,
+        "payload_hash": event.payload_hash,
+    }
 
 
 def unit_columns(unit: Unit, version_key: VersionKey | None) -> dict[str, Any]:

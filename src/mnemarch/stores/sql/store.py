@@ -73,6 +73,7 @@ class SqlStore(Forkable):
     name: str  # how messages call the store: the path of the file, say
     epoch = 0
     keeps_erased = ""
+    append_entry = None
     driver: Any  # the module with `Error`, `OperationalError` and `IntegrityError`
 
     def __init__(self) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
-from mnemarch.model.json_text import canonical_json, kept_json
+from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
 from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import unit_columns, unit_of
+from mnemarch.stores.sql.rows import event_columns, unit_columns, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,26 +96,7 @@ class Transaction(Reader):
         assert event.seq == seq + 1, "an event takes the next place of its stream"
         stream_id = self._move_head(stream_id, event, hash)
         self._heads[event.stream] = (stream_id, event.seq, hash)
-        recorded_at = micros(event.recorded_at)
-        position = self._append(
-            stream=stream_id,
-            seq=event.seq,
-            id=event.id,
-            type=event.type,
-            actor=str(event.actor),
-            scope=kept_json(*event.scope.segments),
-            scope_key=event.scope.key,
-            session=event.session,
-            subject=event.subject,
-            key=event.key,
-            occurred_at=recorded_at if event.occurred_at is event.recorded_at else micros(event.occurred_at),
-            recorded_at=recorded_at,
-            body=event.body,
-            salt=event.salt,
-            payload_hash=event.payload_hash,
-            hash=hash,
-            clock=event.clock,
-        )
+        position = self._append(stream=stream_id, hash=hash, clock=event.clock, **event_columns(event))
         return event.placed(position, hash)
 
     def _move_head(self, stream_id: int, event: Event, hash: bytes) -> int:
