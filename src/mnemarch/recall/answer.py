@@ -197,14 +197,16 @@ class Recall:
     def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> bool:
         """Add what is near in meaning and shares no word; False without a model.
 
-        If there are no vectors yet, or the model does not answer, recall goes on by words alone and says so.
+        What is no nearer than unrelated texts are is not added. If there are no vectors yet, or the model does not
+        answer, recall goes on by words alone and says so.
         """
         try:
             near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
+            noise = self._finder.noise if near else 0.0
         except StoreUnavailable as error:
             self._notes.append(f"Searched by words alone: {error.message}")
             return False
-        self._add(near, candidates)
+        self._add([unit_id for unit_id, cosine in near.items() if cosine > noise], candidates)
         return bool(near)
 
     def _meanings(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:

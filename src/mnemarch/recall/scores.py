@@ -60,7 +60,7 @@ _INTENT_BONUS = 0.05
 # Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
 # a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
 # these shares of their cosine, and their vectors are not quite alike.
-_MEANING_WEIGHT = 0.6
+_MEANING_WEIGHT = 1.5
 _MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
@@ -181,7 +181,7 @@ def judged(
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
     best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
-    alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) ** 2 if meanings and covered else 0.0
+    alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
     meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
