@@ -167,7 +167,8 @@ class Recall:
             rules=self._rules,
         )
         ordered = ranked(relevances, micros(self._now), self._rules)
-        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings)
+        noise = self._finder.noise if meanings else 0.0
+        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings, noise)
         return ordered, [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
