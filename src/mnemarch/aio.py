@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.decisions import Decisions
     from mnemarch.graph import MemoryOrchestrator
-    from mnemarch.knowing import Knowledge
     from mnemarch.learning import CodeRules, CoreMemory, EpisodicMemoryManager, WorkingMemoryManager
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor, Scope
     from mnemarch.seat import Seat
+    from mnemarch.services.knowledge import Knowledge
 
     P = ParamSpec("P")
     T = TypeVar("T")

@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mnemarch.engine import Engine
     from mnemarch.seat import Seat
+    from mnemarch.services.engine import Engine
 
 # A place of its own: its traces are in nobody's scope. The task names what a hook is to find there.
 PLACE = {"org": DOCTOR, "project": "round-trip", "worktree": "doctor", "task": "find the sentence again"}

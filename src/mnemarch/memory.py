@@ -6,13 +6,13 @@ import os
 
 from mnemarch.checkout import sign
 from mnemarch.code.home import FOLDER, top_of
-from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.files import is_another_file
 from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
+from mnemarch.services.engine import Engine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from mnemarch.config import Config
-    from mnemarch.engine import OpenTenant
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Copied, Maintained, Pruned
     from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
+    from mnemarch.services.engine import OpenTenant
 
     Progress = Callable[[int], None]
 
@@ -154,7 +154,7 @@ class Memory:
 
     def janitor(self, seat: Seat, progress: Progress | None = None) -> Swept:
         """Check every unit of the seat's project that cites code: archive what is gone, revive what is back (R11)."""
-        from mnemarch.janitor import Views
+        from mnemarch.services.janitor import Views
 
         root = seat.caller.root
         if root is None:
@@ -167,7 +167,7 @@ class Memory:
 
     def cognify(self, seat: Seat, limit: int = 20, progress: Progress | None = None) -> Cognified:
         """Have the configured model analyse the tasks of the seat's project that wait for it (G8)."""
-        from mnemarch.analysing import analyse_waiting
+        from mnemarch.services.analysis import analyse_waiting
 
         count = checked_count(limit, "limit", _WAITING_MAX)
         return analyse_waiting(self._engine.of(seat.caller.stream), seat.caller, limit=count, progress=progress)
@@ -177,7 +177,7 @@ class Memory:
 
         A step that fails is told, and the others are done all the same. Of two processes the second is refused.
         """
-        from mnemarch.maintenance import maintained
+        from mnemarch.services.maintenance import maintained
 
         self._engine.has_new_units = True
         return maintained(self._engine, seat.caller, dry_run=dry_run, progress=progress)

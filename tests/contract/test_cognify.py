@@ -11,9 +11,9 @@ from model_server import ModelServer, openai_body
 import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Scope
-from mnemarch.analysing import MeteredModel
 from mnemarch.config import AnalystRules, Config, LearningRules
 from mnemarch.learning import LLMClassifier, MemoryEvent
+from mnemarch.services.analysis import MeteredModel
 
 CRITIQUE = "The pool was too small. Raising it in app/pool.py turned it."
 ANSWER = {

@@ -6,8 +6,8 @@ import pytest
 
 from mnemarch import NotAllowed, NotFound
 from mnemarch.code.codebase import CodeCheck
-from mnemarch.janitor import Janitor
 from mnemarch.model.decision import Reason
+from mnemarch.services.janitor import Janitor
 
 WHY = Reason("consistency", "so that all do the same")
 

@@ -155,7 +155,7 @@ def test_without_a_git_program_the_head_is_known_and_nothing_else_fails(tmp_path
     assert asked.git(str(shop), ["status"]) is None
 
 
-# Asking the program
+# Answering the program
 
 
 def test_the_environment_of_a_hook_does_not_reach_git(tmp_path, monkeypatch):

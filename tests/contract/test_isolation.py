@@ -58,9 +58,6 @@ def crossings(memory, stranger, units, conflict):
     for seat in seats:
         for unit in units:
             for verb, *arguments in (
-                ("get", unit.id),
-                ("history", unit.id),
-                ("explain", unit.id),
                 ("cite", unit.id, Citation.test("t")),
                 ("use", unit.id),
                 ("validate", unit.id, "tests_passed"),
@@ -83,8 +80,9 @@ def crossings(memory, stranger, units, conflict):
         # People and orchestrators may look at what lies below their own project.
         if not seat.caller.may_read(units[0].scope):
             for id in (*ids, *(short_id(id) for id in ids), conflict.id):
-                with suppress(NotFound):
-                    crossed.append(("show", seat.show(id)))
+                for verb in ("show", "get", "explain", "history", "related"):
+                    with suppress(NotFound):
+                        crossed.append((verb, getattr(seat, verb)(id)))
             crossed += [("events", event) for event in seat.events(limit=1000) if event.subject in ids]
             crossed += [("units", unit) for unit in seat.units(ids=list(ids))]
             crossed += [("status", unit) for unit in seat.status().learned if unit.id in ids]
@@ -111,6 +109,19 @@ def test_r3_no_verb_crosses_a_scope(scope, index, name):
             return
         assert crossings(memory, stranger, hidden, conflict) == []
         assert memory._engine.store.read(lambda reader: reader.units(ids)) == before
+
+
+def test_r3_people_and_leads_inspect_what_lies_below_their_project_and_agents_do_not(memory, seats):
+    claim = seats.agent().remember("The zebra sleeps").unit
+    project = claim.scope.at("project")
+    for seat in (memory.seat(Actor.human("h"), project), memory.seat(Actor.orchestrator("o"), project)):
+        assert seat.get(claim.id).id == seat.explain(short_id(claim.id)).unit.id == claim.id
+        assert [event.subject for event in seat.history(claim.id)] == [claim.id]
+        assert seat.related(claim.id) == []
+        with pytest.raises(NotFound, match=r"lives in .*mnemarch|lives in .*accept"):
+            seat.use(claim.id)
+    with pytest.raises(NotFound, match="No unit"):
+        memory.seat(Actor.agent("other"), project).get(claim.id)
 
 
 CLOSE = [

@@ -609,7 +609,7 @@ def test_the_settings_of_mnemarch_toml_are_the_graphs(tmp_path, clock):
 
 
 def test_more_seats_than_graphs_are_held_at_once_lose_nothing(memory, monkeypatch):
-    from mnemarch import engine as module
+    from mnemarch.services import engine as module
 
     monkeypatch.setattr(module, "_GRAPHS_MAX", 3)
     first = seat_of(memory).graph

@@ -15,8 +15,8 @@ from fixtures.dialect import PrefixedStore
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
 from mnemarch.config import Config
 from mnemarch.log.projection import digest
-from mnemarch.merging import Merging
 from mnemarch.model import stamps
+from mnemarch.services.merging import Merging
 from mnemarch.stores.files import FileStore
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.sql.reader import Reader

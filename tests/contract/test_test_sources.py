@@ -83,6 +83,7 @@ def test_the_names_of_other_runners_lead_to_the_source_too(shop, name, path, nam
         ("Payments.refund() gives all of it back", [], True),
         ("refunds are whole", [Citation.file("src/stock.py")], False),
         ("A refund is whole", [], False),
+        ("A refund of a payment is whole", [], True),
         ("`assert` and `self` are words of Python", [], False),
         ("Pigs fly at noon", [Citation.test("tests/test_payments.py::test_refund")], False),
     ],

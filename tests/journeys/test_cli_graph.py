@@ -50,7 +50,7 @@ def view_of(graph: MemoryOrchestrator) -> GraphView:
     return GraphView("agent:a, session s", store.nodes(), store.edges())
 
 
-# Asking
+# Answering
 
 
 @pytest.mark.parametrize(

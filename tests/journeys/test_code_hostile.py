@@ -23,9 +23,10 @@ from code_session import (
 )
 
 import mnemarch
-from mnemarch import Actor, Citation, InvalidInput, Scope, StoreUnavailable, janitor
+from mnemarch import Actor, Citation, InvalidInput, Scope, StoreUnavailable
 from mnemarch.code.codebase import Codebase
 from mnemarch.code.symbols import symbols_of
+from mnemarch.services import janitor
 
 
 @pytest.fixture

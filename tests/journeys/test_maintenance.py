@@ -10,9 +10,9 @@ import time
 import pytest
 
 import mnemarch
-from mnemarch import maintenance
 from mnemarch.errors import InvalidInput
 from mnemarch.files import locked_if_free
+from mnemarch.services import maintenance
 from mnemarch.verbs.types import DURATION
 
 STEPS = ["prune", "janitor", "reflect", "code rules", "decay", "index", "files", "write-ahead log", "audit"]

@@ -11,9 +11,9 @@ import pytest
 import mnemarch
 from mnemarch.decisions import Decisions
 from mnemarch.graph import GraphStore, MemoryOrchestrator
-from mnemarch.knowing import Knowledge
 from mnemarch.learning import CoreMemory, EpisodicMemoryManager, WorkingMemoryManager
 from mnemarch.loops import CircularFixDetector
+from mnemarch.services.knowledge import Knowledge
 
 PUBLIC = """
     Actor ActorKind Analysis AnalystFailed ApproachValidation Citation Claim Conflict Decision DecisionProposal

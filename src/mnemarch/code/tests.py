@@ -9,6 +9,7 @@ from mnemarch.code.worktree import lines_of
 from mnemarch.model.citation import OF_CODE
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
+from mnemarch.text.tokens import telling_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _COMPOUND = r"[\w-]+(?:\.[\w-]+)+|\w+(?:-\w+)+"
 _IMPORT = r"""(?:from|import|use|using|require|include|#include|@import)\b|.*(?:require|import)\s*\("""
 _TEST_AFFIXES = r"(?i)^test[_-]?|[._-]?(?:tests?|spec)$"
 _CODE_WORD = rf"`({_IDENTIFIER}(?:(?:\.|::|#){_IDENTIFIER})*)(?:\(\))?`|\b({_IDENTIFIER}(?:\.{_IDENTIFIER})*)(\(\))?"
+_SINGLE_WORD = r"[A-Z]?[^\W\d_A-Z]+"
+_SHARED_WORDS_MIN = 2
 _CODE_LIKE = r"[a-z][A-Z]|\w_\w|\.\w{3}"
 # They name their folder.
 _FOLDER_FILES = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
@@ -118,7 +121,11 @@ def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:
 
 
 def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) -> bool:
-    """Whether a test that names these is about a claim: the claim cites or names a file or symbol among them (R20)."""
+    """Whether a test that names these is about a claim: the claim cites or names a file or symbol among them (R20).
+
+    A claim in plain words names a symbol by its words: "Checkout retries three times" is what `checkout` and
+    `test_retry` are about. One word could be a coincidence, so two have to be there, and one of them is a whole name.
+    """
     for citation in citations:
         if citation.kind in OF_CODE:
             symbol = (citation.get("name") or "").rpartition(".")[2]
@@ -129,7 +136,10 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
         is_code = quoted or called or pattern(_CODE_LIKE).search(word) is not None
         if is_code and last in names and last not in _COMMON:
             return True
-    return False
+    telling = names - _COMMON
+    shared = set(telling_tokens(text)) & set(telling_tokens(" ".join(telling))) - _COMMON
+    whole = {token for name in telling for token in telling_tokens(name) if pattern(_SINGLE_WORD).fullmatch(name)}
+    return len(shared) >= _SHARED_WORDS_MIN and not shared.isdisjoint(whole)
 
 
 def renamed_test(codebase: Codebase, test: str) -> str | None:

@@ -117,7 +117,7 @@ class DenseSearch(Forkable):
             self._starting, self._thread = threading.Lock(), None
             self._stop._at_fork_reinit()  # type: ignore[attr-defined]
 
-    # Asking
+    # Answering
 
     def ready(self) -> bool:
         """Whether all vectors are there."""

@@ -31,9 +31,9 @@ from langgraph.store.base import (
 )
 
 from mnemarch.errors import InvalidInput
-from mnemarch.items import Change, Items
-from mnemarch.items import Item as Kept
 from mnemarch.model.caller import Actor, Scope
+from mnemarch.services.items import Change, Items
+from mnemarch.services.items import Item as Kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

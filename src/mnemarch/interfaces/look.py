@@ -24,11 +24,11 @@ from mnemarch.interfaces.show import (
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
 from mnemarch.learning.pipeline import INGEST
-from mnemarch.looking import NewsOf
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation
 from mnemarch.model.stamps import short_id
+from mnemarch.services.overview import NewsOf
 from mnemarch.text.words import counted
 from mnemarch.verbs.wire import to_json
 

@@ -14,9 +14,9 @@ from typing import Any, cast
 from agents import SessionABC, TResponseInputItem
 from agents.memory.session_settings import SessionSettings
 
-from mnemarch.items import Change, Item
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import new_id
+from mnemarch.services.items import Change, Item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
 from mnemarch.forks import Forkable, watch
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.stamps import new_id
+from mnemarch.model.stamps import new_id, short_id
 from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
@@ -110,9 +110,12 @@ class Act:
     def visible_unit(self, unit_id: str) -> Unit:
         """The unit, if this seat may see it. What it may not see does not exist for it."""
         unit = self.transaction.unit(checked_id(unit_id, "a unit's id"))
-        if unit is None or unit.scope.key not in self.caller.visible_keys:
-            raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
-        return unit
+        if unit is not None and unit.scope.key in self.caller.visible_keys:
+            return unit
+        if unit is not None and self.caller.may_read(unit.scope):
+            hint = Hint("act there", unit=short_id(unit.id), worktree=unit.scope.worktree)
+            raise NotFound(f"Unit {unit_id} lives in {unit.scope}, not here.", hint=hint)
+        raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
 
     def changeable_unit(self, unit_id: str, expected_version: int | None) -> Unit:
         """The unit, if it still is as the caller saw it (R5)."""

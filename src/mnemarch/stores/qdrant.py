@@ -148,7 +148,7 @@ class EmbeddingMemoryStore(Forkable):
             hint = self._withheld or "Set MNEMARCH_QDRANT_KEY to a key that may read and write."
         return StoreUnavailable(f"Qdrant at {self._address} refused with status {status}: {detail}.", hint=hint)
 
-    # Asking
+    # Answering
 
     def state(self) -> Head:
         """Once complete they stay so: then no question has to ask for it."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from mnemarch import merging
     from mnemarch.config import Config
     from mnemarch.embedding import reranker
     from mnemarch.learning import model as models
@@ -26,11 +25,12 @@ if TYPE_CHECKING:
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Stream
     from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
+    from mnemarch.services import merging
     from mnemarch.stores import files, postgres, sqlite, tantivy_index
     from mnemarch.wiring.vectors import Making
 else:
     files = Lazy("mnemarch.stores.files")
-    merging = Lazy("mnemarch.merging")
+    merging = Lazy("mnemarch.services.merging")
     log_memory = Lazy("mnemarch.log.remembered")
     postgres = Lazy("mnemarch.stores.postgres")
     sqlite = Lazy("mnemarch.stores.sqlite")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from mnemarch.code import git
-from mnemarch.ingesting import DEFERRED
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
+from mnemarch.seat.ingest import DEFERRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

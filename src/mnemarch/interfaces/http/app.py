@@ -27,9 +27,9 @@ from mnemarch import __version__, errors
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound, StoreUnavailable
 from mnemarch.interfaces.cli import carried
 from mnemarch.interfaces.command import bound
-from mnemarch.looking import LOOK_S, NewsOf
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import value
+from mnemarch.services.overview import LOOK_S, NewsOf
 from mnemarch.verbs.remote import offered, path_of, profile_of, served
 from mnemarch.verbs.types import REPORT, help_of, read_all, schema_of
 from mnemarch.verbs.wire import kind_of, schema_of_kind, to_json

@@ -103,7 +103,7 @@ class PgVectors:
             ) from error
         self._schema = schema
 
-    # Asking
+    # Answering
 
     def state(self) -> Head:
         """Once complete they stay so: then no question has to ask for it."""

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from mnemarch.decisions import decisions as deciding
     from mnemarch.decisions import requests
-    from mnemarch.engine import Engine
     from mnemarch.learning.model import ApiModel, Usage
     from mnemarch.model.caller import Scope
     from mnemarch.model.outcome import Promotion
     from mnemarch.model.unit import Unit
+    from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import canonical as texts
     from mnemarch.text import choices as choosing

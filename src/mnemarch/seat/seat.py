@@ -7,7 +7,7 @@ from mnemarch.log.append import Entry, append, read_entry
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
-from mnemarch.systems import Systems
+from mnemarch.seat.systems import Systems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar
 
-    from mnemarch.inbox import Inbox
     from mnemarch.learning.core import CoreMemory
     from mnemarch.learning.working import WorkingMemoryManager
     from mnemarch.log.act import Act
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from mnemarch.model.search import Found, Pack
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Claim, Kind
+    from mnemarch.services.inbox import Inbox
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
@@ -291,23 +291,23 @@ class Seat(Systems):
         People and orchestrators read all of their project, an agent what its own scopes recorded. A type stands for
         its group too: "unit" is every type that begins with "unit.".
         """
-        from mnemarch import looking
+        from mnemarch.services import overview
 
         wanted: dict[str, Any] = {"task": task, "worktree": worktree, "actor": actor, "types": types, "since": since}
-        return looking.events(self._engine, self.caller, **wanted, limit=limit, after=after, beyond=beyond)
+        return overview.events(self._engine, self.caller, **wanted, limit=limit, after=after, beyond=beyond)
 
     def status(self) -> Overview:
         """The project at a glance: worktrees, agents at work, tasks, what was learned, what waits for somebody."""
-        from mnemarch import looking
+        from mnemarch.services import overview
 
-        return looking.overview(self._engine, self.caller)
+        return overview.overview(self._engine, self.caller)
 
     def show(self, id: str) -> Explanation | Dispute | Event:
         """Whatever an id names: a unit or decision, explained; a conflict or merge proposal; an entry of the log."""
-        from mnemarch import looking
         from mnemarch.model.unit import Unit
+        from mnemarch.services import overview
 
-        named = self._read(lambda reader: looking.named(reader, self.caller, id))
+        named = self._read(lambda reader: overview.named(reader, self.caller, id))
         return self._explained(named) if isinstance(named, Unit) else named
 
     def inbox(self, limit: int = 20) -> list[InboxItem]:
@@ -323,7 +323,7 @@ class Seat(Systems):
         return self._settled(ids, checked_text(reason, "The reason", _REASON_BYTES_MAX))
 
     def _inbox(self) -> Inbox:
-        from mnemarch.inbox import Inbox
+        from mnemarch.services.inbox import Inbox
 
         return Inbox(self._engine, self.caller, self.decisions)
 
@@ -352,9 +352,9 @@ class Seat(Systems):
         They hold in the code that is checked out here; `at_commit` looks at another commit, `as_of` back in time.
         `found.fit` says how likely it is that anything answers: under the `floor` there are no items ("auto": 0.12).
         """
-        from mnemarch.asking import Asking
+        from mnemarch.services.recall import Answering
 
-        return Asking(self._engine, self.caller).recall(
+        return Answering(self._engine, self.caller).recall(
             query, k, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of, floor=floor
         )
 
@@ -378,7 +378,7 @@ class Seat(Systems):
 
         `floor` is that of `recall`. The units `without` are left out: the model has them.
         """
-        from mnemarch.asking import Asking
+        from mnemarch.services.recall import Answering
 
         where: dict[str, Any] = {"kinds": kinds, "domain": domain, "at_commit": at_commit, "as_of": as_of}
-        return Asking(self._engine, self.caller).context(query, tokens, count, without=without, floor=floor, **where)
+        return Answering(self._engine, self.caller).context(query, tokens, count, without=without, floor=floor, **where)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.codebase import CodeView
-    from mnemarch.engine import Engine
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Found, Pack, Recalled
     from mnemarch.model.unit import Kind, Unit
     from mnemarch.recall.index import Newest
+    from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
 
 _TOKENS_MAX = 10_000_000
@@ -37,7 +37,7 @@ _QUERY_CHARS_MAX = 500
 _SHARED_WORDS_MIN = 2
 
 
-class Asking:
+class Answering:
     """Answers one caller's questions."""
 
     def __init__(self, engine: Engine, caller: Caller) -> None:

@@ -18,11 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mnemarch.engine import Engine
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.upkeep import Copy
+    from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
 
 

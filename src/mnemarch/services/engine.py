@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
-    from mnemarch.janitor import Janitor
     from mnemarch.learning.episodic import EpisodeCaches
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
     from mnemarch.recall.candidates import Finder
+    from mnemarch.services.janitor import Janitor
 
     OpenTenant = Callable[[Stream], tuple[Store, SearchIndex, Vectors]]
 
@@ -120,7 +120,7 @@ class Engine:
     @property
     def janitor(self) -> Janitor:
         if self._janitor is None:
-            from mnemarch.janitor import Janitor
+            from mnemarch.services.janitor import Janitor
 
             self._janitor = Janitor(self.log)
         return self._janitor
@@ -175,7 +175,7 @@ class Engine:
         """Have the janitor check units that the caller's code no longer bears out."""
         if caller.root is None or not self.store.writable:
             return
-        from mnemarch.janitor import Views
+        from mnemarch.services.janitor import Views
 
         self.janitor.sweep_in_background(Views(self.codebase(caller.root), caller.scope), units)
 

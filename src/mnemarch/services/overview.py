@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch import analysing, inbox
-    from mnemarch.engine import Engine
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute
     from mnemarch.model.unit import Unit
+    from mnemarch.services import analysis, inbox
+    from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units import conflicts
 
     Activity = Sequence[tuple[str, Scope, str, int, int]]
 else:
     # Who reads the log needs none of these.
-    analysing = Lazy("mnemarch.analysing")
-    inbox = Lazy("mnemarch.inbox")
+    analysis = Lazy("mnemarch.services.analysis")
+    inbox = Lazy("mnemarch.services.inbox")
     conflicts = Lazy("mnemarch.units.conflicts")
 
 _PAGE_MAX = 10_000
@@ -209,7 +209,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
             "learned": _learned(reader, caller, news),
             "open_conflicts": contradicted,
             "waiting": contradicted + merges + len(stuck),
-            "analyst": analysing.told_of(engine, reader, caller),
+            "analyst": analysis.told_of(engine, reader, caller),
         }
 
     seen = engine.store.read(work)

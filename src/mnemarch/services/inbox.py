@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.decisions.decisions import Decisions
-    from mnemarch.engine import Engine
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
+    from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
 
 _SHOWN_MAX = 20

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.engine import Engine
     from mnemarch.log.act import Act
     from mnemarch.model.unit import Unit
+    from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
 
     Namespace = tuple[str, ...]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mnemarch.engine import Engine
+    from mnemarch.services.engine import Engine
 
 _LOCK = "maintenance.lock"
 # What is written now is younger.
@@ -69,7 +69,7 @@ def _prune(engine: Engine, _: Caller, dry_run: bool) -> str:
 def _sweep(engine: Engine, caller: Caller, dry_run: bool) -> str:
     if caller.root is None or dry_run:
         return "left out: no working tree" if caller.root is None else "left out in a dry run"
-    from mnemarch.janitor import Views
+    from mnemarch.services.janitor import Views
 
     swept = engine.janitor.sweep(Views(engine.codebase(caller.root), caller.scope), None)
     return (

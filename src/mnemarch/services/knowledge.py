@@ -6,9 +6,9 @@ from mnemarch.learning.knowledge import SemanticMemoryManager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.engine import Engine
     from mnemarch.model.caller import Caller
     from mnemarch.model.search import Recalled
+    from mnemarch.services.engine import Engine
     from mnemarch.units.remember import Intake
 
 _KINDS = ("fact", "semantic", "preference", "skill")
@@ -23,7 +23,7 @@ class Knowledge(SemanticMemoryManager):
 
     def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
         """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
-        from mnemarch.asking import Asking  # A verification learns, and asks nothing.
+        from mnemarch.services.recall import Answering  # A verification learns, and asks nothing.
 
-        asking = Asking(self._engine, self._caller)
-        return list(asking.recall(query, k, kinds=_KINDS, domain=None, at_commit=None, as_of=None).items)
+        answering = Answering(self._engine, self._caller)
+        return list(answering.recall(query, k, kinds=_KINDS, domain=None, at_commit=None, as_of=None).items)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.engine import Engine
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.citation import Citation
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Dispute, Explanation, Refused, Related, Stored
     from mnemarch.model.unit import Kind, Status, Unit
     from mnemarch.model.upkeep import Erased, Reflected, Undone
+    from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 
@@ -175,7 +175,7 @@ class UnitVerbs:
         Other places with the same text are its copies. They stay and are listed; `copies` erases them too: all, or
         those of these ids. With `dry_run` nothing is erased, and the answer says what would be (R16).
         """
-        from mnemarch.erasing import erase
+        from mnemarch.services.erase import erase
         from mnemarch.units import lookup
 
         why, whole = _checked_reason(reason), self._whole(unit_id, lookup.any_id)
@@ -198,7 +198,7 @@ class UnitVerbs:
         """
         from mnemarch.model.caller import Actor
         from mnemarch.model.stamps import checked_instant
-        from mnemarch.undoing import undo
+        from mnemarch.services.undo import undo
         from mnemarch.units.undo import Undoing
 
         undoing = Undoing(
@@ -211,7 +211,7 @@ class UnitVerbs:
 
     def revert(self, undo_id: str, *, reason: str = "") -> Undone:
         """Take the undoing of an actor back: what it retired has its former status again."""
-        from mnemarch.undoing import revert
+        from mnemarch.services.undo import revert
         from mnemarch.units import lookup
 
         why = _checked_reason(reason or _NO_REASON)
@@ -336,10 +336,10 @@ class UnitVerbs:
         return Intake(self._engine.log, self.caller, self._codebase())
 
     def _stored(self, unit_id: str) -> Unit:
-        """The unit as it is stored, if this seat may see it."""
+        """The unit as it is stored, if this seat may see or inspect it."""
         whole = self._whole(unit_id)
         unit = self._read(lambda reader: reader.unit(whole))
-        if unit is None or unit.scope.key not in self.caller.visible_keys:
+        if unit is None or not self.caller.may_read(unit.scope):
             raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
         return unit
 

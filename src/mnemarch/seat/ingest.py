@@ -7,7 +7,7 @@ import os
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.log.append import Entry
 from mnemarch.model.stamps import blake2b
-from mnemarch.unit_verbs import UnitVerbs
+from mnemarch.seat.units import UnitVerbs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class IngestVerbs(UnitVerbs):
         model = self._engine.analyst
         if model is None or self._engine.config.learning.classifier == "rules":
             return None
-        from mnemarch.analysing import MeteredModel
         from mnemarch.learning.analyst import LLMClassifier
         from mnemarch.learning.classify import HybridClassifier, RuleBasedClassifier
+        from mnemarch.services.analysis import MeteredModel
 
         asked = MeteredModel(self._engine, model, self.scope, "classify", patient=False)
         return HybridClassifier(RuleBasedClassifier(), LLMClassifier(asked))
@@ -129,12 +129,12 @@ class IngestVerbs(UnitVerbs):
 
     def ingested(self, entry_id: str) -> Ingested:
         """What became of an entry that was ingested: its bucket, its unit, and why it became none."""
-        from mnemarch import looking
         from mnemarch.learning.pipeline import INGEST, outcome_of
         from mnemarch.model.event import Event
+        from mnemarch.services import overview
 
         def work(reader: Reader) -> Ingested:
-            entry = looking.named(reader, self.caller, entry_id)
+            entry = overview.named(reader, self.caller, entry_id)
             data = (entry.payload or {}).get("data") if isinstance(entry, Event) else None
             if not isinstance(entry, Event) or INGEST not in (data or {}):
                 raise NotFound(f"No entry {entry_id!r} that was ingested.", hint="Give the id that ingest printed.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mnemarch.ingesting import IngestVerbs
 from mnemarch.model.value import replace
+from mnemarch.seat.ingest import IngestVerbs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
-    from mnemarch.items import Items
-    from mnemarch.knowing import Knowledge
     from mnemarch.learning.code_rules import CodeRules
     from mnemarch.learning.episodic import EpisodicMemoryManager
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
+    from mnemarch.services.items import Items
+    from mnemarch.services.knowledge import Knowledge
 
 
 class Systems(IngestVerbs):
@@ -46,7 +46,7 @@ class Systems(IngestVerbs):
     @property
     def items(self) -> Items:
         """Keys and values in namespaces below this seat's project, for agent frameworks."""
-        from mnemarch.items import Items
+        from mnemarch.services.items import Items
 
         return Items(self._engine, self.caller)
 
@@ -69,7 +69,7 @@ class Systems(IngestVerbs):
     @property
     def knowledge(self) -> Knowledge:
         """What tasks taught about the project: bug patterns, code patterns, habits."""
-        from mnemarch.knowing import Knowledge
+        from mnemarch.services.knowledge import Knowledge
 
         return Knowledge(self._engine, self.caller, self._intake())
 
@@ -82,9 +82,9 @@ class Systems(IngestVerbs):
         units = self._engine.store.read(lambda reader: spoken_of(reader, self.caller, named))
         if not units:
             return []
-        from mnemarch.asking import Asking
+        from mnemarch.services.recall import Answering
 
-        return Asking(self._engine, self.caller).handed_out(units)
+        return Answering(self._engine, self.caller).handed_out(units)
 
     def awaited_tests(self) -> list[str]:
         """The tests that would verify what is claimed here, and those that failed in this task."""
@@ -94,9 +94,9 @@ class Systems(IngestVerbs):
 
     def _learned_from(self, judged: Promotion, codebase: Codebase | None) -> Promotion:
         """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection."""
-        from mnemarch.analysing import followed_up
         from mnemarch.learning.knowledge import entries_of, learn_from_task
         from mnemarch.learning.reflection import reflect_if_due, seen_before_reflecting
+        from mnemarch.services.analysis import followed_up
 
         task = self.caller.scope_key
         episode, entries, seen = self._engine.store.read(
