@@ -2,8 +2,8 @@
 
     python -m bench.retrieval.silence [--sets locomo,small] [--semantic] [--limit 60] [--keep FOLDER]
 
-Each set is halved, LoCoMo by conversations: the weights were fitted to the halves "tune" and are judged by "held". "small"
-is our own set in five memories of 30 facts. Questions without an answer are near (about what the memory is about), of
+Each set is halved, LoCoMo by conversations: the weights were fitted to the halves "tune" and are judged by "held".
+"small" is our own set in five memories of 30 facts. Questions without an answer are near (about what the memory is about), of
 a stranger (another conversation, another of the small memories) or foreign (of another set). Precision is the share of
 the silences that lose nothing.
 """
@@ -128,9 +128,7 @@ def _asked(name: str, given: sets.Retrieval, held: Loaded, limit: int | None) ->
         half = halves.get(min(question.gold)) or _half(number if len(scopes) == 1 else scopes.index(question.scope))
         yield Asked(question.scope, question.text, held.gold(question), half)
         strangers = [
-            each
-            for each in scopes
-            if each != question.scope and (name == _SMALL or _half(scopes.index(each)) == half)
+            each for each in scopes if each != question.scope and (name == _SMALL or _half(scopes.index(each)) == half)
         ]
         if strangers:
             yield Asked(strangers[number % len(strangers)], question.text, frozenset(), half, STRANGER)

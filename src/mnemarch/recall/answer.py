@@ -167,8 +167,8 @@ class Recall:
             rules=self._rules,
         )
         ordered = ranked(relevances, micros(self._now), self._rules)
-        noise = self._finder.noise if meanings else 0.0
-        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings, noise)
+        documents, noise = self._finder.documents_in(self._visible), self._finder.noise if meanings else 0.0
+        self._fit = fit_of(ordered, terms, documents, meanings, noise)
         return ordered, [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
@@ -203,7 +203,7 @@ class Recall:
         """
         try:
             near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
-            noise = self._finder.noise if near else 0.0
+            noise = self._finder.noise
         except StoreUnavailable as error:
             self._notes.append(f"Searched by words alone: {error.message}")
             return False
