@@ -3,9 +3,9 @@
     python -m bench.retrieval.silence [--sets locomo,small] [--semantic] [--limit 60] [--keep FOLDER]
 
 Each set is halved, LoCoMo by conversations: the weights were fitted to the halves "tune" and are judged by "held".
-"small" is our own set in five memories of 30 facts. Questions without an answer are near (about what the memory is about), of
-a stranger (another conversation, another of the small memories) or foreign (of another set). Precision is the share of
-the silences that lose nothing.
+"small" is our own set in five memories of 30 facts. Questions without an answer are near (about what the memory is
+about), of a stranger (another conversation, another of the small memories) or foreign (of another set). Precision is
+the share of the silences that lose nothing.
 """
 
 from __future__ import annotations
