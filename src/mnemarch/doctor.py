@@ -97,7 +97,7 @@ def _index_keeps_up(engine: Engine, _: Seat) -> Finding:
     behind_max = 2 * engine.config.store.index_tail_max
     if stats.unindexed <= behind_max:
         return Finding(
-            ok=True, what=f"The search index keeps up ({stats.indexed:,} indexed, {stats.unindexed:,} in the tail)."
+            ok=True, what=f"The search index keeps up ({stats.indexed:,} indexed, {stats.unindexed:,} newer)."
         )
     return Finding(
         ok=False, what=f"{stats.unindexed:,} units are not indexed: recall is slow.", hint="Run mnemarch reindex."

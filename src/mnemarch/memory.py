@@ -173,7 +173,7 @@ class Memory:
         return analyse_waiting(self._engine.of(seat.caller.stream), seat.caller, limit=count, progress=progress)
 
     def maintain(self, seat: Seat, *, dry_run: bool = False, progress: Progress | None = None) -> Maintained:
-        """Do what a night should do (G24): retention, the janitor, lessons, index, files, log, audit; say what it did.
+        """Do the nightly maintenance (G24): retention, the janitor, lessons, index, files, log, audit; say what it did.
 
         A step that fails is told, and the others are done all the same. Of two processes the second is refused.
         """

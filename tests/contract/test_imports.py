@@ -305,6 +305,15 @@ def test_r20_a_foreign_export_gains_no_authority_until_a_person_accepts_it_as_on
     assert target.audit(full=True).ok
 
 
+def test_what_the_doctor_wrote_is_no_knowledge_to_import(target, tmp_path):
+    with mnemarch.open(":memory:") as other:
+        other.seat(Actor.human("ada"), SHOP).remember("Parcels leave at noon")
+        other.doctor()
+        other.export(tmp_path / "a.jsonl")
+    done = target.seat(Actor.human("bob"), BANK).import_claims(tmp_path / "a.jsonl", dry_run=True)
+    assert done.texts == ("Parcels leave at noon",)
+
+
 def test_r20_a_declined_import_stays_out(target, tmp_path):
     forger = Forger()
     forger.unit()

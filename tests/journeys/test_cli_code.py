@@ -18,7 +18,7 @@ def test_the_third_failure_is_blocked_with_an_instruction(cli):
 
 
 def test_attempts_lists_what_failed_and_why(cli):
-    assert "Nothing has failed" in cli("attempts").out
+    assert "No approach has failed" in cli("attempts").out
     cli.ok("fail", POOL, "--approach", "raise the pool size")
     cli.ok("stuck", "needs a password")
     told = cli.ok("attempts")

@@ -43,6 +43,11 @@ def test_every_command_has_help_with_a_description_and_examples(cli, command):
     assert run.out.rstrip().endswith(grammar.examples_of(command, described)[-1])
 
 
+@pytest.mark.parametrize("command", ["recall", "decisions", "decisions show", ""])
+def test_help_is_a_word_too(cli, command):
+    assert cli("help", *command.split()) == cli(*command.split(), "--help")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_example_is_valid_grammar(cli, command):
     described = grammar.command_named(command)

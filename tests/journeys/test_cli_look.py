@@ -13,7 +13,7 @@ from cli_session import CTRL_D, shown_at_terminal
 from rich.cells import cell_len
 
 from mnemarch import EventType
-from mnemarch.interfaces.look import SENTENCES
+from mnemarch.interfaces.log_text import SENTENCES
 from mnemarch.model.stamps import short_id
 
 PERSON = ("--actor", "human:ada")

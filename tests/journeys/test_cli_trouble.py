@@ -7,11 +7,13 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 from cli_session import Cli
 
+from mnemarch.interfaces.cli import main
 from mnemarch.memory import Memory
 
 NO_UNIT = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
@@ -310,3 +312,9 @@ def test_long_work_shows_its_progress_only_at_a_terminal(cli, terminal):
     assert process.returncode == 0
     assert b"remembering: 3 claims" in os.read(person, 10_000)
     assert cli("remember", "--batch", stdin=claims).err == ""
+
+
+@pytest.mark.parametrize("argv", [["remember"], ["remember", "-"], ["remember", "--batch"], ["fail", "-"]])
+def test_a_closed_standard_input_is_told_and_is_no_crash(cli, argv):
+    cli.monkeypatch.setattr(sys, "stdin", None)
+    assert main(argv) == 2

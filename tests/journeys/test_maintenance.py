@@ -104,7 +104,7 @@ def test_maintain_does_it_again_until_it_is_interrupted(worked, monkeypatch):
         if len(naps) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("mnemarch.interfaces.learned.time.sleep", nap)
+    monkeypatch.setattr("mnemarch.interfaces.operate.time.sleep", nap)
     run = worked("maintain", "--every", "6h", "--actor", "agent:a")
     assert (run.exit_code, naps, run.out.count("✓ audit")) == (130, [21_600.0, 21_600.0], 2)
 

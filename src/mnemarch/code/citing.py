@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 
+from mnemarch.code import references
 from mnemarch.code.git import full_hash, root_name
 from mnemarch.code.sources import CHANGED, Check
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, agrees, find
 from mnemarch.code.worktree import WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import replace
+from mnemarch.text import secrets
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
@@ -19,15 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, TypeVar
 
-    from mnemarch.code import references
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.symbols import Symbol
-    from mnemarch.text import secrets
 
     T = TypeVar("T")
-else:
-    references = Lazy("mnemarch.code.references")
-    secrets = Lazy("mnemarch.text.secrets")
 
 # A longer one (a name with dozens of overloads) is not stored: then only the name is checked later.
 _SIGNATURE_CHARS_MAX = 4_000

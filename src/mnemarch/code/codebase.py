@@ -5,12 +5,11 @@ A check looks at nothing but what the units cite, and never fails a recall: what
 
 from __future__ import annotations
 
-import os
 import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
-from mnemarch.code.home import is_bare, repository_around, text_of, worktrees_of
+from mnemarch.code.home import is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles
 from mnemarch.code.tests import is_missing, place_of
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
@@ -50,7 +49,7 @@ class Codebase:
         self.root = root
         self.tree = WorkTree(root)
         self._commits: dict[str, WorkTree] = {}
-        self._endings: dict[str, str | None] = {}
+        self._endings: dict[tuple[str, str], str | None] = {}
 
     @cached_property
     def history(self) -> History:
@@ -64,15 +63,14 @@ class Codebase:
         head = self.head()
         if head is None:
             return None
-        endings = self._endings
-        if endings.get("") != head or len(endings) > _ENDINGS_MAX:
-            self._endings = endings = {"": head}
-        if path not in endings:
+        if len(self._endings) > _ENDINGS_MAX:
+            self._endings = {}
+        if (head, path) not in self._endings:
             pattern = "".join(f"[{character}]" if character in "*?[" else character for character in path)
             listed = git.git(self.root, ["ls-files", "-z", "--", f":(glob)**/{pattern}"]) or ""
             files = [name for name in listed.split("\0") if name]
-            endings[path] = files[0] if len(files) == 1 else None
-        return endings[path]
+            self._endings[head, path] = files[0] if len(files) == 1 else None
+        return self._endings[head, path]
 
     def view(self, project: str | None, *, by_commit: bool) -> CodeView:
         """The code in the working tree; of a bare repository, at its HEAD."""
@@ -121,15 +119,7 @@ class Codebase:
 
     def branches(self) -> dict[str, str]:
         """The branch that each worktree is on, by the name that scopes give it; nothing for one that is on none."""
-        heads = {
-            name: text_of(os.path.join(repository.own, "HEAD")) or ""
-            for name, folder in self.worktrees().items()
-            if (repository := repository_around(folder)) is not None
-        }
-        return {
-            name: head.partition("refs/heads/")[2].strip() if head.startswith("ref:") else ""
-            for name, head in heads.items()
-        }
+        return {name: git.branch(folder) or "" for name, folder in self.worktrees().items()}
 
     def worktrees(self) -> dict[str, str]:
         """The folders of the repository's worktrees by the names that scopes give them."""

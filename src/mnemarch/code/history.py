@@ -152,8 +152,8 @@ def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict
         for commit in existing
         if commit in outside and not (cuts and _may_be_cut_off(repository, head, commit, cuts))
     ]
-    told = {commit: answer for commit, answer in answers.items() if commit not in beside}
-    return told | (_rewritten(repository, head, beside) if beside else {})
+    clear = {commit: answer for commit, answer in answers.items() if commit not in beside}
+    return clear | (_rewritten(repository, head, beside) if beside else {})
 
 
 def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:

@@ -1,4 +1,4 @@
-"""What the nodes of ast-grep's trees define in each language, and under which names.
+"""The definitions in ast-grep's trees and their names, language by language.
 
 `grammars.json` has the node kinds of each language by what they define, and rules where the kind alone can't tell;
 `signatures` has the nodes that are a body, or that say nothing about a call.

@@ -1,25 +1,21 @@
-"""A definition's signature in one normal form: what is said about calling it, however it is laid out."""
+"""The signature of a definition in one normal form, however it is laid out."""
 
 from __future__ import annotations
 
+import ast
+import warnings
 from functools import lru_cache
 
 from mnemarch.code.naming import child_of, named_in, python_targets, table
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX
 from mnemarch.forks import lasting_lock
-from mnemarch.lazy import Lazy
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import ast
-    import warnings
     from collections.abc import Iterable
 
     from ast_grep_py import SgNode
-else:
-    ast = Lazy("ast")
-    warnings = Lazy("warnings")
 
 # A default value that is longer than this, or was cited before defaults were kept, may be any.
 _DEFAULT_CHARS_MAX = 80

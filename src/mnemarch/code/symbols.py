@@ -1,4 +1,4 @@
-"""What a source text defines: names with signatures, by which a change that matters is told from one that doesn't.
+"""The names and signatures that a source text defines: they tell a change that matters from one that doesn't.
 
 All languages are parsed by ast-grep, which tolerates errors of syntax.
 """

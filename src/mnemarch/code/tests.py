@@ -1,4 +1,4 @@
-"""The source of a test: where it stands, what it names, and so whether it is about a claim (R20)."""
+"""The source of a test: where it is, what it names, and so whether the test is about a claim (R20)."""
 
 from __future__ import annotations
 

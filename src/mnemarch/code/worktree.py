@@ -49,7 +49,6 @@ class WorkTree(Forkable):
     def _begin(self) -> None:
         self._lock = allocate_lock()
         self._files: dict[str, _File] = {}
-        self._chars = 0
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
@@ -103,29 +102,23 @@ class WorkTree(Forkable):
         with self._lock:
             known = self._files.pop(path, None)
             if known is not None:
-                self._files[path] = known  # the last one is the one used last
+                self._files[path] = known  # The last one is the one used last.
         if known is not None and (stamp := known.source.stamp) is not None and self._sources.stamp(path) == stamp:
             return known
         source = self._sources.read(path)
         with self._lock:
+            self._files.pop(path, None)
             if isinstance(source, Check):
-                self._drop(path)
                 return source
             if known is not None and known.source.text == source.text:
                 known.source = source  # touched, or read a moment after it was written: its answers stay
             else:
                 known = _File(source)
-            self._drop(path)
             self._files[path] = known
-            self._chars += len(source.text)
-            while len(self._files) > _FILES_MAX or (self._chars > _CHARS_MAX and len(self._files) > 1):
-                self._drop(next(iter(self._files)))
+            chars = sum(len(file.source.text) for file in self._files.values())
+            while len(self._files) > _FILES_MAX or (chars > _CHARS_MAX and len(self._files) > 1):
+                chars -= len(self._files.pop(next(iter(self._files))).source.text)
         return known
-
-    def _drop(self, path: str) -> None:
-        dropped = self._files.pop(path, None)
-        if dropped is not None:
-            self._chars -= len(dropped.source.text)
 
 
 class _File:

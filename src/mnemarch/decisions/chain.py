@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _CHANGE_THEIR_TARGET = frozenset({RelationType.CONSTRAINS, RelationType.SUPERSEDES})
 
 
-def found(reader: Reader, caller: Caller, decision_id: str) -> Decision:
+def visible_decision(reader: Reader, caller: Caller, decision_id: str) -> Decision:
     """The decision of that id, whichever version it names, if this seat may see it."""
     unit = reader.unit(decision_id)
     if unit is None or version_key_of(unit) is None or not is_visible(unit, caller):
-        raise NotFound(f"No decision {decision_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+        raise NotFound(f"No decision {decision_id!r} here.", hint=Hint("find the decision"))
     return Decision(unit)
 
 
@@ -51,7 +51,7 @@ def revised(reader: Reader, caller: Caller, decision_id: str, key: str | None) -
     is_spent = key is not None and reader.event_for_key(caller.scope_key, str(caller.actor), key) is not None
     if is_spent or decision_id == holds.id:
         return holds
-    raise stale(found(reader, caller, decision_id), holds)
+    raise stale(visible_decision(reader, caller, decision_id), holds)
 
 
 def stale(base: Decision, now: Decision | None) -> Conflict:
@@ -87,7 +87,7 @@ def _named(reader: Reader, caller: Caller, decision_id: str) -> tuple[str, Decis
     by_root = in_force_among(reader, caller, [decision_id])
     if by_root:
         return decision_id, by_root[0]
-    root = found(reader, caller, decision_id).root_id
+    root = visible_decision(reader, caller, decision_id).root_id
     by_version = in_force_among(reader, caller, [root]) if root != decision_id else []
     return root, by_version[0] if by_version else None
 
@@ -109,15 +109,15 @@ def blast_radius(
 
     Also gives the decisions that were read on the way, in the order of the nodes.
     """
-    met: dict[str, Decision] = {}
+    reached: dict[str, Decision] = {}
 
     def seen(roots: Sequence[str]) -> set[str]:
         there = {one.root_id: one for one in in_force_among(reader, caller, roots)}
-        met.update(there)
+        reached.update(there)
         return set(there)
 
     radius = impact(root, lambda roots: _relations(reader, roots), seen, depth_max=depth_max, nodes_max=nodes_max)
-    return radius, [met[node.id] for node in radius.nodes]
+    return radius, [reached[node.id] for node in radius.nodes]
 
 
 def _relations(reader: Reader, roots: Sequence[str]) -> list[Relation]:
@@ -134,8 +134,8 @@ def relations(reader: Reader, caller: Caller, decision_id: str) -> list[Relation
         return first is not None and is_visible(first, caller)
 
     root = root_of(reader, caller, decision_id)
-    found = _relations(reader, [root])
-    return [one for one in found if is_known(one.target if one.source == root else one.source)]
+    stated = _relations(reader, [root])
+    return [one for one in stated if is_known(one.target if one.source == root else one.source)]
 
 
 def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None:
@@ -179,7 +179,7 @@ def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
     unit = act.transaction.unit(decision_id)
     if unit is not None and unit.erased_at is not None and is_visible(unit, act.caller):
         return unit.id, unit
-    version = found(act.transaction, act.caller, decision_id)
+    version = visible_decision(act.transaction, act.caller, decision_id)
     return version.root_id, version.unit
 
 

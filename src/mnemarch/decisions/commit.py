@@ -72,8 +72,8 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None, request: 
         # A narrower version takes the decision from everybody else who had it.
         act.require(Deed.DECIDE, base.unit)
     # What its change reaches only warns, and the proposal has said so.
-    given = {name: getattr(proposal, name) for name in ("strength", "domain", "level")}
-    verdict, _ = guarded(act.transaction, act.caller, base, (), **given)
+    standing = {name: getattr(proposal, name) for name in ("strength", "domain", "level")}
+    verdict, _ = guarded(act.transaction, act.caller, base, (), **standing)
     _require_answer(act.caller, base, verdict, override)
     against = opposed(
         act.transaction, act.caller, proposal.text, domain=proposal.domain, level=proposal.level, base=base
@@ -170,15 +170,15 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
 def _says(event: Event, proposal: DecisionProposal) -> bool:
     """Whether the event that made a decision says what the proposal does; what it rests on may be worded anew."""
     born = (event.payload or {}).get("unit", {})
-    told = born.get("attributes", {})
-    revises = told.get("root") if born.get("supersedes") else None
-    said = [born.get("content"), revises, {**told.get("reason", {}), "override": None}]
-    given: list[Any] = [proposal.text, proposal.revises, {**proposal.reason.to_json(), "override": None}]
+    attributes = born.get("attributes", {})
+    revises = attributes.get("root") if born.get("supersedes") else None
+    stored = [born.get("content"), revises, {**attributes.get("reason", {}), "override": None}]
+    proposed: list[Any] = [proposal.text, proposal.revises, {**proposal.reason.to_json(), "override": None}]
     if proposal.revises is None:
         # A revision takes these from what is in force, which may be another version by now.
-        said += [born.get("domain"), born.get("scope"), told.get("strength")]
-        given += [proposal.domain, list(proposal.scope.segments), str(proposal.strength)]
-    return bool(said == redacted_tree(given, set()))
+        stored += [born.get("domain"), born.get("scope"), attributes.get("strength")]
+        proposed += [proposal.domain, list(proposal.scope.segments), str(proposal.strength)]
+    return bool(stored == redacted_tree(proposed, set()))
 
 
 def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:

@@ -142,19 +142,19 @@ class Decisions:
         version that its maker saw, the first included. A revision keeps the strength, domain and level of what it
         revises. With a `key`, it is committed once however often it is made.
         """
-        given = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
+        parts = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
         chosen = {"strength": strength, "domain": domain, "level": level}
         named = None if revises is None else self._whole(revises)
-        return self._read(lambda reader: self._proposal(reader, given, chosen, named))
+        return self._read(lambda reader: self._proposal(reader, parts, chosen, named))
 
     def _proposal(
-        self, reader: Reader, given: dict[str, Any], chosen: dict[str, Any], revises: str | None
+        self, reader: Reader, parts: dict[str, Any], chosen: dict[str, Any], revises: str | None
     ) -> DecisionProposal:
         caller = self._caller
-        base = None if revises is None else chain.revised(reader, caller, revises, _key(given["key"]))
+        base = None if revises is None else chain.revised(reader, caller, revises, _key(parts["key"]))
         usual = _USUAL if base is None else {"strength": base.strength, "domain": base.domain, "level": base.unit.level}
         checked = self._checked(
-            **given, **{name: usual[name] if each is None else each for name, each in chosen.items()}
+            **parts, **{name: usual[name] if each is None else each for name, each in chosen.items()}
         )
         for unit_id in checked["evidence"]:
             commit.evidence_of(reader, caller, unit_id)
@@ -184,7 +184,7 @@ class Decisions:
             raise InvalidInput("A decision needs at least one evidence (R12).", hint=Hint("give evidence"))
         return {
             "text": self._text(text, "A decision"),
-            "reason": _reason_given(reason),
+            "reason": _checked_reason(reason),
             "evidence": cited,
             "snapshots": quoted,
             "strength": Strength.parse(strength),
@@ -265,7 +265,7 @@ class Decisions:
 
     def get(self, decision_id: str) -> Decision:
         """One version of a decision."""
-        return self._ask(chain.found, self._whole(decision_id))
+        return self._ask(chain.visible_decision, self._whole(decision_id))
 
     def in_force(self, decision_id: str) -> Decision:
         """The version that holds of the decision that this id, of whichever version, names."""
@@ -355,15 +355,15 @@ class Decisions:
         checked = checked_id(id, "an id")
         return checked if lookup.is_whole(checked) else self._ask(lookup.unit_id, checked)
 
-    def _ask(self, question: Callable[..., T], *given: object) -> T:
-        return self._read(lambda reader: question(reader, self._caller, *given))
+    def _ask(self, question: Callable[..., T], *arguments: object) -> T:
+        return self._read(lambda reader: question(reader, self._caller, *arguments))
 
     def _read(self, work: Callable[[Reader], T]) -> T:
         return self._log.store.read(work)
 
 
 def _page(reader: Reader, caller: Caller, domain: str, limit: int, after: str | None) -> list[Decision]:
-    last = None if after is None else chain.found(reader, caller, after)
+    last = None if after is None else chain.visible_decision(reader, caller, after)
     page: list[Decision] = []
     for strength in sorted(Strength, reverse=True):
         if last is None or strength <= last.strength:
@@ -373,28 +373,28 @@ def _page(reader: Reader, caller: Caller, domain: str, limit: int, after: str | 
     return page
 
 
-def _override(given: str | None) -> str | None:
-    return None if given is None else checked_text(given, "The override", _REASON_BYTES_MAX)
+def _override(why: str | None) -> str | None:
+    return None if why is None else checked_text(why, "The override", _REASON_BYTES_MAX)
 
 
-def _key(given: Any) -> str | None:
-    return None if given is None else checked_key(given)
+def _key(key: Any) -> str | None:
+    return None if key is None else checked_key(key)
 
 
-def _domain(given: Any) -> str:
-    return checked_name(given, "a domain")
+def _domain(name: Any) -> str:
+    return checked_name(name, "a domain")
 
 
-def _reason_given(given: Any) -> Reason:
+def _checked_reason(reason: Any) -> Reason:
     try:
         # Also of what is a reason already: a value can be made around its check.
-        parts = given.to_json() if isinstance(given, Reason) else given
-        reason = Reason(parts["type"], parts["summary"], parts.get("tradeoff"))
+        parts = reason.to_json() if isinstance(reason, Reason) else reason
+        checked = Reason(parts["type"], parts["summary"], parts.get("tradeoff"))
     except (TypeError, KeyError, AttributeError):
         raise InvalidInput(
-            "A decision needs a reason (R12)." if given is None else f"{given!r} is no reason.",
+            "A decision needs a reason (R12)." if reason is None else f"{reason!r} is no reason.",
             hint=Hint("give a reason"),
         ) from None
-    if reason.tradeoff not in (None, ""):
-        checked_text(reason.tradeoff, "The trade-off", _REASON_BYTES_MAX)
-    return reason
+    if checked.tradeoff not in (None, ""):
+        checked_text(checked.tradeoff, "The trade-off", _REASON_BYTES_MAX)
+    return checked

@@ -1,4 +1,4 @@
-"""What the guardian protects leaves or returns to force only by a person's word, whichever verb is used (D8, D11)."""
+"""Only a person takes out of force, or puts back, what the guardian protects, whichever verb is used (D8, D11)."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def opposed(
     root = None if base is None else base.root_id
     firm = [Decision(unit) for unit in reader.firm(caller.visible_keys, list(dict.fromkeys((domain, GLOBAL))))]
     others = [one for one in firm if one.unit.level >= level and one.root_id != root]
-    found = [(one, opposition.reason) for one in others if (opposition := breaks(text, one.text)) is not None]
-    return sorted(found, key=lambda pair: firmest_first(pair[0]))
+    pairs = [(one, opposition.reason) for one in others if (opposition := breaks(text, one.text)) is not None]
+    return sorted(pairs, key=lambda pair: firmest_first(pair[0]))
 
 
 def is_a_persons(unit: Unit) -> bool:

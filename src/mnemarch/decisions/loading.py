@@ -41,11 +41,11 @@ def loaded(reader: Reader, caller: Caller, domain: str | None, around: str | Non
     keys, domains = caller.visible_keys, _domains(domain)
     related = [] if around is None else reader.related(around, keys, limit=limit)
     firm, normal = reader.firm(keys, domains), _normal(reader, caller, domains, limit)
-    found = _in_order(_policies(reader, caller), related, firm, normal, (), limit)
-    room = limit - len(found)
-    known = {one.unit.id for one in found}
+    ordered = _in_order(_policies(reader, caller), related, firm, normal, (), limit)
+    room = limit - len(ordered)
+    known = {one.unit.id for one in ordered}
     led = (unit for unit in (reader.anchored(keys, domains, limit=limit) if room else ()) if unit.id not in known)
-    return [*found, *(Loaded(tier=TIER_FOUND, unit=unit) for unit in islice(led, room))]
+    return [*ordered, *(Loaded(tier=TIER_FOUND, unit=unit) for unit in islice(led, room))]
 
 
 def binding(
@@ -88,11 +88,11 @@ def _in_order(
         (TIER_LOCK, locks),
         (TIER_NORMAL, normal),
     )
-    found: dict[str, Loaded] = {}
+    by_id: dict[str, Loaded] = {}
     for tier, units in tiers:
         for unit in units:
-            found.setdefault(unit.id, Loaded(tier=tier, unit=unit))
-    return list(found.values())[:limit]
+            by_id.setdefault(unit.id, Loaded(tier=tier, unit=unit))
+    return list(by_id.values())[:limit]
 
 
 def _domains(domain: str | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Requests: what somebody who may not decide proposed waits in the log for a person or an orchestrator (R12)."""
+"""Requests: the proposal of an actor who may not decide waits in the log for a person or an orchestrator (R12)."""
 
 from __future__ import annotations
 
@@ -76,16 +76,15 @@ def waiting_request(reader: Reader, caller: Caller, request_id: str) -> Decision
     return request
 
 
-def answer(act: Act, request_id: str, reason: str, decision_id: str | None) -> None:
+def answer(act: Act, request_id: str, reason: str, decision_id: str | None, **more: bool) -> None:
     """Say what came of a request: the decision that it became, or why it became none."""
-    payload = {"request": request_id, "reason": reason, "decision": decision_id}
+    payload = {"request": request_id, "reason": reason, "decision": decision_id} | more
     act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
 
 
 def reopen(act: Act, request_id: str, reason: str) -> None:
     """Let a request wait again."""
-    payload = {"request": request_id, "reason": reason, "decision": None, "reopens": True}
-    act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
+    answer(act, request_id, reason, None, reopens=True)
 
 
 def seat_of(request: DecisionRequest, caller: Caller) -> Caller:

@@ -1,4 +1,4 @@
-"""What every graph stands on: its lock, its keeper, its vectors, and the room for nodes and edges (A23, A28).
+"""The base of every graph: its lock, its keeper, its vectors, and the room for nodes and edges (A23, A28).
 
 Every change is an act: it has one time, and its keeper saves all of its steps or none.
 """
@@ -344,5 +344,5 @@ def finite(number: Any, what: str, least: float | None = None) -> float:
     is_number = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < float("inf")
     if not is_number or (least is not None and number < least):
         limit = "" if least is None else f" of {least:g} or more"
-        raise InvalidInput(f"{what} must be a finite number{limit}, not {number!r}.", hint="Correct it.")
+        raise InvalidInput(f"{what} must be a finite number{limit}, not {number!r}.", hint="Give such a number.")
     return float(number)

@@ -21,9 +21,10 @@ from mnemarch.graph.core import (
     storable,
 )
 from mnemarch.graph.state import edge_id
-from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights, parsed
+from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights
 from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
+from mnemarch.model.value import member_of
 from mnemarch.policy.admission import checked_count, checked_text
 from mnemarch.policy.heat import FEEDBACK, GraphConfig, section, spread
 from mnemarch.text.canonical import canonical, canonical_key
@@ -266,9 +267,9 @@ class GraphStore(Graph):
 
     def link(self, from_id: str, to_id: str, type: EdgeType | str, weight: float = 1.0) -> str:
         """Add an edge, or add weight to an existing one; returns its id, `from::type::to` (A6)."""
-        kind = parsed(EdgeType, type, "type of edge")
+        kind = member_of(EdgeType, type, "type of edge")
         if finite(weight, "weight") <= 0:
-            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="Correct it.")
+            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="1.0 is the usual weight.")
         return self.change("linked", lambda now: self.join(from_id, kind, to_id, float(weight), now))
 
     def join(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> str:
@@ -312,7 +313,7 @@ class GraphStore(Graph):
 
     def nodes(self, type: NodeType | str | None = None) -> list[Node]:
         """All nodes, or those of a type, the hottest first."""
-        kind = None if type is None else parsed(NodeType, type, "type of node")
+        kind = None if type is None else member_of(NodeType, type, "type of node")
         with self.reading() as now:
             nodes = [self._node(one, now) for one in self.state.nodes.values() if kind in (None, one.type)]
         return sorted(nodes, key=lambda node: (-node.rank, node.id))
@@ -334,10 +335,7 @@ class GraphStore(Graph):
             return [self._node(self.state.nodes[id], now) for id, _ in sorted(near, key=lambda one: (-one[1], one[0]))]
 
     def nominated(self, text: str) -> dict[str, float]:
-        """Units that answered similar questions without bad feedback, and how similar those questions are.
-
-        A recall may be all that a process does, so this needs no numpy.
-        """
+        """Units that answered similar questions without bad feedback, and how similar those are. Needs no numpy."""
         question = storable(text, "The question")
         with self.reading() as now:
             answered: dict[str, list[str]] = {}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput
 from mnemarch.model.value import Names, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
-    from typing import Any, Protocol, TypeVar
-
-    T = TypeVar("T", bound="Names")
+    from typing import Any, Protocol
 else:
     Protocol = object  # `typing` is slow to import, and a recall needs these values.
 
@@ -43,15 +40,6 @@ class EdgeType(Names):
     RESPONDED_WITH = "responded_with"
     HAS_FEEDBACK = "has_feedback"
     REFERS_TO_ENTITY = "refers_to_entity"
-
-
-def parsed(vocabulary: type[T], name: Any, what: str) -> T:
-    """The member of a closed vocabulary with this name."""
-    try:
-        return vocabulary(name)
-    except ValueError:
-        members = ", ".join(str(member) for member in vocabulary)
-        raise InvalidInput(f"{name!r} is no {what}.", hint=f"Use one of: {members}.") from None
 
 
 @value

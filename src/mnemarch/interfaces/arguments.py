@@ -14,7 +14,7 @@ from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, RECEIPT, REQUIRED, TEXT, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import IO, Any
 
     from mnemarch.verbs.types import Parameter
 
@@ -145,15 +145,15 @@ def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
 def _value(parameter: Parameter, item: Any) -> Any:
     what = (flags_of(parameter) or [shown_name(parameter)])[0]
     if is_text(parameter):
-        return text_given(item, errors="replace" if parameter.type is OUTPUT else "strict")
+        return text_or_stdin(item, errors="replace" if parameter.type is OUTPUT else "strict")
     if parameter.type is RECEIPT:
-        item = text_given(item) if item == "-" else _receipt_text(item, what)
+        item = text_or_stdin(item) if item == "-" else _receipt_text(item, what)
     if parameter.type is OBJECT and item[:1] == "@":
         item = _file_text(item[1:])
     return read(parameter, item, what)
 
 
-def text_given(argument: str | None, *, errors: str = "strict") -> str:
+def text_or_stdin(argument: str | None, *, errors: str = "strict") -> str:
     """The argument; standard input if it is `-`, or absent while something is piped in.
 
     What a tool printed need not be UTF-8 to the last byte: `errors="replace"` takes it as far as it can be read.
@@ -165,7 +165,7 @@ def text_given(argument: str | None, *, errors: str = "strict") -> str:
     is_typed = at_terminal(sys.stdin)
     if is_typed:
         print("Type the text, then Ctrl-D on a line of its own: ", end="", file=sys.stderr, flush=True)
-    raw = sys.stdin.buffer.read(_STDIN_BYTES_MAX + 1)
+    raw = _stdin().read(_STDIN_BYTES_MAX + 1)
     if is_typed and not raw.strip():
         raise InvalidInput("Nothing was typed.", hint="Give the text as an argument, or pipe it in and write - for it.")
     if len(raw) > _STDIN_BYTES_MAX:
@@ -182,10 +182,16 @@ def _lines(parameter: Parameter) -> Iterator[tuple[str, str]]:
             f"The {parameter.name} are read as JSON lines from standard input.",
             hint="Pipe a file in: ... < lines.jsonl",
         )
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
+    for number, raw in enumerate(_stdin(), start=1):
         line = _decoded(raw, f"Line {number}")
         if line.strip():
             yield f"Line {number}", line
+
+
+def _stdin() -> IO[bytes]:
+    if sys.stdin is None:
+        raise InvalidInput("Standard input is closed.", hint="Give the text as an argument, or pipe it in.")
+    return sys.stdin.buffer
 
 
 def _receipt_text(typed: str, what: str) -> str:

@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str], printer: _Printer) -> int:
     word, rest = grammar.split(argv)
+    if word == "help":  # `help recall` is `recall --help`.
+        word, rest = grammar.split([*rest, "--help"])
     if word is None:
         return _without_command(rest)
     name, rest = grammar.chosen(word, rest)
@@ -105,11 +107,11 @@ class _Printer:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
             _write(json_text({"error": facts | carried(error)}))
             return exit_code
-        from mnemarch.interfaces.show import said
+        from mnemarch.interfaces.show import with_short_ids
 
-        print(said(f"mnemarch: {message}"), file=sys.stderr)
+        print(with_short_ids(f"mnemarch: {message}"), file=sys.stderr)
         if hint:
-            print(said(f"hint: {hint}"), file=sys.stderr)
+            print(with_short_ids(f"hint: {hint}"), file=sys.stderr)
         return exit_code
 
 

@@ -1,6 +1,7 @@
-"""What a command is made of; which memory it works on, and from which seat; and the command that a verb makes.
+"""A command, its answer, and one call of it: which memory it works on, from which seat, and who acts (R4).
 
-Where is found by options, then MNEMARCH_* variables, then the repository around the current folder; who, in `trust`.
+Who and where are found by options, then MNEMARCH_* variables; then where by the repository around the current folder,
+and who by the coding agent or the person that typed.
 """
 
 from __future__ import annotations
@@ -8,84 +9,34 @@ from __future__ import annotations
 import os
 import sys
 
-from mnemarch.checkout import SETTINGS, load
+from mnemarch import user
+from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
 from mnemarch.code.home import FOLDER, home_of, repository_around
-from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.interfaces.place import MAKE, is_folder, missing_files
-from mnemarch.model.caller import Scope
+from mnemarch.errors import InvalidInput, NotAllowed, NotFound
+from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.value import replace, value
-from mnemarch.verbs.types import PROGRESS, SEAT, help_of
+from mnemarch.policy.admission import checked_name
+from mnemarch.policy.permissions import require_outsider
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable
     from typing import Any
 
     from mnemarch.code.home import Home
     from mnemarch.config import Config
     from mnemarch.memory import Memory
-    from mnemarch.model.caller import Actor
     from mnemarch.seat import Seat
-    from mnemarch.verbs.types import Parameter, Verb
+    from mnemarch.verbs.types import Parameter
 
+_NO_CI = ("", "0", "false")
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 # The doctor leaves one unit in a place of its own.
 _UNITS_OF_DOCTOR = 1
 _NAMED_MAX = 3
+_HOW_TO_MAKE = "mnemarch init makes one; so does the first mnemarch log."
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
-# Verbs that make a memory where there is none; the others say that there is none.
-_BEGIN_MEMORY = {
-    *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
-    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
-    *("seat.import_claims", "seat.ingest", "seat.ingest_many", "seat.ingest_file"),
-    *("core.core_memory_append", "core.call"),
-}
-# What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
-_ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches", "core.compiled"}
-# Verbs whose command does more than the verb: it asks first, takes more options, or shows something else.
-_SPECIAL = {
-    *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo", "seat.explain"),
-    *("memory.doctor", "memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
-    *("seat.import_claims", "memory.maintain"),
-    *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
-}
-# Verbs that show the log, the work or anything: `look` has their words.
-_LOOKS = {
-    *("seat.events", "seat.history", "seat.status", "seat.show"),
-    *("seat.ingest", "seat.ingest_many", "seat.ingest_file", "seat.ingested"),
-}
-# What only people and orchestrators may read; and what reads, whatever its profile says.
-_FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
-# Which module has the words for a verb, by what the verb is on or by what it gives.
-_WORDS = {"decisions": "decide", "core": "learned", "episodes": "learned", "rules": "rules"}
-_WORDS |= {"Imported": "moving", "ImportedClaims": "moving"}
-_WORDS |= {"Erased": "removal", "Undone": "removal", "Reflected": "learned", "Maintained": "learned"}
-# What long work counts.
-_COUNTED = {
-    "seat.remember_many": ("remembering", "claims"),
-    "memory.audit": ("auditing", "events"),
-    "memory.rebuild": ("rebuilding", "events"),
-    "memory.reindex": ("indexing", "units"),
-    "memory.janitor": ("comparing with the code", "units"),
-    "seat.reflect": ("reflecting", "lessons"),
-    "memory.maintain": ("maintaining", "steps"),
-    "memory.export": ("exporting", "events"),
-    "memory.import_": ("importing", "events"),
-    "seat.import_claims": ("importing", "claims"),
-}
-_EXIT_CODES: dict[str, Callable[[Any], int]] = {
-    "Refused": lambda _: REFUSED,
-    "ApproachValidation": lambda validation: DONE if validation.valid else REFUSED,
-    "LoopVerdict": lambda verdict: REFUSED if verdict.type == "BLOCK" else DONE,
-    "Promotion": lambda judged: REFUSED if judged.run and not judged.run.passed else exit_code_of(judged.loop),
-    "LogCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
-    "ReceiptCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
-    "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
-    "Finding": lambda finding: DONE if finding.ok else STORE_TROUBLE,
-    "Maintained": lambda night: DONE if night.ok else STORE_TROUBLE,
-}
 
 
 @value
@@ -120,15 +71,21 @@ class Command:
 class Call:
     """One command as it was typed. The memory and the seat it leads to are opened when first asked for.
 
-    `options` has all its parameters, `given` those that were typed, `places` who and where, and whether to answer in
-    JSON.
+    `options` has all its parameters, `arguments` those that were typed. `places` says who and where, and whether to
+    answer in JSON.
     """
 
     def __init__(
-        self, options: Any, given: dict[str, Any], *, places: Any, begins_memory: bool = False, only_reads: bool = False
+        self,
+        options: Any,
+        arguments: dict[str, Any],
+        *,
+        places: Any,
+        begins_memory: bool = False,
+        only_reads: bool = False,
     ) -> None:
         self.options = options
-        self.given = given
+        self.arguments = arguments
         self.places = places
         self.begins_memory = begins_memory
         self._only_reads = only_reads
@@ -142,7 +99,7 @@ class Call:
         """The repository around --root or the current folder; without one, --store's folder names it."""
         if self._home is None:
             self._home = home_of(self._folder_here())
-            if self.store is not None and is_folder(self.store):
+            if self.store is not None and _is_folder(self.store):
                 folder, is_named = os.path.abspath(self.store), self.places.root or repository_around(self._home.root)
                 self._home = replace(self._home if is_named else home_of(folder), folder=folder)
         return self._home
@@ -151,7 +108,21 @@ class Call:
     def url(self) -> str:
         """The address of a memory that is in no folder."""
         store = self.store
-        return load(self.home.folder).store.url if store is None or is_folder(store) else store
+        return load(self.home.folder).store.url if store is None or _is_folder(store) else store
+
+    @property
+    def address(self) -> str:
+        """The folder of the files, or the server's address as it may be shown; nothing for a memory in .mnemarch/."""
+        from mnemarch.interfaces.show import without_password
+
+        if self.url.startswith(FILE_SCHEME):
+            return file_folder(self.url, self.home.folder if self.store is None else os.getcwd())
+        return without_password(self.url)
+
+    @property
+    def is_on_server(self) -> bool:
+        """Whether hooks can't open it themselves, and ask `mnemarch serve`."""
+        return bool(self.url) and not self.url.startswith(FILE_SCHEME)
 
     @property
     def memory(self) -> Memory:
@@ -168,9 +139,7 @@ class Call:
     def actor(self) -> Actor:
         """Who acts, by --actor, the coding agent around this process, or the person at the terminal."""
         if self._actor is None:
-            from mnemarch.interfaces.trust import actor_of
-
-            self._actor = actor_of(self._setting("actor"), may_ask=not self._only_reads)
+            self._actor = _actor_of(self._setting("actor"), may_ask=not self._only_reads)
         return self._actor
 
     @property
@@ -217,7 +186,7 @@ class Call:
         """Open the memory now, for the calls that follow."""
         self._memory = self.memory
 
-    def again(self, given: dict[str, Any], session: str | None, task: str | None) -> Call:
+    def again(self, arguments: dict[str, Any], session: str | None, task: str | None) -> Call:
         """A further question to the same memory, of this conversation and task where nothing else was said."""
         from types import SimpleNamespace
 
@@ -226,7 +195,7 @@ class Call:
             "task": self._setting("task") or task,
         }
         other = Call(
-            SimpleNamespace(**given), given, places=SimpleNamespace(**places), begins_memory=self.begins_memory
+            SimpleNamespace(**arguments), arguments, places=SimpleNamespace(**places), begins_memory=self.begins_memory
         )
         other._home, other._memory, other._actor = self.home, self._memory, self.actor
         return other
@@ -257,16 +226,16 @@ class Call:
 
     def _absent(self) -> NotFound | None:
         """That there is no memory, if so: what only reads makes none."""
-        if self.store is not None and not is_folder(self.store):
-            return missing_files(self.store, os.getcwd())
+        if self.store is not None and not _is_folder(self.store):
+            return _missing_files(self.store, os.getcwd())
         try:
             os.stat(os.path.join(self.home.folder, FOLDER, "memory.db"))
         except FileNotFoundError:
             config = load(self.home.folder)
             if config.store.url:
-                return missing_files(config.store.url, self.home.folder)
+                return _missing_files(config.store.url, self.home.folder)
             waits = any(setting.startswith("store.url ") for setting in config.ignored)
-            hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else MAKE
+            hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else _HOW_TO_MAKE
             return NotFound(f"There is no memory in {self.home.folder}.", hint=hint)
         except OSError:
             pass  # It is there, or something else is: opening says what.
@@ -279,6 +248,18 @@ class Call:
             return ""
         there = self.memory.seat(seat.actor, replace(seat.scope, project=name, task=None))
         return name if any(unit.scope.project == name for unit in there.units(limit=100)) else ""
+
+
+def _is_folder(store: str) -> bool:
+    """Whether --store names a folder with .mnemarch/ in it, and no address."""
+    return store != ":memory:" and ":/" not in store and not store.startswith(FILE_SCHEME)
+
+
+def _missing_files(url: str, base: str) -> NotFound | None:
+    """The error that a memory in files has no folder, if it has none: a command that only reads makes none."""
+    folder = file_folder(url, base) if url.startswith(FILE_SCHEME) else ""
+    is_missing = folder and not os.path.isdir(folder)
+    return NotFound(f"There is no memory in {folder}.", hint=_HOW_TO_MAKE) if is_missing else None
 
 
 def noted(config: Config) -> Config:
@@ -302,96 +283,97 @@ def at_terminal(stream: object) -> bool:
         return False
 
 
-# The command of a verb
+# Who acts
 
 
-def exit_code_of(result: Any) -> int:
-    """What a result means to a shell; of several the worst."""
-    if isinstance(result, list | tuple):
-        return max(map(exit_code_of, result), default=DONE)
-    code = _EXIT_CODES.get(type(result).__name__)
-    return DONE if code is None else code(result)
+def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
+    """Who acts, and whether they may say so (R4). A terminal is no proof of a person: a person confirms it once."""
+    host = user.host()
+    if named is None:
+        if host is not None:
+            return Actor.agent(host)
+        person = _person(may_ask=may_ask) if is_interactive() else None
+        return Actor.agent("cli") if person is None else Actor.human(person)
+    actor = Actor.parse(named)
+    require_outsider(actor)
+    if actor.kind is ActorKind.HUMAN:
+        _require_person(actor, host)
+    elif actor.kind is ActorKind.ORCHESTRATOR and not user.may_orchestrate(actor.id, host):
+        from mnemarch.interfaces.show import clean
+
+        whose = "" if host is None else f" for {host}, which started this process"
+        line = actor.id if host is None else f"{actor.id} @{host}"
+        raise NotAllowed(
+            f"{actor} is not named in your own configuration{whose} (rule R4: a person names the orchestrators).",
+            rule="R4",
+            hint=f"A person adds this line to {user.path_of('orchestrators')}: {clean(line)}",
+        )
+    return actor
 
 
-def command_for(verb: Verb) -> Command:
-    """The command of a verb."""
-    takes = tuple(parameter for parameter in verb.takes if parameter.offered and parameter.type.read is not None)
-
-    def run(call: Call) -> Answer:
-        if verb.name not in _SPECIAL:
-            return answered(verb, call)
-        from mnemarch.interfaces.by_hand import RUNS
-
-        return RUNS[verb.name](verb, call)
-
-    if verb.name in _SPECIAL:
-        from mnemarch.interfaces.by_hand import MORE_OPTIONS
-
-        takes += MORE_OPTIONS.get(verb.name, ())
-    begins, reads = verb.name in _BEGIN_MEMORY, verb.profile == "read" and verb.name not in _FOR_PEOPLE
-    return Command(*help_of(verb.name), run, takes, begins_memory=begins, only_reads=reads or verb.name in _LOOKS_ON)
+def is_interactive() -> bool:
+    return at_terminal(sys.stdin) and at_terminal(sys.stdout)
 
 
-def bound(verb: Verb, place: Any, given: Mapping[str, Any]) -> Callable[..., Any]:
-    """The verb on the memory or the seat of a place, with those of its parameters that were given."""
-    owner, _, name = verb.name.partition(".")
-    mine = {parameter.name: given[parameter.name] for parameter in verb.takes if parameter.name in given}
-    mine |= {parameter.name: place.seat for parameter in verb.takes if parameter.type is SEAT}
-    target = place.memory if owner == "memory" else place.seat if owner == "seat" else getattr(place.seat, owner)
-    return lambda **more: getattr(target, name)(**mine, **more)
+def _require_person(actor: Actor, host: str | None) -> None:
+    if host is not None:
+        raise NotAllowed(
+            f"{actor} can't be named here: {host} started this process (rule R4: agents don't act as people).",
+            rule="R4",
+            hint="The person types it in a terminal of their own.",
+        )
+    confirmed = _person(actor.id) if is_interactive() else user.person()
+    if confirmed is None:
+        raise NotAllowed(
+            f"{actor} has not been confirmed (rule R4: a person says once, at a terminal, who they are).",
+            rule="R4",
+            hint="Type mnemarch init in a terminal.",
+        )
+    if actor.id != confirmed:
+        raise NotAllowed(
+            f"{actor} is not who uses this computer: that is {confirmed} (rule R4: none acts as another).",
+            rule="R4",
+            hint=f"Leave out --actor. If the name is wrong, correct it in {user.path_of('person')}.",
+        )
 
 
-def performed(verb: Verb, call: Call) -> Any:
-    """The verb, done with what was typed."""
-    act = bound(verb, call, call.given)
-    if all(parameter.type is not PROGRESS for parameter in verb.takes):
-        return act()
-    from mnemarch.interfaces.show import Counter
+def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
+    """The person who uses this computer; asked once, and remembered. None if they are not known."""
+    name = user.person()
+    if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
+        return name
+    from mnemarch.interfaces.show import clean, quoted
 
-    with Counter(*_COUNTED.get(verb.name, (f"{verb.name.partition('.')[2]} goes on", "done"))) as progress:
-        return act(progress=progress)
-
-
-def answered(verb: Verb, call: Call) -> Answer:
-    """The verb's answer."""
-    nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
-    with _only_the_answer_on_stdout(call):
-        result = performed(verb, call)
-    if verb.gives in {"Found", "Pack"}:
-        result = _with_notes(result, call, nothing_here)
-
-    def aside() -> str:
-        return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
-
-    return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
-
-
-def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
-    """With --json, what a verb shows while it works (the output of tests) goes to stderr."""
-    from contextlib import nullcontext, redirect_stdout
-
-    return redirect_stdout(sys.stderr) if call.places.json else nullcontext()
+    proposal = proposal or _proposed_name()
+    sys.stderr.write(f"Who are you? Your word is evidence, so this is asked once. [{clean(proposal)}] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer:
+        raise InvalidInput("Nobody said who they are.", hint="Answer with a name, or add --actor agent:NAME.")
+    typed = answer.strip()
+    if typed and not user.is_name(typed):
+        print(
+            f"note: {quoted(typed)} is no name; this acts as agent:cli. Say who you are: mnemarch init",
+            file=sys.stderr,
+        )
+        return None
+    name = checked_name(typed or proposal, "a name")
+    if not user.keep_person(name):
+        print(f"note: {user.path_of('person')} can't be written; it will be asked again", file=sys.stderr)
+    return name
 
 
-def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
-    """Where nothing was found, say whether there is no memory, or one of other projects only."""
-    if result.items or result.withheld or result.binding:
-        return result
-    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
+def _proposed_name() -> str:
+    """The user's name by git's own configuration, not the repository's; else by their login."""
+    from mnemarch.code.git import git
 
+    for setting in ("user.name", "user.email"):
+        name = git(os.path.expanduser("~"), ["config", "--global", "--get", setting])
+        if name:
+            return name
+    from getpass import getuser
 
-def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
-    """How a result looks in a terminal: by its verb, else by its type, else field by field."""
-    from importlib import import_module
-
-    owner = name.partition(".")[0]
-    module = _WORDS.get(owner) or _WORDS.get(gives) or ("look" if name in _LOOKS else "text")
-    texts: Mapping[str, Callable[[Any, Call], str]] = import_module(f"mnemarch.interfaces.{module}").TEXTS
-    drawn = texts.get(name) or texts.get(gives)
-    if drawn is not None:
-        return drawn(result, call)
-    from mnemarch.interfaces.show import fields
-    from mnemarch.verbs.wire import to_json
-
-    form = to_json(result)
-    return fields(form.items() if isinstance(form, dict) else [(name, form)])
+    try:
+        return getuser()
+    except (KeyError, OSError):  # In a container nothing but the user's number may be known.
+        return f"uid-{os.getuid()}"

@@ -1,13 +1,13 @@
-"""Decisions: `decide`, which asks a person for what is missing; decision records; and how decisions look in words."""
+"""`decide`, which asks a person for what is missing; import and export of decision records; the text for decisions."""
 
 from __future__ import annotations
 
 import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.arguments import text_given
+from mnemarch.interfaces.arguments import text_or_stdin
 from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
-from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table
+from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs import OVERRIDE
@@ -143,8 +143,8 @@ def _settled(desk: Decisions, options: Any, proposal: DecisionProposal, question
             return _let_go(proposal, questions)
     decided = desk.commit(proposal, override=override)
     if isinstance(decided, Refused):
-        waits = clean(decided.reason)
-        return Answer(data=decided, text=lambda: f"not decided: {waits}", exit_code=REFUSED)
+        reason = decided.reason
+        return Answer(data=decided, text=lambda: f"not decided: {with_short_ids(reason)}", exit_code=REFUSED)
     return Answer(data=decided, text=lambda: f"decided\n\n{_decision_text(decided)}")
 
 
@@ -163,7 +163,7 @@ def _let_go(proposal: DecisionProposal | None, questions: _Questions, exit_code:
 def _proposed(desk: Decisions, options: Any, questions: _Questions | None) -> DecisionProposal:
     """The proposal that the options, and the answers of whoever sits at the terminal, make."""
     ask = questions.asked if questions is not None else None
-    text = ask("What is decided? ") if options.text is None and ask else text_given(options.text)
+    text = ask("What is decided? ") if options.text is None and ask else text_or_stdin(options.text)
     type = options.type or (ask and ask(f"Why? One of {', '.join(_TYPES)}: ", "--type", _TYPES))
     reason = options.reason or (ask and ask("In a sentence: ", "--reason"))
     if not type or not reason:
@@ -219,31 +219,33 @@ COMMANDS = {
 # In words
 
 
-def _decision_text(given: Decision) -> str:
+def _decision_text(decision: Decision) -> str:
     """One version, with its reason."""
-    unit = given.unit
+    unit = decision.unit
     replaced = f"superseded by {short_id(unit.superseded_by)}" if unit.superseded_by else unit.status
-    state = "in force" if given.is_active else replaced
+    state = "in force" if decision.is_active else replaced
+    decided = f"decided by {unit.author} {age(unit.occurred_at)}"
+    if "requested_by" in unit.attributes:
+        decided += f", asked for by {clean(unit.attributes['requested_by'])}"
     lines = [
-        clean(given.text),
+        clean(decision.text),
         "",
-        f"{given.id}  version {given.version}, {state}",
-        f"{given.strength} · {clean(given.domain)} · {unit.level} · decided by {unit.author} {age(unit.occurred_at)}"
-        + (f", asked for by {clean(unit.attributes['requested_by'])}" if "requested_by" in unit.attributes else ""),
-        f"because   {given.reason.type}: {clean(given.reason.summary)}",
+        f"{decision.id}  version {decision.version}, {state}",
+        f"{decision.strength} · {clean(decision.domain)} · {unit.level} · {decided}",
+        f"because   {decision.reason.type}: {clean(decision.reason.summary)}",
     ]
-    if given.reason.tradeoff:
-        lines.append(f"at a cost {clean(given.reason.tradeoff)}")
-    if given.override:
-        lines.append(f"override  {clean(given.override)}")
-    return "\n".join([*lines, *(f"evidence  {short_id(each)}" for each in given.evidence)])
+    if decision.reason.tradeoff:
+        lines.append(f"at a cost {clean(decision.reason.tradeoff)}")
+    if decision.override:
+        lines.append(f"override  {clean(decision.override)}")
+    return "\n".join([*lines, *(f"evidence  {short_id(each)}" for each in decision.evidence)])
 
 
 def _in_force(listed: Sequence[Decision], call: Call) -> str:
     """A page of decisions; to who named no domain also the others in which something is in force."""
     rows = [(short_id(one.id), one.strength, clean(one.domain), one.version, quoted(one.text)) for one in listed]
     page = table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
-    named = "domain" in call.given
+    named = "domain" in call.arguments
     others = [] if named else [each for each in call.seat.decisions.domains() if each != "global"]
     more = f"\n\nDecided in other domains (--domain NAME): {', '.join(map(clean, others))}"
     return page + (more if others else "")
@@ -257,32 +259,32 @@ def _history(versions: Sequence[Decision], _: Call) -> str:
     return table(("version", "", "when", "who", "id", "decision"), rows, "No versions.")
 
 
-def _loaded(given: Sequence[Loaded], _: Call) -> str:
-    rows = [(one.tier, one.unit.kind, short_id(one.unit.id), quoted(one.unit.content)) for one in given]
+def _loaded(loaded: Sequence[Loaded], _: Call) -> str:
+    rows = [(one.tier, one.unit.kind, short_id(one.unit.id), quoted(one.unit.content)) for one in loaded]
     return table(("tier", "kind", "id", "content"), rows, "Nothing to load here.")
 
 
-def _relations(given: Sequence[Relation], _: Call) -> str:
-    rows = [(short_id(one.source), one.type, short_id(one.target)) for one in given]
+def _relations(relations: Sequence[Relation], _: Call) -> str:
+    rows = [(short_id(one.source), one.type, short_id(one.target)) for one in relations]
     return table(("id", "relation", "to"), rows, "No relations.")
 
 
-def _proposal_text(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
+def _proposal_text(proposal: DecisionProposal, known: Mapping[str, Decision]) -> str:
     """What would be decided, and what it would break."""
     lines = [
-        f"{'revises ' + short_id(given.base.id) if given.base else 'new'}: {quoted(given.text)}",
-        f"{given.strength} · {clean(given.domain)} · {given.level}",
-        f"because {given.reason.type}: {clean(given.reason.summary)}",
-        _guardian_text(given.guardian),
+        f"{'revises ' + short_id(proposal.base.id) if proposal.base else 'new'}: {quoted(proposal.text)}",
+        f"{proposal.strength} · {clean(proposal.domain)} · {proposal.level}",
+        f"because {proposal.reason.type}: {clean(proposal.reason.summary)}",
+        _guardian_text(proposal.guardian),
     ]
-    opposed = [f"  {one.strength} {short_id(one.id)}  {quoted(one.text)}" for one in given.conflicts]
-    reaches = _tree_lines(given.blast_radius, known)
+    opposed = [f"  {one.strength} {short_id(one.id)}  {quoted(one.text)}" for one in proposal.conflicts]
+    reaches = _tree_lines(proposal.blast_radius, known)
     sections = (["conflicts with:", *opposed] if opposed else [], ["reaches:", *reaches] if reaches else [])
     return "\n".join([*lines, *(line for section in sections for line in section)])
 
 
-def _guardian_text(given: GuardianVerdict) -> str:
-    return "\n".join([f"guardian: {given.type}", *(f"  {clean(reason)}" for reason in given.reasons)])
+def _guardian_text(verdict: GuardianVerdict) -> str:
+    return "\n".join([f"guardian: {verdict.type}", *(f"  {clean(reason)}" for reason in verdict.reasons)])
 
 
 def _known_decisions(desk: Decisions, impact: Impact) -> dict[str, Decision]:
@@ -304,25 +306,25 @@ def _head(desk: Decisions, decision_id: str) -> Decision:
         return desk.get(decision_id)
 
 
-def _tree(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
-    lines = _tree_lines(given, known) or ["Nothing depends on it, as far as relations say."]
+def _tree(root: str, impact: Impact, known: Mapping[str, Decision]) -> str:
+    lines = _tree_lines(impact, known) or ["Nothing depends on it, as far as relations say."]
     return "\n".join([_named(root, known), *lines])
 
 
-def _tree_lines(given: Impact, known: Mapping[str, Decision]) -> list[str]:
+def _tree_lines(impact: Impact, known: Mapping[str, Decision]) -> list[str]:
     """Each node under the one that leads to it; the arrow points as the relation reads."""
     below: dict[str, list[ImpactNode]] = {}
-    for node in given.nodes:
+    for node in impact.nodes:
         below.setdefault(node.path[-2], []).append(node)
     lines: list[str] = []
     # A list of what is still to be drawn, not recursion: a chain of decisions can be longer than Python's stack.
-    waiting = _under(below, given.nodes[0].path[0], "") if given.nodes else []
+    waiting = _under(below, impact.nodes[0].path[0], "") if impact.nodes else []
     while waiting:
         node, indent, is_last = waiting.pop(0)
         arrow = "→" if node.target == node.id else "←"
         lines.append(f"{indent}{'└─' if is_last else '├─'} {node.relation} {arrow} {_named(node.id, known)}")
         waiting[:0] = _under(below, node.id, indent + ("   " if is_last else "│  "))
-    return [*lines, *([f"(cut: {given.cut})"] if given.cut else [])]
+    return [*lines, *([f"(cut: {impact.cut})"] if impact.cut else [])]
 
 
 def _under(below: Mapping[str, list[ImpactNode]], parent: str, indent: str) -> list[tuple[ImpactNode, str, bool]]:
@@ -335,17 +337,17 @@ def _named(root: str, known: Mapping[str, Decision]) -> str:
     return f"{short(known[root].text, _LABEL_CHARS)}  {short_id(known[root].id)}" if root in known else short_id(root)
 
 
-def _mermaid(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
+def _mermaid(root: str, impact: Impact, known: Mapping[str, Decision]) -> str:
     """A flowchart for Markdown pages."""
     from mnemarch.interfaces.pictures import flowchart
 
-    labels = {each: known[each].text if each in known else each for each in (root, *(one.id for one in given.nodes))}
-    arrows = [(node.source, node.relation, node.target) for node in given.nodes]
-    return flowchart("TD", labels | ({"cut": f"cut: {given.cut}"} if given.cut else {}), arrows)
+    labels = {each: known[each].text if each in known else each for each in (root, *(one.id for one in impact.nodes))}
+    arrows = [(node.source, node.relation, node.target) for node in impact.nodes]
+    return flowchart("TD", labels | ({"cut": f"cut: {impact.cut}"} if impact.cut else {}), arrows)
 
 
-def _broken(given: Sequence[Unit], _: Call) -> str:
-    rows = [(short_id(one.id), short_id(one.attributes.get("target", "")), quoted(one.content)) for one in given]
+def _broken(anchors: Sequence[Unit], _: Call) -> str:
+    rows = [(short_id(one.id), short_id(one.attributes.get("target", "")), quoted(one.content)) for one in anchors]
     return table(("id", "leads to", "hint"), rows, "Every anchor leads somewhere.")
 
 

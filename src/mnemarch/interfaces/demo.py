@@ -22,7 +22,7 @@ from rich.text import Text
 
 from mnemarch.code.git import git, head
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.demo_agents import Crew, Witness, files_holding, proofs_of
+from mnemarch.interfaces.demo_agents import Witness, files_holding, proofs_of, receipts_in, run_together
 from mnemarch.interfaces.show import clean, short
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
@@ -109,17 +109,17 @@ def _write_files(folder: str) -> None:
 def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
     """The steps of each agent. The last one's test fails; however many there are, together they play every part."""
     known = [*(_SHOP["known"][number :: agents - 1] for number in range(agents - 1)), []]
-    said = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
-    for own, facts in zip(said, known, strict=True):
+    claims = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
+    for own, facts in zip(claims, known, strict=True):
         own += [_claim("known", fact["content"], f"test:{fact['test']}", fact["code"]) for fact in facts]
-    for own, text in zip(said, _SHOP["opposed"], strict=False):
+    for own, text in zip(claims, _SHOP["opposed"], strict=False):
         own.append(_claim("opposed", text, "symbol:shop/checkout.py::pay"))
-    said[0].append(_claim("unproven", _SHOP["unproven"]))
-    said[1].append(_claim("personal", _SHOP["personal"]))
-    said[2 % agents].append(_claim("too wide", _SHOP["too_wide"], level="project"))
-    said[3 % agents].append(_log("tool_output", f"deploying with {secret}", what="secret"))
-    said[4 % agents] += [_log("result", "pushed the branch", what=what, key="push-1") for what in ("once", "again")]
-    said[-1].append(_claim("failing", _SHOP["failing"], _FAILING_TEST))
+    claims[0].append(_claim("unproven", _SHOP["unproven"]))
+    claims[1].append(_claim("personal", _SHOP["personal"]))
+    claims[2 % agents].append(_claim("too wide", _SHOP["too_wide"], level="project"))
+    claims[3 % agents].append(_log("tool_output", f"deploying with {secret}", what="secret"))
+    claims[4 % agents] += [_log("result", "pushed the branch", what=what, key="push-1") for what in ("once", "again")]
+    claims[-1].append(_claim("failing", _SHOP["failing"], _FAILING_TEST))
     code = [line.strip() for text in _SHOP["files"].values() for line in text.splitlines() if line.strip()]
     parts = []
     for number, facts in enumerate(known):
@@ -127,7 +127,7 @@ def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
         tests = [_SHOP["failing_test"]] if is_last else [_SHOP["retry_test"], *(fact["test"] for fact in facts)]
         lines = [f"settle {', '.join(tests)}", *(f"read: {code[line % len(code)]}" for line in range(1, events))]
         thoughts, half = [_log("thought", line) for line in lines], events // 2
-        work = [_WAIT, *thoughts[:half], _WAIT, *said[number], *thoughts[half:], _WAIT]
+        work = [_WAIT, *thoughts[:half], _WAIT, *claims[number], *thoughts[half:], _WAIT]
         parts.append([*work, {"do": "verify", "tests": tests}])
     return parts
 
@@ -171,8 +171,8 @@ class _Story:
             grid.add_row("", Text(f"→ {clean(then)}", style))
         self._console.print(Padding(grid, (0, 0, 0, 3), expand=False))
 
-    def _crew(self, parts: dict[str, list[dict[str, Any]]], pause_s_max: float = 0.0) -> Crew:
-        """A process for each part: a coder has a task, an orchestrator has none."""
+    def _run(self, parts: dict[str, list[dict[str, Any]]], pause_s_max: float = 0.0) -> dict[str, Any]:
+        """Run a process for each part: a coder has a task, an orchestrator has none."""
         shop, scripts = self._shop, {}
         for name, steps in parts.items():
             kind, _, number = name.partition("-")
@@ -180,37 +180,29 @@ class _Story:
             actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
             where = {"store": shop.folder, "root": shop.desks[0], "scope": scope}
             scripts[name] = where | {"actor": actor, "pause_s_max": pause_s_max, "steps": steps}
-        return Crew(scripts)
+        reports = run_together(scripts)
+        self._witness.receipts += [receipt for each in reports.values() for receipt in receipts_in(each)]
+        return reports
 
     def write_at_once(self, events: int, pause_s_max: float) -> None:
         agents = self._witness.agents
         title = Text(f"\n{agents} agents, {agents} processes, one memory", "bold")
         self._console.print(title, Text(self._data_folder, "dim"), sep="\n")
-        parts = {
-            f"coder-{number}": part for number, part in enumerate(_parts(agents, events, self._witness.secret), start=1)
-        }
-        with self._crew(parts, pause_s_max) as crew:
-            crew.listen()
-            self._act(1, "Staging: everybody writes at once")
-            for _ in range(2):
-                crew.go()
-                crew.listen()
-            self._console.print(_crowd(crew, events))
-            self._act(2, "The same moment: what the agents said, and what the memory made of it")
-            self._tell_claims(crew)
-            crew.go()
-            crew.listen(to_end=True)
-            self._act(3, "Gate: each task runs its tests, and the memory sees them")
-            for name, reports in crew.reports.items():
-                self._tell_verification(name, reports[-1])
-                self._witness.receipts += crew.receipts(name)
+        parts = _parts(agents, events, self._witness.secret)
+        reports = self._run({f"coder-{number}": part for number, part in enumerate(parts, start=1)}, pause_s_max)
+        self._act(1, "Staging: everybody writes at once")
+        self._console.print(_crowd(reports, events))
+        self._act(2, "The same moment: what the agents said, and what the memory made of it")
+        self._tell_claims([(name, one) for name, each in reports.items() for one in each if "what" in one])
+        self._act(3, "Gate: each task runs its tests, and the memory sees them")
+        for name, each in reports.items():
+            self._tell_verification(name, each[-1])
 
-    def _tell_claims(self, crew: Crew) -> None:
-        said = [(name, one) for name, reports in crew.reports.items() for one in reports if "what" in one]
-        shared = {one["answer"]["unit"]["id"] for _, one in said if one["what"] == "shared"}
+    def _tell_claims(self, claims: list[tuple[str, dict[str, Any]]]) -> None:
+        shared = {one["answer"]["unit"]["id"] for _, one in claims if one["what"] == "shared"}
         unit = self._ada.get(min(shared))
         self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
-        for name, one in said:
+        for name, one in claims:
             self._witness.ids[one["what"]] = (one.get("answer", {}).get("unit") or {}).get("id", "")
             if one["what"] in _SHOP["told"]:
                 what, then = (form.format_map(one) for form in _SHOP["told"][one["what"]])
@@ -248,13 +240,8 @@ class _Story:
         for number, text in enumerate(_SHOP["revisions"], start=1):
             claim = _claim("revision", text, _RETRY_TEST, _SHOP["retried"], level="project")
             parts[f"lead-{number}"] = [read, claim, _WAIT, {"do": "supersede"}]
-        with self._crew(parts) as crew:
-            crew.listen()
-            crew.go()
-            crew.listen(to_end=True)
-        for name, reports in crew.reports.items():
-            self._witness.receipts += crew.receipts(name)
-            text, seen, actual, new = reports[1]["text"], *map(reports[-1].get, ("seen", "actual", "new"))
+        for name, reports in self._run(parts).items():
+            text, seen, actual, new = reports[2]["text"], *map(reports[-1].get, ("seen", "actual", "new"))
             if actual is None:
                 self._witness.won.append(str(new))
                 self._tell(name, f'"{text}"', f"superseded version {seen}")
@@ -315,11 +302,11 @@ class _Story:
         return proofs, self._witness.won[0] if self._witness.won else ""
 
 
-def _crowd(crew: Crew, events: int) -> Table:
+def _crowd(reports: dict[str, list[dict[str, Any]]], events: int) -> Table:
     table = Table("agent", "process", "task", "receipts", "", box=None, pad_edge=False, padding=(0, 1, 0, 2))
-    for number, process in enumerate(crew.processes, start=1):
-        count = len(crew.receipts(process.name))
+    for number, (name, each) in enumerate(reports.items(), start=1):
+        count = len(receipts_in(each))
         cells = min(_BAR_CELLS, _BAR_CELLS * count // events)
         bar = Text("█" * cells + "░" * (_BAR_CELLS - cells), "cyan")
-        table.add_row(Text(process.name, "bold"), f"{process.pid}", f"T-{number}", f"{count:>8}", bar)
+        table.add_row(Text(name, "bold"), f"{each[0]['process']}", f"T-{number}", f"{count:>8}", bar)
     return table

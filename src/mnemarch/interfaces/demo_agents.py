@@ -1,5 +1,5 @@
-"""The demo's agents, each a process that takes the steps it is given and reports every answer; and its proof, counted
-from the memory itself after everything."""
+"""The demo's agents, each a process that follows a script and reports every answer; and the proofs, counted from the
+memory itself after everything."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from mnemarch.wiring import open as open_memory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from multiprocessing.queues import SimpleQueue
     from multiprocessing.synchronize import Barrier
-    from typing import Any, Self
+    from typing import Any
 
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
@@ -34,21 +33,44 @@ if TYPE_CHECKING:
     # What was counted, and whether the claim holds.
     Count = tuple[str, bool]
 
-_LOOK_S = 0.02
+_WAIT_S_MAX = 300
+_barrier: Barrier
 
 
-def take_steps(name: str, script: dict[str, Any], barrier: Barrier, reports: SimpleQueue[Any]) -> None:
-    """What an agent's process does. A step without anything to do waits for the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Ctrl-C the demo ends its agents.
+def run_together(scripts: dict[str, dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Run each agent's script in a process of its own; gives what each reported, the number of its process first."""
+    context = multiprocessing.get_context("spawn")
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # The agents inherit it: Ctrl-C is for the demo to end them.
+    try:
+        pool = context.Pool(len(scripts), _begin, (context.Barrier(len(scripts)),))
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    with pool:
+        try:
+            reports = pool.map_async(_take_steps, scripts.values(), chunksize=1).get(_WAIT_S_MAX)
+        except multiprocessing.TimeoutError:
+            raise StoreUnavailable("An agent of the demo broke off.", hint="Run mnemarch doctor.") from None
+    return dict(zip(scripts, reports, strict=True))
+
+
+def _begin(barrier: Barrier) -> None:
+    global _barrier
+    _barrier = barrier
+
+
+def _take_steps(script: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an agent's process does. A step without anything to do waits for the others, so each has one process."""
+    reports: list[dict[str, Any]] = [{"process": os.getpid()}]
     with open_memory(script["store"]) as memory:
         seat = memory.seat(Actor.parse(script["actor"]), Scope(**script["scope"]), root=script["root"])
         for step in script["steps"]:
             if not step:
-                barrier.wait()
+                _barrier.wait(_WAIT_S_MAX)
                 continue
-            reports.put((name, step | to_json(_answer(seat, script, step))))
+            reports.append(step | to_json(_answer(seat, script, step)))
             if script["pause_s_max"]:
                 time.sleep(random.uniform(0, script["pause_s_max"]))  # noqa: S311 - the pace of an agent, no secret
+    return reports
 
 
 def _answer(seat: Seat, script: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
@@ -74,51 +96,10 @@ def _answer(seat: Seat, script: dict[str, Any], step: dict[str, Any]) -> dict[st
     return {"answer": outcome}
 
 
-class Crew:
-    """Several agents that wait for each other; `reports` has everything that each has reported so far."""
-
-    def __init__(self, scripts: dict[str, dict[str, Any]]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._barrier = context.Barrier(len(scripts) + 1)
-        self._queue: SimpleQueue[Any] = context.SimpleQueue()
-        self.reports: dict[str, list[dict[str, Any]]] = {name: [] for name in scripts}
-        self.processes = [
-            context.Process(target=take_steps, args=(name, script, self._barrier, self._queue), name=name)
-            for name, script in scripts.items()
-        ]
-
-    def __enter__(self) -> Self:
-        for process in self.processes:
-            process.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self.processes:
-            process.kill()
-            process.join()
-
-    def listen(self, *, to_end: bool = False) -> None:
-        """Hear everybody until all wait for each other, or have ended well."""
-        is_done = False
-        while not is_done:
-            ended = [process.name for process in self.processes if process.exitcode is not None]
-            broken = [process.name for process in self.processes if process.exitcode]
-            if broken or (ended and not to_end):
-                raise StoreUnavailable(f"{', '.join(broken or ended)} broke off.", hint="Run mnemarch doctor.")
-            is_done = len(ended) == len(self.processes) if to_end else self._barrier.n_waiting == len(self.processes)
-            while not self._queue.empty():
-                name, report = self._queue.get()
-                self.reports[name].append(report)
-            time.sleep(_LOOK_S)
-
-    def go(self) -> None:
-        """Let everybody go on at once."""
-        self._barrier.wait()
-
-    def receipts(self, name: str) -> list[dict[str, Any]]:
-        """Every receipt that an agent was handed, in order."""
-        receipts = (one.get("receipt") or one.get("answer", {}).get("receipt") for one in self.reports[name])
-        return [receipt for receipt in receipts if receipt]
+def receipts_in(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every receipt that an agent was handed, in order."""
+    receipts = (one.get("receipt") or one.get("answer", {}).get("receipt") for one in reports)
+    return [receipt for receipt in receipts if receipt]
 
 
 # The proof
@@ -208,10 +189,10 @@ def _retries(facts: _Facts) -> Count:
 
 
 def _units(facts: _Facts) -> Count:
-    said = [unit for unit in facts.judge.units(limit=10_000) if unit.content == facts.witness.shop["shared"]]
-    voices, agents = {str(source.actor) for unit in said for source in unit.provenance}, facts.witness.agents
-    counted = f"{agents} agents said it, {len(said)} unit holds it, with {len(voices)} voices"
-    return counted, len(said) == 1 and len(voices) == agents
+    units = [unit for unit in facts.judge.units(limit=10_000) if unit.content == facts.witness.shop["shared"]]
+    voices, agents = {str(source.actor) for unit in units for source in unit.provenance}, facts.witness.agents
+    counted = f"{agents} agents units it, {len(units)} unit holds it, with {len(voices)} voices"
+    return counted, len(units) == 1 and len(voices) == agents
 
 
 def _unproven(facts: _Facts) -> Count:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.verbs.types import Verb
 
 # Commands that are no verbs, by section, and the module beside this one that has them.
-BY_HAND = {
+PLAIN_COMMANDS = {
     "decisions: versioned, ranked, with their blast radius": {
         "decide": "decide",
         "decisions import": "decide",
@@ -31,9 +31,9 @@ BY_HAND = {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
     "operate": {
-        **dict.fromkeys(("demo", "init", "policy", "hook"), "by_hand"),
-        **{name: name for name in ("trust", "mcp")},
-        "copy": "moving",
+        **dict.fromkeys(("demo", "init", "policy", "hook", "trust"), "plain_commands"),
+        "mcp": "mcp",
+        "copy": "operate",
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },
@@ -60,6 +60,14 @@ PLACES = (
     ),
     Parameter("root", WORDS, "the root of the working tree (no variable)", None, metavar="FOLDER"),
 )
+_FIRST_STEPS = {
+    "mnemarch init": "make the memory of this repository",
+    'mnemarch remember "..."': "say what others should know",
+    'mnemarch recall "..."': "ask what is known",
+    "mnemarch verify -- pytest": "let tests show that it holds",
+    "mnemarch inbox": "see what waits for you",
+    "mnemarch help COMMAND": "what a command takes, with examples",
+}
 _JSON = Parameter("json", FLAG, "answer with one JSON document", False)
 _WIDTH_MAX = 118
 _COLUMN = 26
@@ -75,15 +83,15 @@ _ENDING = (
 
 def command_names() -> list[str]:
     """The whole name of every command, those of verbs first."""
-    by_hand = [name for names in BY_HAND.values() for name in names]
-    return [*filter(None, map(command_of, VERBS)), *by_hand]
+    plain = [name for names in PLAIN_COMMANDS.values() for name in names]
+    return [*filter(None, map(command_of, VERBS)), *plain]
 
 
 def sections() -> dict[str, dict[str, str]]:
     """Every first word with what it does, by section, in the order of the data's path."""
     listed: dict[str, dict[str, str]] = {}
     for section, verbs in SECTIONS.items():
-        names = [*BY_HAND.get(section, {}), *filter(None, map(command_of, verbs))]
+        names = [*PLAIN_COMMANDS.get(section, {}), *filter(None, map(command_of, verbs))]
         listed[section] = {
             name.split()[0]: _GROUPS.get(name.split()[0]) or sentence(command_named(name).description)
             for name in names
@@ -156,10 +164,10 @@ def command_of(verb: Verb) -> str | None:
 
 
 def command_named(name: str) -> Command:
-    """The command of that whole name: derived from its verb, or written by hand."""
-    module = next((names[name] for names in BY_HAND.values() if name in names), None)
+    """The command of that whole name: derived from its verb, or a plain one."""
+    module = next((names[name] for names in PLAIN_COMMANDS.values() if name in names), None)
     if module is None:
-        from mnemarch.interfaces.command import command_for
+        from mnemarch.interfaces.verb_commands import command_for
 
         return command_for(next(verb for verb in VERBS if command_of(verb) == name))
     path = f"mnemarch.interfaces.{module}"
@@ -181,10 +189,10 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
         raise InvalidInput(
             f"{name} needs {' and '.join(absent)}.", hint=f"For example: {examples_of(name, command)[0]}"
         )
-    given = values(command.takes, typed)
+    arguments = values(command.takes, typed)
     return Call(
-        _with_defaults(command.takes, given),
-        given,
+        _with_defaults(command.takes, arguments),
+        arguments,
         places=_with_defaults((*PLACES, _JSON), values((*places, _JSON), typed)),
         begins_memory=command.begins_memory,
         only_reads=command.only_reads,
@@ -197,9 +205,9 @@ def places_of(command: Command) -> list[Parameter]:
     return [place for place in PLACES if own.isdisjoint(flags_of(place))]
 
 
-def _with_defaults(takes: Iterable[Parameter], given: dict[str, Any]) -> SimpleNamespace:
+def _with_defaults(takes: Iterable[Parameter], arguments: dict[str, Any]) -> SimpleNamespace:
     defaults = {parameter.name: None if parameter.default is REQUIRED else parameter.default for parameter in takes}
-    return SimpleNamespace(**defaults | given)
+    return SimpleNamespace(**defaults | arguments)
 
 
 def _where_it_belongs(name: str, option: str) -> str:
@@ -292,7 +300,8 @@ def _width() -> int:
 def overview() -> str:
     """What `mnemarch --help` says."""
     lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
-    lines += ["A governed memory that coding agents share.", ""]
+    lines += ["A governed memory that coding agents share.", "", "start here"]
+    lines += [f"  {step:<34}{says}" for step, says in _FIRST_STEPS.items()] + [""]
     for section, names in sections().items():
         lines += [section, *(f"  {name:<16}{says}" for name, says in names.items()), ""]
     lines += ["options, before or after the command", *map(_described, (_JSON, *PLACES))]

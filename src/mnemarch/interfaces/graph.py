@@ -200,8 +200,8 @@ def _ask(call: Call) -> Answer:
     hits = graph.search(session, text, _SIMILAR_SHOWN + 1)
     similar = [hit for hit in hits if hit.id != id and hit.sim >= _ALIKE_MIN][:_SIMILAR_SHOWN]
     data = {"id": id, "known": id in known, "session": session, "node": node, "similar": list(map(_renamed, similar))}
-    said = f"{'known' if id in known else 'new':<6}{_short_id(id)}  {quoted(node.text or '')}, {_weights(node)}"
-    return Answer(data, lambda: f"{said}\n\n{_hits(similar, text)}" if similar else said)
+    line = f"{'known' if id in known else 'new':<6}{_short_id(id)}  {quoted(node.text or '')}, {_weights(node)}"
+    return Answer(data, lambda: f"{line}\n\n{_hits(similar, text)}" if similar else line)
 
 
 def _answer(call: Call) -> Answer:
@@ -221,8 +221,8 @@ def _feedback(call: Call) -> Answer:
     feedback = call.seat.graph.record_feedback(session, query, label, call.options.note)
     node = store.node(query)
     data = {"id": feedback, "query": query, "session": session, "label": label, "node": node}
-    said = f"{label}  {_short_id(query)}  {quoted(node.text or '')}, rank {node.rank:.2f}, {_weights(node)}"
-    return Answer(data, lambda: said)
+    line = f"{label}  {_short_id(query)}  {quoted(node.text or '')}, rank {node.rank:.2f}, {_weights(node)}"
+    return Answer(data, lambda: line)
 
 
 def _entity(call: Call) -> Answer:

@@ -37,8 +37,8 @@ def clean(text: object) -> str:
     return str(text).translate(_CONTROLS | _KEPT)
 
 
-def said(text: object) -> str:
-    """What another part says, for people: ids as short as everywhere, but for one in quotes, which somebody typed."""
+def with_short_ids(text: object) -> str:
+    """Text of another part for people: ids as short as everywhere, but for one in quotes, which somebody typed."""
     return pattern(_ID).sub(lambda match: short_id(match[0]), clean(text))
 
 

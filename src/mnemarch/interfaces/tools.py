@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.interfaces.command import performed, text_of
+from mnemarch.interfaces.verb_commands import performed, text_of
 from mnemarch.lazy import paragraphs_beside
 from mnemarch.learning.tools import description_of
 from mnemarch.model.outcome import Refused
@@ -147,30 +147,30 @@ def _with_notes(text: str, answer: Any) -> str:
 
 def _attempt(call: Call) -> tuple[Any, str]:
     """Before an approach it is checked; with an error it is recorded as failed."""
-    name = "seat.fail" if "error" in call.given else "seat.validate_approach"
+    name = "seat.fail" if "error" in call.arguments else "seat.validate_approach"
     result = performed(_VERBS[name], call)
     return result, text_of(name, result, call, _VERBS[name].gives)
 
 
 def _decide(call: Call) -> tuple[Any, str]:
     desk = call.seat.decisions
-    result = desk.commit(desk.propose(**call.given))
+    result = desk.commit(desk.propose(**call.arguments))
     if isinstance(result, Refused):
         return result, result.reason
     return result, f"decided  {short_id(result.id)}  version {result.version}"
 
 
 def _core(name: str, call: Call) -> tuple[Any, str]:
-    said = call.seat.core.call(name, call.given)
+    said = call.seat.core.call(name, call.arguments)
     return said, said
 
 
 def _feedback(call: Call) -> tuple[Any, str]:
     """A unit that helped gains trust. That it was wrong is a claim, which needs evidence like any other."""
-    unit = call.seat.get(call.given["unit_id"])
-    if call.given["helped"]:
+    unit = call.seat.get(call.arguments["unit_id"])
+    if call.arguments["helped"]:
         return call.seat.use(unit.id), f"noted  {short_id(unit.id)} was used in this task"
-    why = call.given.get("why") or "It did not help."
+    why = call.arguments.get("why") or "It did not help."
     call.seat.log("feedback", why, data={"unit": unit.id, "helped": False})
     return unit, (
         f"noted  {short_id(unit.id)} did not help; its trust is as before."

@@ -115,7 +115,7 @@ class Act:
         if unit is not None and self.caller.may_read(unit.scope):
             hint = Hint("act there", unit=short_id(unit.id), worktree=unit.scope.worktree)
             raise NotFound(f"Unit {unit_id} lives in {unit.scope}, not here.", hint=hint)
-        raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+        raise NotFound(f"No unit {unit_id!r} here.", hint=Hint("find the unit"))
 
     def changeable_unit(self, unit_id: str, expected_version: int | None) -> Unit:
         """The unit, if it still is as the caller saw it (R5)."""

@@ -1,4 +1,4 @@
-"""What the verbs answer, and what guards say (R9, R12): expected outcomes are values, not exceptions."""
+"""The answers of verbs and guards (R9, R12): expected outcomes are values, not exceptions."""
 
 from __future__ import annotations
 

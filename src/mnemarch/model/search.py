@@ -1,4 +1,4 @@
-"""What search works on, and what recall answers."""
+"""What search reads of a unit, and the answers of recall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every entry is stamped with: an id, an instant, a digest.
+"""The stamps of every entry: an id, an instant, a digest.
 
 Instants are aware datetimes in memory and whole microseconds since 1970 (UTC) in stored form.
 """

@@ -1,4 +1,4 @@
-"""What looking after a memory answers: reflection, an analysis, maintenance, erasure, undoing an actor, moving."""
+"""The answers of the operator's verbs: reflection, an analysis, maintenance, erasure, undoing an actor, moving."""
 
 from __future__ import annotations
 

@@ -97,7 +97,8 @@ def checked_key(key: str) -> str:
 
 def checked_count(number: Any, what: str, most: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= most:
-        raise InvalidInput(f"{what} must be a whole number from 0 to {most}, not {number!r}.", hint="Correct it.")
+        hint = f"Give a number from 0 to {most}."
+        raise InvalidInput(f"{what} must be a whole number from 0 to {most}, not {number!r}.", hint=hint)
     return number
 
 

@@ -210,7 +210,7 @@ class UnitVerbs:
         return self._act(lambda act: undo(act, undoing, why, dry_run=dry_run), durable=True)
 
     def revert(self, undo_id: str, *, reason: str = "") -> Undone:
-        """Take the undoing of an actor back: what it retired has its former status again."""
+        """Take an undo back: what it retired has its former status again."""
         from mnemarch.services.undo import revert
         from mnemarch.units import lookup
 
@@ -340,7 +340,7 @@ class UnitVerbs:
         whole = self._whole(unit_id)
         unit = self._read(lambda reader: reader.unit(whole))
         if unit is None or not self.caller.may_read(unit.scope):
-            raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+            raise NotFound(f"No unit {unit_id!r} here.", hint=Hint("find the unit"))
         return unit
 
     def _whole(self, id: str, look: Callable[[Reader, Caller, str], str] | None = None) -> str:

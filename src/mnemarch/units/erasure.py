@@ -149,7 +149,7 @@ def planned(act: Act, target_id: str, expected_version: int | None) -> Plan | No
     reader = act.transaction
     target = reader.unit(checked_id(target_id, "an id")) or reader.event(target_id)
     if target is None or target.scope.key not in act.caller.visible_keys:
-        hint: str | Hint = "Check the id, and that the seat's scope can see it."
+        hint = Hint("find the unit")
         if target is not None and act.caller.may_read(target.scope):
             places = {"worktree": target.scope.worktree, "task": target.scope.task}
             options = " ".join(f"--{name} {place}" for name, place in places.items() if place is not None)

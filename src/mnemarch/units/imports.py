@@ -10,7 +10,7 @@ from mnemarch.importers.source import Note
 from mnemarch.log.act import Act
 from mnemarch.log.projection import keys_of
 from mnemarch.log.transfer import ExportFile
-from mnemarch.model.caller import ActorKind, Caller, Level
+from mnemarch.model.caller import DOCTOR, ActorKind, Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import blake2b
@@ -55,6 +55,8 @@ def exported_notes(path: str, bytes_max: int) -> list[Note]:
     """What one of our own exports says of the units that are live at its end; the whole file is checked."""
     units: dict[str, dict[str, Any]] = {}
     for _, event in ExportFile(path, bytes_max).events():
+        if event.stream.org == DOCTOR:
+            continue  # What the doctor wrote to try the memory is nobody's knowledge.
         payload, subject = event.payload or {}, event.subject or ""
         if event.type is EventType.UNIT_REMEMBERED and payload:
             units[subject] = payload["unit"] | {"at": event.occurred_at, "place": str(event.stream)}

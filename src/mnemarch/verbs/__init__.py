@@ -26,7 +26,6 @@ _REASON = Parameter("reason", of.TEXT, "why; it is kept in the log", flag="--rea
 _WHY = Parameter("reason", of.TEXT, "why; - reads standard input", metavar="REASON")
 _KEY = Parameter("key", of.WORDS, "idempotency key: the same key again gives the first answer", None, metavar="KEY")
 _SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
-_PROGRESS = Parameter("progress", of.PROGRESS, default=None)
 _COMMIT = Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH")
 _APPROACH = Parameter("approach", of.TEXT, "what was tried; of a success it says what worked", None)
 _QUERY = Parameter("query", of.TEXT, "a question or some words, in English or Korean", metavar="QUERY|-")
@@ -36,6 +35,11 @@ _FILE = Parameter("path", of.PATH, "the file")
 def version_of(what: str) -> Parameter:
     says = f"the version of {what} that you saw; a conflict if it moved on"
     return Parameter("expected_version", of.NUMBER, says, None)
+
+
+def _progress(says: str) -> Parameter:
+    """What is told of how far long work has come; the last word is what is counted."""
+    return Parameter("progress", of.PROGRESS, says, None)
 
 
 def _at_most(default: int) -> Parameter:
@@ -182,7 +186,7 @@ _STAGE = (
         "seat.remember_many",
         "work",
         "list[Stored | Refused]",
-        (Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), _PROGRESS),
+        (Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), _progress("remembering claims")),
         "remember --batch",
     ),
 )
@@ -343,7 +347,7 @@ _TARGET = Parameter("path", of.PATH, "the file; - writes to standard output", me
 _AUDIT = (
     Parameter("full", of.FLAG, "check again what an earlier audit has seen, and the keys of texts", False),
     Parameter("accept", of.FLAG, "an older copy was put back on purpose: take the log as it ends now", False),
-    _PROGRESS,
+    _progress("auditing events"),
 )
 _RECEIPT = Parameter("receipt", of.RECEIPT, "a receipt as --json printed it: the text, a file, or - for standard input")
 _SEAT = Parameter("seat", of.SEAT, "whose project")
@@ -352,26 +356,26 @@ _REFLECTION = (
     Parameter("limit", of.NUMBER, "make or change so many lessons at most", None),
     Parameter("seconds", of.NUMBER, "go on for so many seconds at most; the next time goes on from there", None),
     _NOTHING_DONE,
-    _PROGRESS,
+    _progress("reflecting lessons"),
 )
-_NIGHT = (Parameter("seat", of.SEAT, "whose working tree is compared with"), _NOTHING_DONE, _PROGRESS)
+_NIGHT = (Parameter("seat", of.SEAT, "whose tree is compared with"), _NOTHING_DONE, _progress("maintaining steps"))
 _MEANING = Parameter("meaning", of.FLAG, "search by meaning too from now on, by mnemarch[semantic]", False)
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
     Verb("memory.audit", "read", "LogCheck", _AUDIT),
     Verb("memory.verify_receipt", "read", "ReceiptCheck", (_RECEIPT,), "verify-receipt"),
-    Verb("memory.rebuild", "admin", "Rebuild", (_PROGRESS,)),
-    Verb("memory.reindex", "admin", "int", (_PROGRESS, _MEANING)),
-    Verb("memory.janitor", "admin", "Swept", (_SEAT, _PROGRESS)),
+    Verb("memory.rebuild", "admin", "Rebuild", (_progress("rebuilding events"),)),
+    Verb("memory.reindex", "admin", "int", (_progress("indexing units"), _MEANING)),
+    Verb("memory.janitor", "admin", "Swept", (_SEAT, _progress("comparing units"))),
     Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
-    Verb("memory.cognify", "admin", "Cognified", (_SEAT, _at_most(20), _PROGRESS)),
+    Verb("memory.cognify", "admin", "Cognified", (_SEAT, _at_most(20), _progress("analysing tasks"))),
     Verb("seat.reflect", "work", "Reflected", _REFLECTION),
     Verb("memory.maintain", "admin", "Maintained", _NIGHT),
-    Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
-    Verb("seat.import_claims", "admin", "ImportedClaims", (*IMPORT, _PROGRESS), "import"),
-    Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import --restore"),
-    Verb("memory.copy_to", "", "Copied", (Parameter("target", of.PYTHON), _PROGRESS), None),
+    Verb("memory.export", "admin", "int", (_TARGET, _progress("exporting events"))),
+    Verb("seat.import_claims", "admin", "ImportedClaims", (*IMPORT, _progress("importing claims")), "import"),
+    Verb("memory.import_", "admin", "Imported", (_FILE, _progress("importing events")), "import --restore"),
+    Verb("memory.copy_to", "", "Copied", (Parameter("target", of.PYTHON), _progress("copying events")), None),
     Verb("memory.backup", "admin", "None", (_FILE,)),
     Verb("memory.now", "read", "datetime", (), None),
     Verb("memory.close", "", "None", (), None),

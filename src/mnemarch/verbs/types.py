@@ -118,15 +118,15 @@ def read_all(name: str, takes: Iterable[Parameter], arguments: Mapping[str, Any]
     unknown = [each for each in arguments if each not in known]
     if unknown:
         raise InvalidInput(f"{name} takes no {unknown[0]!r}.", hint=f"It takes {', '.join(known)}.")
-    given = {
+    content = {
         each: read(known[each], item, each)
         for each, item in arguments.items()
         if item is not None or known[each].default is not None
     }
-    missing = [each for each, one in known.items() if one.default is REQUIRED and each not in given]
+    missing = [each for each, one in known.items() if one.default is REQUIRED and each not in content]
     if missing:
         raise InvalidInput(f"{name} needs {' and '.join(missing)}.", hint=known[missing[0]].says)
-    return given
+    return content
 
 
 def schema_of(takes: Iterable[Parameter]) -> dict[str, Any]:

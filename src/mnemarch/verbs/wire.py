@@ -84,10 +84,10 @@ def _fields(kind: Any) -> dict[str, Any]:
     from typing import get_type_hints
 
     types = get_type_hints(kind, _names())
-    told = {
+    derived = {
         name: get_type_hints(getattr(kind, name).fget, _names())["return"] for name in _DERIVED.get(kind.__name__, ())
     }
-    return {name: types[name] for name in kind.__match_args__} | told
+    return {name: types[name] for name in kind.__match_args__} | derived
 
 
 def _is_value(kind: Any) -> bool:

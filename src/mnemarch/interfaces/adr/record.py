@@ -190,13 +190,13 @@ class _Outline:
     def status(self) -> tuple[str, int]:
         """The status and the line that tells it: a later line outdates an earlier one.
 
-        An unknown status is given in its own words. Where none is told, it belongs behind the title.
+        An unknown status is given in its own words. Where none is lines, it belongs behind the title.
         """
-        told = self.place_of_status()[1]
-        known = [(status.lastgroup or "", at) for at, line in told if (status := _STATUS.match(line))]
-        superseded = [("superseded", at) for at, line in told if "superseded_by" in dict(links_in(line))]
-        unknown = [(line.strip().casefold(), at) for at, line in told if line.strip() and not dict(links_in(line))]
-        return (superseded or known or unknown[:1] or [("", told[0][0] if told else self.title_end - 1)])[-1]
+        lines = self.place_of_status()[1]
+        known = [(status.lastgroup or "", at) for at, line in lines if (status := _STATUS.match(line))]
+        superseded = [("superseded", at) for at, line in lines if "superseded_by" in dict(links_in(line))]
+        unknown = [(line.strip().casefold(), at) for at, line in lines if line.strip() and not dict(links_in(line))]
+        return (superseded or known or unknown[:1] or [("", lines[0][0] if lines else self.title_end - 1)])[-1]
 
     def links(self) -> Iterator[tuple[str, str]]:
         """The links of the status, and of other lines that begin with a relation."""

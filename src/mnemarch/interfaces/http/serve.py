@@ -8,7 +8,6 @@ from contextlib import nullcontext
 
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces.command import Answer, Command
-from mnemarch.interfaces.place import is_on_server
 from mnemarch.interfaces.show import clean, table
 from mnemarch.model.caller import Actor, ActorKind
 from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter, help_of
@@ -113,7 +112,7 @@ def _serve(call: Call) -> Answer:
         address = f"[{options.host}]" if ":" in options.host else options.host
         known = tokens.all()
         says = f"tokens: {len(known)}" if known else "no token yet: mnemarch token create agent:NAME"
-        if is_on_server(call):
+        if call.is_on_server:
             says += "; hooks are answered" if is_relay else "; hooks are not answered, or by another server"
         print(f"mnemarch serves http://{address}:{listening.getsockname()[1]}; {says}", file=sys.stderr, flush=True)
         sys.setswitchinterval(_SWITCH_S)
@@ -123,7 +122,7 @@ def _serve(call: Call) -> Answer:
 
 def _for_hooks(call: Call) -> AbstractContextManager[object]:
     """Hooks open a memory in a folder themselves; one on PostgreSQL answers them here."""
-    if not is_on_server(call):
+    if not call.is_on_server:
         return nullcontext()
     from mnemarch.interfaces.hooks.relay import serving
     from mnemarch.wiring import open_offline

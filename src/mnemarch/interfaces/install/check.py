@@ -19,7 +19,6 @@ from mnemarch.interfaces.install.commands import own_command, places_of
 from mnemarch.interfaces.install.files import text_of
 from mnemarch.interfaces.install.forms import form_of, has_server
 from mnemarch.interfaces.install.hosts import HOSTS
-from mnemarch.interfaces.place import is_on_server
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
 
@@ -56,7 +55,7 @@ def findings(call: Call) -> Iterator[Finding]:
 
 def _sessions(call: Call) -> str:
     """The folder in which hooks note what they did."""
-    place = place_of(call.home.folder) if is_on_server(call) else local_place(call.store or call.home.folder)
+    place = place_of(call.home.folder) if call.is_on_server else local_place(call.store or call.home.folder)
     return os.path.join(place, SESSIONS)
 
 
@@ -121,7 +120,7 @@ def _tried(name: str, command: str, call: Call) -> Finding:
         ok=False,
         what=f"{title}: the command of its hooks {trouble}: {command}",
         hint="Start it: mnemarch serve, and leave it running."
-        if is_on_server(call)
+        if call.is_on_server
         else f"mnemarch install {name} writes it anew; {_sessions(call)}/trouble.log may say more.",
     )
 

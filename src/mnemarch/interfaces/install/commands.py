@@ -14,7 +14,6 @@ from mnemarch.interfaces.hooks.relay import prepare
 from mnemarch.interfaces.install.files import backup_of, carried_out, planned, text_of
 from mnemarch.interfaces.install.forms import Entries, form_of, has_server
 from mnemarch.interfaces.install.hosts import HOSTS, SERVER
-from mnemarch.interfaces.place import address_of, is_on_server
 from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
@@ -98,11 +97,11 @@ def _run(call: Call, *, installs: bool) -> Answer:
     if not is_dry:
         if installs and not call.options.user:
             call.open()
-        if installs and is_on_server(call):
+        if installs and call.is_on_server:
             prepare(call.home.folder)
         for change in needed:
             carried_out(change)
-    place = address_of(call) or os.path.join(call.home.folder, FOLDER)
+    place = call.address or os.path.join(call.home.folder, FOLDER)
     data: dict[str, Any] = {
         "host": name,
         "dry_run": is_dry,
@@ -128,7 +127,7 @@ def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
     ]
     if find_spec("mcp") is None:
         notes.append("The MCP server needs a part that is not installed: pip install 'mnemarch[mcp]'. The hooks don't.")
-    if is_on_server(call):
+    if call.is_on_server:
         notes.append("The memory is on PostgreSQL, so hooks ask a local server: keep mnemarch serve running here.")
     if call.options.user:
         return [*notes, "A repository takes part once it has a memory: mnemarch init there."]

@@ -1,4 +1,4 @@
-"""How the log and the work that goes on look to a person: a sentence for each entry, one screen for the project."""
+"""Text for the log and for `status`: a sentence for each entry, one screen for the project."""
 
 from __future__ import annotations
 
@@ -7,22 +7,11 @@ import sys
 from shutil import get_terminal_size
 
 from mnemarch import user
-from mnemarch.interfaces.command import Answer, at_terminal, text_of
-from mnemarch.interfaces.place import address_of
-from mnemarch.interfaces.show import (
-    INDENT,
-    age,
-    clean,
-    fields,
-    meaning_line,
-    quoted,
-    said,
-    short,
-    unit_line,
-    when,
-)
+from mnemarch.interfaces.command import Answer, at_terminal
+from mnemarch.interfaces.show import INDENT, age, clean, fields, meaning_line, quoted, short, when
+from mnemarch.interfaces.task_text import ingested_text
 from mnemarch.interfaces.text import TEXTS as WORDS
-from mnemarch.interfaces.text import redactions
+from mnemarch.interfaces.verb_commands import text_of
 from mnemarch.learning.pipeline import INGEST
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
@@ -38,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.outcome import Ingested, Overview, TaskUnderWay
+    from mnemarch.model.outcome import Overview, TaskUnderWay
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Verb
 
@@ -112,8 +101,8 @@ def sentence(event: Event, contents: Mapping[str, str]) -> str:
     payload = event.payload
     if payload is None:
         return f"{event.type} (erased)"
-    said = SENTENCES[event.type].format_map(_parts(event, payload, contents))
-    return short(said.removesuffix(" ()"), _SAID_CHARS_MAX)
+    words = SENTENCES[event.type].format_map(_parts(event, payload, contents))
+    return short(words.removesuffix(" ()"), _SAID_CHARS_MAX)
 
 
 def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -> _Parts:
@@ -175,7 +164,9 @@ def _where(scope: Scope) -> str:
 
 def read_log(verb: Verb, call: Call) -> Answer:
     """The newest entries; with --follow also what comes after them."""
-    wanted = {parameter.name: call.given[parameter.name] for parameter in verb.takes if parameter.name in call.given}
+    wanted = {
+        parameter.name: call.arguments[parameter.name] for parameter in verb.takes if parameter.name in call.arguments
+    }
     # Who and where narrow the log if they are typed; set for a whole session, they say who reads it.
     wanted |= {name: place for name in ("task", "worktree") if (place := getattr(call.places, name)) is not None}
     limit = wanted.pop("limit", _TAIL)
@@ -229,42 +220,12 @@ def _event(event: Event, call: Call) -> str:
     pairs: list[tuple[str, object]] = [("id", event.id), ("type", event.type), ("number", f"{event.seq} in the log")]
     pairs += [(name, item) for name, item in (("about", event.subject), ("session", event.session)) if item]
     is_ingested = INGEST in ((event.payload or {}).get("data") or {})
-    told = ["", _ingested(call.seat.ingested(event.id), call)] if is_ingested else []
+    more = ["", ingested_text(call.seat.ingested(event.id), call)] if is_ingested else []
     if (event.payload or {}).get("kind") == "import":
-        from mnemarch.interfaces.moving import brought
+        from mnemarch.interfaces.operate import brought
 
-        told += brought(event, call)
-    return "\n".join([line, "", fields(pairs), "", clean(payload), *told])
-
-
-# What was ingested
-
-
-def _ingested(told: Ingested, _: Call) -> str:
-    unit, entry = told.unit, short_id(told.receipt.event_id)
-    if unit is None:
-        lines = [f"{_no_unit(told)}  {said(told.reason)}", f"  it stays in the log as entry {entry}"]
-    else:
-        times = sum(citation.kind == "log" for citation in unit.citations)
-        lines = [unit_line(unit, str(unit.kind)), f"  from entry {entry}: {said(told.reason)}"]
-        lines += [f"  said {times} times"] if times > 1 else []
-    return "\n".join([*lines, *redactions(told.receipt)])
-
-
-def _no_unit(told: Ingested) -> str:
-    return "left out" if told.bucket == "LEFT_OUT" else f"no unit ({told.bucket.lower()})"
-
-
-def _all_ingested(all_told: Sequence[Ingested], call: Call) -> str:
-    new = [told for told in all_told if not told.receipt.duplicate]
-    counts: dict[str, int] = {}
-    for told in new:
-        name = _no_unit(told) if told.unit is None else str(told.unit.kind)
-        counts[name] = counts.get(name, 0) + 1
-    known = len(all_told) - len(new)
-    summed = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing new"
-    before = f" ({known:,} taken in before)" if known else ""
-    return "\n".join([f"ingested  {summed}{before}", *(_ingested(told, call) for told in new)])
+        more += brought(event, call)
+    return "\n".join([line, "", fields(pairs), "", clean(payload), *more])
 
 
 # The project at a glance
@@ -278,7 +239,7 @@ def _status(seen: Overview, call: Call) -> str:
 def _overview(seen: Overview, call: Call) -> Iterator[str]:
     is_read_only = "" if seen.writable else "   (can only be read from here)"
     yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
-    yield f"memory     {clean(address_of(call) or call.home.folder)}"
+    yield f"memory     {clean(call.address or call.home.folder)}"
     unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
     yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
     yield from _chapter(
@@ -312,7 +273,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         yield "           An agent sees no other tasks; a person or a lead sees them all."
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
-    yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"
+    yield f"index      {seen.indexed:,} units, {seen.unindexed:,} newer ones are searched without it"
     yield f"meaning    {meaning_line(seen)}"
 
 
@@ -349,6 +310,4 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "list[Event]": _log,
     "seat.show": _shown,
     "seat.status": _status,
-    "Ingested": _ingested,
-    "list[Ingested]": _all_ingested,
 }

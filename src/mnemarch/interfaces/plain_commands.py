@@ -1,0 +1,242 @@
+"""Commands that are no verbs: `init`, `trust`, `policy`, `demo` and `hook`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from mnemarch import checkout, user
+from mnemarch.checkout import load
+from mnemarch.code.home import FOLDER, repository_around
+from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.interfaces import show
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, is_interactive, noted
+from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter, help_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.checkout import Foreign
+    from mnemarch.interfaces.command import Call
+    from mnemarch.model.caller import Actor
+    from mnemarch.policy.permissions import Policy
+
+_DEMO_EVENTS, _DEMO_EVENTS_FAST = 240, 40
+_LEVELS_CHARS = len("task, worktree, project")
+
+
+def _init(call: Call) -> Answer:
+    from mnemarch.text.words import counted
+
+    place = call.address or os.path.join(call.home.folder, FOLDER)
+    known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
+    seat = call.seat
+    events = call.memory.stats().events
+    if call.is_on_server:
+        from mnemarch.interfaces.hooks.relay import prepare
+
+        prepare(call.home.folder)
+    notes = call.empty_scope_hint()
+    made = {
+        "memory": place,
+        "new": not known,
+        "events": events,
+        "org": seat.scope.org,
+        "project": seat.scope.project,
+        "worktree": seat.scope.worktree,
+        "root": call.home.root,
+        "actor": seat.actor,
+        "notes": notes,
+    }
+
+    def text() -> str:
+        ignored = "; git ignores it" if not call.url and repository_around(call.home.root) else ""
+        summary = {
+            "memory": f"{place} ({counted(events, 'event') if known else 'new'}{ignored})",
+            "project": seat.scope.project,
+            "worktree": seat.scope.worktree or "none: this repository is bare",
+            "you": seat.actor,
+        }
+        named = f" --actor {shlex.quote(str(seat.actor))}" if call.places.actor else ""
+        remarks = [f"note: {show.clean(note)}" for note in notes]
+        steps = [f"  {step}" for step in _next_steps(seat.actor, named)]
+        return "\n".join([show.fields(summary.items()), *remarks, "", "next", *steps])
+
+    return Answer(data=made, text=text)
+
+
+def _next_steps(actor: Actor, named: str) -> list[str]:
+    """Commands that work for who ran this: a person decides and says what holds for the project, agents do the rest.
+
+    `named` is the option by which the actor was named, if it was.
+    """
+    agent = f"--task T-1{' --actor agent:coder-1' if actor.kind in {'human', 'system'} else named}"
+    by_agents = [
+        ("anything, as it happens", f'mnemarch log thought "..." {agent}'),
+        ("what others should know", f'mnemarch remember "..." --cite test:NAME {agent}'),
+        ("what makes it knowledge: your tests", f"mnemarch verify {agent} -- pytest"),
+    ]
+    if actor.kind == "human":
+        steps = [
+            ("what holds for everybody", f'mnemarch remember "..."{named}'),
+            ("what is decided", f"mnemarch decide{named}"),
+            *((f"an agent: {what}", step) for what, step in by_agents),
+            ("what waits for you", f"mnemarch inbox{named}"),
+        ]
+    else:
+        steps = by_agents
+    steps.append(("in the next task", f'mnemarch recall "..."{named}'))
+    return [line for what, step in steps for line in (f"# {what}", step)]
+
+
+def _trust(call: Call) -> Answer:
+    folder = call.home.folder
+    if call.options.revoke:
+        places = [os.path.join(folder, name) for name in (checkout.SETTINGS, FOLDER)]
+        url = checkout.file_url(folder)
+        if url.startswith(checkout.FILE_SCHEME):
+            places.append(checkout.file_folder(url, folder))
+        count = sum(map(user.revoke, places))
+        return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
+    waiting = checkout.waiting(folder, call.store)
+    shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your word."
+    data = {"waiting": [{"path": one.path, "why": one.why} for one in waiting], "accepted": False}
+    if call.options.show or not waiting:
+        return Answer(data, lambda: shown)
+    _require_user(call.options.yes)
+    if not call.options.yes and not show.is_confirmed(f"{shown}\nAccept it?"):
+        return Answer(data, lambda: "Nothing was accepted.", REFUSED)
+    for one in waiting:
+        user.accept(one.path, one.content)
+    return Answer(data | {"accepted": True}, lambda: "\n".join(map(_accepted, waiting)))
+
+
+def _accepted(one: Foreign) -> str:
+    is_for_good = one.content == checkout.FILE_SCHEME.encode()
+    return f"accepted  {one.path}, {'with all that comes into it' if is_for_good else 'until it changes'}"
+
+
+def _require_user(is_confirmed: bool) -> None:
+    host = user.host()
+    if host is not None:
+        raise NotAllowed(
+            f"{host} started this process, and what came with a checkout is for a person to accept (rule R4).",
+            rule="R4",
+            hint="The person types it in a terminal of their own: mnemarch trust",
+        )
+    if not is_confirmed and not is_interactive():
+        raise InvalidInput("Nobody is at a terminal to confirm it.", hint="Add --yes if it is meant.")
+
+
+def _described(foreign: Foreign) -> str:
+    return "\n".join([foreign.path, *(f"  {show.clean(line)}" for line in foreign.why.splitlines())])
+
+
+def _policy(call: Call) -> Answer:
+    # From the settings alone: who may do what can be asked even if the store can't be opened.
+    policy = noted(load(call.home.folder)).policy
+    acts = {act: {level: sorted(kinds) for level, kinds in levels.items()} for act, levels in policy.table.items()}
+    return Answer(
+        data={"acts": acts, "requires_validation": sorted(policy.validated_levels)}, text=lambda: _policy_text(policy)
+    )
+
+
+def _policy_text(policy: Policy) -> str:
+    """Who may do it at which level, acts of which that is the same together: it fits any terminal."""
+    from mnemarch.model.caller import ActorKind, Level
+    from mnemarch.policy.permissions import Deed
+
+    def cell(deed: Deed, level: Level) -> str:
+        allowed = [str(kind) for kind in ActorKind if policy.allows(kind, deed, level)]
+        who = "anyone" if len(allowed) == len(ActorKind) else " ".join(allowed) or "nobody"
+        return f"{who} ✓" if deed is Deed.WRITE and policy.requires_validation(level) else who
+
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for deed in Deed:
+        alike.setdefault(tuple(cell(deed, level) for level in Level), []).append(str(deed))
+    lines = []
+    for cells, deeds in alike.items():
+        lines.append(show.wrapped(", ".join(deeds), ""))
+        levels_of: dict[str, list[str]] = {}
+        for who, level in zip(cells, Level, strict=True):
+            levels_of.setdefault(who, []).append(str(level))
+        lines += [f"  {_levels(levels):<{_LEVELS_CHARS}}  {who}" for who, levels in levels_of.items()]
+    legend = "✓ only what a test was seen to show, or a person vouches for, may be written here (R21)"
+    return "\n".join([*lines, "", show.wrapped(legend, "")])
+
+
+def _levels(levels: list[str]) -> str:
+    from mnemarch.model.caller import Level
+
+    return "at every level" if len(levels) == len(Level) else ", ".join(levels)
+
+
+def _demo(call: Call) -> Answer:
+    from mnemarch.interfaces.demo import run
+
+    options = call.options
+    events = options.events if options.events is not None else _DEMO_EVENTS_FAST if options.fast else _DEMO_EVENTS
+    folder = os.path.realpath(options.keep) if options.keep else None
+    proofs, unit_id = run(keep=folder, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
+    is_proven = all(proof.ok for proof in proofs)
+    return Answer(
+        data={"ok": is_proven, "folder": folder, "proofs": proofs},
+        text=lambda: _after_demo(folder, unit_id),
+        exit_code=DONE if is_proven else REFUSED,
+    )
+
+
+def _after_demo(folder: str | None, unit_id: str) -> str:
+    from shutil import which
+
+    # `make demo` runs in an environment that the shell does not know.
+    beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
+    mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
+    if folder is None:
+        steps: tuple[str, ...] = (
+            f"{mnemarch} demo --keep shop-demo   # look around in it",
+            f"{mnemarch} init                    # a memory of your own",
+            f"{mnemarch} --help                  # everything else",
+        )
+    else:
+        there = f"--store {shlex.quote(folder)}"
+        steps = (
+            f"{mnemarch} units {there}",
+            f"{mnemarch} explain {unit_id} {there}",
+            f'{mnemarch} recall "what happens when a payment times out?" {there}',
+        )
+    return "\n".join(["try next", *(f"  {step}" for step in steps)])
+
+
+def _hook(call: Call) -> Answer:
+    from mnemarch.interfaces.hook import run
+
+    run(["--host", call.options.host] if call.options.host else [], is_timed=False)
+    return Answer(None, lambda: "", is_printed=True)
+
+
+_HOST = Parameter("host", WORDS, "claude-code, codex, copilot, gemini, opencode, cursor or vscode", None)
+COMMANDS = {
+    "demo": Command(
+        *help_of("demo"),
+        _demo,
+        (
+            Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
+            Parameter("agents", NUMBER, "how many agents (default: 5)", 5),
+            Parameter("events", NUMBER, f"log entries of each (default: {_DEMO_EVENTS})", None),
+            Parameter("fast", FLAG, f"no pauses, and {_DEMO_EVENTS_FAST} log entries each", False),
+        ),
+    ),
+    "init": Command(*help_of("init"), _init, begins_memory=True),
+    "trust": Command(
+        *help_of("trust"),
+        _trust,
+        (
+            Parameter("show", FLAG, "only show what would be obeyed", False),
+            Parameter("revoke", FLAG, "forget what was accepted here", False),
+            Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),
+        ),
+    ),
+    "policy": Command(*help_of("policy"), _policy),
+    "hook": Command(*help_of("hook"), _hook, (_HOST,)),
+}
