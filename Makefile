@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS ?= 4
+WORKERS ?= 3
 HOSTS ?= .hosts
 
-.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres bench-vectors bench-moving bench-files clean
+.PHONY: help setup demo test test-hosts compiled coverage check types lint bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres bench-vectors bench-moving bench-files clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -25,9 +25,12 @@ $(READY): pyproject.toml
 demo: $(READY)  ## Five agents, five processes, one memory
 	@$(BIN)/mnemarch demo
 
-test: check  ## Every check and every test
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -q > /dev/null 2>&1 || true  # Compiled once, not by each worker.
+test: $(READY)  ## Every check and every test
+	@$(MAKE) --no-print-directory -j 2 check compiled
 	$(BIN)/pytest -n $(WORKERS)
+
+compiled: $(READY)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -q > /dev/null 2>&1 || true  # Once, not by each worker.
 
 test-hosts: $(READY)  ## Real coding agents from npm, offline, in a throw-away folder (node, 1.4 GB)
 	@mkdir -p $(HOSTS) && cp tests/hosts/package.json $(HOSTS)
@@ -41,10 +44,14 @@ coverage: $(READY)  ## Every test, and the lines that none of them runs
 	COVERAGE_PROCESS_START=pyproject.toml $(BIN)/coverage run -m pytest -n $(WORKERS)
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
 
-check: $(READY)  ## Lint, types, layers, dead code
+check: types lint  ## Lint, types, layers, dead code
+
+types: $(READY)
+	$(BIN)/mypy
+
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/vulture
 

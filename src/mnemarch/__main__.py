@@ -1,6 +1,7 @@
 """`mnemarch`, also as `python -m mnemarch`. A hook comes with every tool call, so it loads no command line."""
 
 import gc
+import os
 import sys
 
 _NEWLY_MADE_MAX = 50_000
@@ -13,14 +14,20 @@ def main() -> int:
         if sys.argv[1:2] == ["hook"] and {"-h", "--help"}.isdisjoint(sys.argv):
             from mnemarch.interfaces.hook import run
 
-            return run(sys.argv[2:])
+            code = run(sys.argv[2:])
+            _keep_patterns()
+            os._exit(code)  # All is written and closed, and nobody waits for modules to be taken down.
         from mnemarch.interfaces import cli
 
         return cli.main()
     finally:
-        if "mnemarch.patterns" in sys.modules:
-            sys.modules["mnemarch.patterns"].keep()
+        _keep_patterns()
         gc.freeze()  # The interpreter would look through everything once more as it ends.
+
+
+def _keep_patterns() -> None:
+    if "mnemarch.patterns" in sys.modules:
+        sys.modules["mnemarch.patterns"].keep()
 
 
 if __name__ == "__main__":

@@ -246,7 +246,7 @@ class RemoteMemory(_MemoryVerbs):
         finally:
             connection.close()
 
-    def close(self) -> None:
+    def close(self, *, indexes: bool | None = None) -> None:  # noqa: ARG002 - the server looks after its index
         """Let go of the connection of this thread. The memory itself goes on."""
         self._line.close()
 

@@ -236,9 +236,12 @@ class Memory:
         if os.path.basename(os.path.dirname(os.path.abspath(path))) == FOLDER:
             sign(os.path.dirname(os.path.abspath(path)))  # It is a memory of this user's, like the one it came from.
 
-    def close(self) -> None:
-        """Close everything. A long unindexed tail is indexed first, so that the next process starts fast."""
-        self._engine.close()
+    def close(self, *, indexes: bool | None = None) -> None:
+        """Close everything. A long unindexed tail is indexed first, so that the next process starts fast.
+
+        With `indexes` it is looked for even if nothing is new; or not at all, where somebody waits.
+        """
+        self._engine.close(indexes=indexes)
 
 
 def _refuse_existing(path: str) -> None:

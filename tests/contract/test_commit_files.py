@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from repositories import clone, commit, git, made, processes, repository, worktree
 
+from fixtures.repositories import clone, commit, git, made, processes, repository, worktree
 from mnemarch.code import sources
 from mnemarch.code.sources import GONE, UNKNOWN, Check, CommitFiles, Source
 from mnemarch.code.worktree import WorkTree

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from repositories import git
 
+from fixtures.repositories import git
 from mnemarch import Actor, Citation, InvalidInput, Scope
 from mnemarch.learning.caches import TimedCache
 

@@ -6,9 +6,9 @@ import os
 from datetime import timedelta
 
 import pytest
-from repositories import commit, made, repository, worktree
 
 import mnemarch
+from fixtures.repositories import commit, made, repository, worktree
 from mnemarch import Actor, Citation, EventType, InvalidInput, Level, NotAllowed, NotFound, Reason, Scope, Status
 from mnemarch.config import config_from
 

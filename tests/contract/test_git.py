@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from repositories import clone, commit, git, made, processes, repository, worktree
 
+from fixtures.repositories import clone, commit, git, made, processes, repository, worktree
 from mnemarch.code import git as asked
 from mnemarch.code.home import entries, repository_around, settings_of
 

@@ -85,7 +85,7 @@ def test_a_task_that_is_verified_again_votes_once(seats):
     for _ in range(4):
         work(seats, 1)
         seats.agent(task="T-1").verify(True)
-    assert "naming" not in habits(seats) or habits(seats)["naming"].attributes["of"] <= 4
+    assert habits(seats)["naming"].attributes["of"] == 4
     before = seats.memory.stats().events
     seats.agent().knowledge.learn_from_episode(seats.agent(task="T-1").episodes.search()[0].unit.id, code=False)
     assert seats.memory.stats().events == before

@@ -6,8 +6,8 @@ import os
 import threading
 
 import pytest
-from repositories import clone, commit, git, made, processes, repository, worktree
 
+from fixtures.repositories import clone, commit, git, made, processes, repository, worktree
 from mnemarch.code import git as asked
 from mnemarch.code import history as histories
 from mnemarch.code.history import History

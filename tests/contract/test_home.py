@@ -8,9 +8,9 @@ import shutil
 import subprocess
 
 import pytest
-from repositories import clone, commit, git, made, processes, repository, worktree
 
 import mnemarch
+from fixtures.repositories import clone, commit, git, made, processes, repository, worktree
 from mnemarch import Scope
 from mnemarch.code.home import Home, home_of, main_folder, repository_around, settings_of
 from mnemarch.wiring import places

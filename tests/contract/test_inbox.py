@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from repositories import repository, worktree
 
+from fixtures.repositories import repository, worktree
 from mnemarch import Actor, Claim, Level, NotFound, Reason, Scope
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from repositories import git
 
 import mnemarch
+from fixtures.repositories import git
 from mnemarch import Actor, Conflict, InvalidInput, NotAllowed, Scope
 from mnemarch.loops import CircularFixDetector
 

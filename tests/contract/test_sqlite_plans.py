@@ -33,6 +33,8 @@ BEGINNINGS = {
     "units_citing_code": "SEARCH u USING INDEX units_id (id>?)",
     "ageing_units": "SEARCH units USING INDEX units_kind (kind=?)",
     "guides_in": "SEARCH units USING INDEX units_guiding",
+    "accounts_in": "SEARCH units USING INDEX units_kind (kind=?)",
+    "tests_cited": "SEARCH c USING PRIMARY KEY (kind=?)",
     "live_units_in": "SEARCH units USING INDEX units_live",
     "replaced_in": "SEARCH units USING INDEX units_replaced",
     "newest_citing": "SEARCH c USING PRIMARY KEY (kind=? AND ref=?)",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from repositories import commit, git, made, worktree
 
+from fixtures.repositories import commit, git, made, worktree
 from mnemarch import Citation
 from mnemarch.code.codebase import Codebase
 from mnemarch.code.tests import Place, file_of, is_about, is_missing, names_in_test, place_of, renamed_test

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 import mnemarch
+from fixtures.repositories import git, repository
 from mnemarch import (
     Analysis,
     Citation,
@@ -298,14 +298,14 @@ def test_s10_rule_1_a_unit_without_citations_stays_a_hypothesis(seats):
 
 @pytest.mark.parametrize("kind", ["log", "file", "symbol", "commit"])
 def test_r2_a_log_file_symbol_or_commit_citation_does_not_verify(memory, seats, tmp_path, kind):
-    root = repository(tmp_path)
+    root = code(tmp_path)
     agent = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root)
     receipt = agent.log("thought", "seen")
     citation = {
         "log": Citation.log(receipt.event_id),
         "file": Citation.file("a.py", (1, 1)),
         "symbol": Citation.symbol("a.py", "retry"),
-        "commit": Citation.commit(head_of(root)[:10]),
+        "commit": Citation.commit(git(root, "rev-parse", "HEAD")[:10]),
     }[kind]
     unit = agent.remember(FACT, citations=[citation]).unit
     assert unit.status is Status.HYPOTHESIS
@@ -376,13 +376,13 @@ def test_r2_a_forged_citation_is_no_persons_word(seats, forgery, way):
     agent = seats.agent()
     receipt = agent.log("thought", "x")
     unit = agent.remember("The first of all facts", citations=[Citation.log(receipt.event_id)]).unit
+    forged = FORGED[forgery](receipt.event_id)
+    before = seats.memory.stats().events
     try:
-        forged = FORGED[forgery](receipt.event_id)
-        if way == "cite":
-            unit = agent.cite(unit.id, forged)
-        else:
-            unit = agent.remember(FACT, citations=[forged]).unit
+        unit = agent.cite(unit.id, forged) if way == "cite" else agent.remember(FACT, citations=[forged]).unit
     except (InvalidInput, NotAllowed):
+        assert forgery == "kind as text"
+        assert [event.type for event in seats.events()[before:]] in ([], [EventType.ACT_REFUSED])
         return
     agent.cite(unit.id, Citation.test("never-ran"))
     agent.verify(True, tests=["another"])
@@ -1141,11 +1141,11 @@ def test_g13_supersede_changes_both_units_and_writes_the_event(memory, seats, cl
 
 
 def test_r8_supersession_notes_the_commit(memory, seats, tmp_path):
-    root = repository(tmp_path)
+    root = code(tmp_path)
     old, new = verified(seats), verified(seats, "Delivery takes two days")
     boss = memory.seat(mnemarch.Actor.orchestrator("o"), seats.HOME, root=root)
     after = boss.supersede(new.id, old.id, "why")
-    assert boss.get(old.id).valid_to_commit == after.valid_from_commit == head_of(root)
+    assert boss.get(old.id).valid_to_commit == after.valid_from_commit == git(root, "rev-parse", "HEAD")
 
 
 def test_r5_the_second_successor_gets_a_conflict_that_carries_both(memory, seats):
@@ -1601,17 +1601,16 @@ def test_audit_walks_every_entry_and_tells_progress(memory, seats):
     assert seen == [1_000, 2_000]
 
 
-def test_an_import_into_a_diverged_log_is_a_conflict(memory, seats, tmp_path, clock, store_kind):
-    if store_kind == "files":
-        pytest.skip("what it writes itself is a stream of its own, which diverges from nobody's")
-    seats.agent().log("thought", "here")
+def test_an_import_into_a_diverged_log_is_a_conflict(disk, seats_of, tmp_path, clock):
+    """In files it is none: what a clone writes is a stream of its own, which diverges from nobody's."""
+    seats_of(disk).agent().log("thought", "here")
     with mnemarch.open(":memory:", clock=clock) as other:
-        other.seat(mnemarch.Actor.agent("a"), seats.HOME).log("thought", "there")
+        seats_of(other).agent().log("thought", "there")
         other.export(tmp_path / "a.jsonl")
     with pytest.raises(Conflict) as caught:
-        memory.import_(tmp_path / "a.jsonl")
+        disk.import_(tmp_path / "a.jsonl")
     assert "2" in caught.value.message
-    assert memory.stats().events == 1
+    assert disk.stats().events == 1
 
 
 WRONG_LINES = {
@@ -1770,22 +1769,11 @@ def test_r13_prune_never_touches_decisions_or_evidence(memory, seats, clock):
 # Bad input
 
 
-def repository(tmp_path):
-    root = tmp_path / "repo"
-    root.mkdir()
-    (root / "a.py").write_text("def retry():\n    return 3\n", encoding="utf-8")
+def code(tmp_path):
+    """A repository with a function, and a file that is no text."""
+    root = repository(tmp_path / "repo", a__py="def retry():\n    return 3\n")
     (root / "binary").write_bytes(b"\xff\xfe\x00")
-    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-C", str(root)]
-    subprocess.run([*git, "init", "-q"], check=True)
-    subprocess.run([*git, "add", "a.py"], check=True)
-    subprocess.run([*git, "commit", "-q", "-m", "one"], check=True)
     return str(root)
-
-
-def head_of(root):
-    return subprocess.run(
-        ["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
 
 
 def nested(depth):
@@ -1877,7 +1865,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused_with_a_hint_and_changes_nothing(memory, seats, tmp_path, case):
     verb, name, wrong = BAD[case]
-    root = repository(tmp_path)
+    root = code(tmp_path)
     unit = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root).remember(FACT).unit
     right = {key: unit.id if value == "unit" else value for key, value in RIGHT.get(verb, {}).items()}
     seat = memory.seat(mnemarch.Actor.human("alice"), seats.HOME, root=root)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mnemarch
+from fixtures import repositories
 from mnemarch import Actor, Citation, Scope
 from mnemarch.interfaces.cli import main
 
@@ -76,17 +77,9 @@ class Cli:
 
     def repository(self, **files: str) -> None:
         """Make the folder a git repository with one more commit; `a__b_py` names a/b.py."""
-        for name, text in {"README_md": "shop"}.items() | files.items():
-            path = self.home / name.replace("__", "/").replace("_py", ".py").replace("_md", ".md")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
-        for arguments in (
-            ["init", "-q", "--template="],
-            ["add", "-A"],
-            ["commit", "-q", "--allow-empty", "-m", "more"],
-        ):
-            subprocess.run(["git", *who, *arguments], cwd=self.home, check=True)
+        if not (self.home / ".git").exists():
+            repositories.made(self.home)
+        repositories.commit(self.home, **repositories.paths({"README_md": "shop"} | files))
 
     @contextmanager
     def seat(self, actor: str = "agent:coder-1", **where):

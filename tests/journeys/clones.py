@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import mnemarch
+from fixtures import repositories
 from mnemarch import Actor, Scope, user
 from mnemarch.log.projection import digest
 
 WHERE = Scope(project="shop", worktree="main", task="T-1")
-_WHO = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main", "-c", "gc.auto=0"]
 
 
 class Clone:
@@ -19,10 +18,9 @@ class Clone:
     def __init__(self, path: Path, clock, origin: Clone | None = None) -> None:
         self.path, self.name, self.clock = path, path.name, clock
         if origin is None:
-            path.mkdir()
-            self.git("init", "-q", "--template=")
+            repositories.made(path)
         else:
-            subprocess.run(["git", *_WHO, "clone", "-q", "--template=", origin.path, path], check=True)
+            repositories.clone(origin.path, path, "--template=")
             user.accept(str(self.folder), b"file:")
         self.memory = mnemarch.open(f"file://{self.folder}", clock=clock)
 
@@ -38,13 +36,10 @@ class Clone:
         return self.memory.seat(Actor.parse(actor), Scope(project="shop", **where))
 
     def git(self, *arguments: str) -> str:
-        run = subprocess.run(["git", *_WHO, *arguments], cwd=self.path, capture_output=True, text=True)
-        assert run.returncode == 0, (arguments, run.stdout, run.stderr)
-        return run.stdout
+        return repositories.git(self.path, *arguments)
 
     def commit(self) -> None:
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", f"{self.name} worked")
+        repositories.commit(self.path, f"{self.name} worked")
 
     def pull(self, other: Clone) -> None:
         """Merge what another clone has committed; a conflict fails the test."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import pytest
 
+import mnemarch
+from fixtures import repositories
+from fixtures.repositories import git, paths
 from mnemarch import Actor, Citation, Scope
 
 AUTH = '''def login(user, password):
@@ -18,34 +20,25 @@ def logout(user):
 WITHOUT_LOGOUT = AUTH.partition("\n\n\ndef logout")[0]
 
 
-def git(folder, *arguments):
-    done = subprocess.run(
-        ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={name: item for name, item in os.environ.items() if not name.startswith("GIT_")},
-    )
-    return done.stdout.strip()
-
-
 def commit(folder, message, **files):
-    for name, text in files.items():
-        path = folder / name.replace("__", "/").replace("_py", ".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", message)
-    return git(folder, "rev-parse", "HEAD")
+    """Commit everything there is, and these files; `src__a_py` names src/a.py."""
+    return repositories.commit(folder, message, **paths(files))
 
 
 def repository(tmp_path):
     """A repository with two modules, on its default branch."""
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    git(folder, "-c", "init.defaultBranch=main", "init", "-q", "--template=")
-    commit(folder, "begin", src__auth_py=AUTH, src__other_py="VALUE = 1\n")
-    return folder
+    return repositories.repository(tmp_path / "shop", **paths({"src__auth_py": AUTH, "src__other_py": "VALUE = 1\n"}))
+
+
+@pytest.fixture
+def repo(tmp_path):
+    return repository(tmp_path)
+
+
+@pytest.fixture
+def memory(repo):
+    with mnemarch.open(repo) as opened:
+        yield opened
 
 
 def seat_at(memory, folder, *, kind="agent", name="coder-1", worktree="main", task="T-1"):
@@ -68,6 +61,16 @@ def worktree(repo, name, branch):
     folder = repo.parent / name
     git(repo, "worktree", "add", "-q", "-b", branch, str(folder))
     return folder
+
+
+def raised_on_a_branch(memory, repo):
+    """What main knows, what took its place on a branch, and the worktree of that branch."""
+    old = known(memory, repo, "Checkout retries three times")
+    branch = worktree(repo, "feat", "feat/retries")
+    commit(branch, "five", src__other_py="VALUE = 5\n")
+    new = known(memory, branch, "Checkout retries five times", worktree="feat")
+    person(memory, branch, worktree="feat").supersede(new.id, old.id, "raised")
+    return old, new, branch
 
 
 def contents(found):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 
 import pytest
 from cli_session import CTRL_C, CTRL_D, told
@@ -208,9 +207,7 @@ def test_a_wrong_type_is_asked_for_again_at_once(cli):
 
 
 def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):
-    git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.org"]
-    subprocess.run([*git, "init", "-q", "."], cwd=cli.home, check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], cwd=cli.home, check=True)
+    cli.repository()
     answers = [b"Use tabs\n", b"risk\n", b"because\n", b"seen in bench\n", b"y\n"]
     text, exit_code = told(["decide"], answers, cli.home, USER="me")
     assert (exit_code, "decided by human:ada" in text) == (0, True), text

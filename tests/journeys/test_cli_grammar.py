@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from fixtures.repositories import repository as made_repository
+from fixtures.repositories import worktree
 from mnemarch.interfaces import grammar
 
 SUMMARIES = {name: says for names in grammar.sections().values() for name, says in names.items()}
@@ -17,19 +19,12 @@ SUMMARIES = {name: says for names in grammar.sections().values() for name, says 
 COMMANDS = sorted(grammar.command_names())
 
 
-def git(folder, *argv: str) -> None:
-    who = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", "-C", str(folder), *who, *argv], check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(cli):
     """A git repository named `home` with a linked worktree, and no MNEMARCH_ variables."""
     for name in ("PROJECT", "WORKTREE", "TASK"):
         cli.monkeypatch.delenv(f"MNEMARCH_{name}")
-    git(cli.home, "init", "--quiet")
-    git(cli.home, "commit", "--quiet", "--allow-empty", "-m", "first")
-    git(cli.home, "worktree", "add", "--quiet", "-b", "feat/login", str(cli.home.parent / "login"))
+    worktree(made_repository(cli.home), cli.home.parent / "login", "-b", "feat/login")
     return cli.home
 
 

@@ -10,6 +10,7 @@ import pytest
 from cli_session import told
 
 import mnemarch
+from fixtures.repositories import git
 from mnemarch import Actor, NotAllowed, Scope, StoreUnavailable, checkout, user
 from mnemarch.checkout import load
 from mnemarch.embedding.endpoint import EndpointEmbedder
@@ -65,11 +66,6 @@ def own(tmp_path, monkeypatch):
     """A configuration of the user's own for each test."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
     user.keep_person("ada")
-
-
-def git(folder, *arguments):
-    who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def opened(folder):
@@ -357,7 +353,7 @@ def test_a_checkout_does_not_have_git_pick_up_the_memory_that_is_made_in_it(cli)
     git(cli.home, "add", "-f", ".mnemarch/.gitignore")
     cli.ok("remember", "Something private")
     git(cli.home, "add", "-A")
-    listed = subprocess.run(["git", "ls-files"], cwd=cli.home, check=True, capture_output=True, text=True).stdout
+    listed = git(cli.home, "ls-files")
     assert "memory.db" not in listed
 
 

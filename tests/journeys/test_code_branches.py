@@ -10,8 +10,9 @@ from code_session import (
     contents,
     git,
     known,
+    memory,
     person,
-    repository,
+    repo,
     seat_at,
     settled,
     worktree,
@@ -22,16 +23,7 @@ from mnemarch import Citation
 
 REFUND = "def refund(order):\n    return order.total\n"
 
-
-@pytest.fixture
-def repo(tmp_path):
-    return repository(tmp_path)
-
-
-@pytest.fixture
-def memory(repo):
-    with mnemarch.open(repo) as opened:
-        yield opened
+__all__ = ["memory", "repo"]
 
 
 def verified_on_feature(memory, repo, **files):

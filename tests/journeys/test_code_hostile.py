@@ -15,8 +15,10 @@ from code_session import (
     contents,
     git,
     known,
+    memory,
     person,
-    repository,
+    raised_on_a_branch,
+    repo,
     seat_at,
     settled,
     worktree,
@@ -28,16 +30,7 @@ from mnemarch.code.codebase import Codebase
 from mnemarch.code.symbols import symbols_of
 from mnemarch.services import janitor
 
-
-@pytest.fixture
-def repo(tmp_path):
-    return repository(tmp_path)
-
-
-@pytest.fixture
-def memory(repo):
-    with mnemarch.open(repo) as opened:
-        yield opened
+__all__ = ["memory", "repo"]
 
 
 # What is not committed yet
@@ -146,11 +139,7 @@ def test_a_file_name_writes_no_lines_of_its_own(memory, repo):
 
 
 def test_the_newest_of_a_branch_are_its_own_truth(memory, repo):
-    old = known(memory, repo, "Checkout retries three times")
-    branch = worktree(repo, "feat", "feat/retries")
-    commit(branch, "five", src__other_py="VALUE = 5\n")
-    new = known(memory, branch, "Checkout retries five times", worktree="feat")
-    person(memory, branch, worktree="feat").supersede(new.id, old.id, "raised")
+    _, new, branch = raised_on_a_branch(memory, repo)
     here = seat_at(memory, repo).recall("")
     assert contents(here) == ["Checkout retries three times"]
     assert here.items[0].label == "[VERIFIED by alice]"

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
+from code_session import AUTH, commit, contents, git, known, memory, person, raised_on_a_branch, repo, seat_at, worktree
 
 import mnemarch
 from mnemarch import Actor, Citation, InvalidInput, Scope
 
-
-@pytest.fixture
-def repo(tmp_path):
-    return repository(tmp_path)
-
-
-@pytest.fixture
-def memory(repo):
-    with mnemarch.open(repo) as opened:
-        yield opened
+__all__ = ["memory", "repo"]
 
 
 # Staleness
@@ -283,11 +274,7 @@ def test_code_that_is_cited_again_is_cited_as_it_is_now(memory, repo):
 
 
 def test_two_branches_see_two_truths_until_they_are_merged(memory, repo):
-    old = known(memory, repo, "Checkout retries three times")
-    branch = worktree(repo, "feat", "feat/retries")
-    commit(branch, "five", src__other_py="VALUE = 5\n")
-    new = known(memory, branch, "Checkout retries five times", worktree="feat")
-    person(memory, branch, worktree="feat").supersede(new.id, old.id, "raised")
+    old, new, branch = raised_on_a_branch(memory, repo)
     here, there = seat_at(memory, repo), seat_at(memory, branch, worktree="feat")
     found = here.recall("checkout retries")
     assert contents(found) == ["Checkout retries three times"]
@@ -307,11 +294,7 @@ def test_two_branches_see_two_truths_until_they_are_merged(memory, repo):
 
 
 def test_after_a_rebase_time_decides_and_the_item_says_so(memory, repo):
-    old = known(memory, repo, "Checkout retries three times")
-    branch = worktree(repo, "feat", "feat/retries")
-    commit(branch, "five", src__other_py="VALUE = 5\n")
-    new = known(memory, branch, "Checkout retries five times", worktree="feat")
-    person(memory, branch, worktree="feat").supersede(new.id, old.id, "raised")
+    _, _, branch = raised_on_a_branch(memory, repo)
     commit(repo, "meanwhile", src__third_py="X = 1\n")
     git(branch, "rebase", "-q", "main")
     git(repo, "merge", "-q", "feat/retries")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from code_session import commit, contents, git, known, person, repository, seat_at, worktree
+from code_session import commit, contents, git, known, person, repo, seat_at, worktree
 
 import mnemarch
 from mnemarch import Citation
 
+__all__ = ["repo"]
 LOGIN = "login takes a user and a password"
-
-
-@pytest.fixture
-def repo(tmp_path):
-    return repository(tmp_path)
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, settled, worktree
+from code_session import AUTH, commit, contents, git, known, memory, person, repo, seat_at, settled, worktree
 
-import mnemarch
 from mnemarch import Citation
 from mnemarch.code.citing import retaken
 from mnemarch.units.evidence import retake
@@ -14,16 +13,7 @@ OLD, NEW = "login takes a user and a password", "login takes a user, a password 
 WITH_CODE = AUTH.replace("user, password", "user, password, otp")
 LOGIN = Citation.symbol("src/auth.py", "login")
 
-
-@pytest.fixture
-def repo(tmp_path):
-    return repository(tmp_path)
-
-
-@pytest.fixture
-def memory(repo):
-    with mnemarch.open(repo) as opened:
-        yield opened
+__all__ = ["memory", "repo"]
 
 
 def replaced_on_feature(memory, repo, *citations):

@@ -12,9 +12,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from code_session import commit, git, worktree
+from code_session import git, worktree
 
 import mnemarch
+from fixtures.repositories import paths, repository
 from mnemarch import Actor, Citation, Reason, Scope
 from mnemarch.interfaces import hook
 
@@ -91,9 +92,7 @@ class Agent:
 
 def made_repository(folder):
     """A repository on a branch of its own."""
-    folder.mkdir()
-    git(folder, "-c", "init.defaultBranch=main", "init", "-q")
-    commit(folder, "begin", pool_py=POOL, tests__test_pool_py=TEST, conftest_py="")
+    repository(folder, **paths({"pool_py": POOL, "tests__test_pool_py": TEST, "conftest_py": ""}))
     git(folder, "checkout", "-qb", "feat/pool")
     return folder
 
@@ -477,7 +476,7 @@ def test_a_hook_ends_in_time_while_another_holds_the_store(repo, agent):
 
 AS_NOBODY = """
 import io, os, sys, tempfile
-from mnemarch.interfaces import cli, hook
+from mnemarch.interfaces import cli, hook, plain_commands
 
 def run(payload):
     sys.stdin = io.TextIOWrapper(io.BytesIO(payload.encode()))

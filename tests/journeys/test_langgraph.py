@@ -100,7 +100,7 @@ def test_a_question_finds_items_by_their_words_in_both_languages_and_only_under_
     first, *others = store.search(("users",), query="who likes dark themes?")
     assert (first.namespace, first.key) == (("users", "ada"), "editor")
     assert first.score > max((item.score or 0) for item in others)
-    assert [item.key for item in others if item.score is None] == ["hidden", "배포"] or others[-1].score is None
+    assert {item.key for item in others if item.score is None} == {"hidden", "배포"}
     assert store.search(("users", "ada"), query="배포 언제?")[0].key == "배포"
     assert [item.key for item in store.search(("users", "bob"), query="dark")] == ["editor"]
     assert next(item for item in store.search(("users",), query="secret plans") if item.key == "hidden").score is None

@@ -102,25 +102,27 @@ def test_an_agent_begins_learns_fails_and_verifies_by_tools_alone(shop, mode):
         assert ["Pools are of size 20" in item.subject for item in person.inbox()].count(True) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "says"),
-    [
-        ("recall", {}, "recall needs query"),
-        ("recall", {"query": "x", "depth": 3}, "takes no 'depth'"),
-        ("log", {"kind": 1, "text": "x"}, "kind must be text"),
-        ("remember", {"content": "x", "citations": "file:a"}, "citations must be a list"),
-        ("explain", {"id": "nothing"}, "Nothing here is called"),
-        ("log", {"kind": "note", "text": "x", "data": "@/etc/passwd"}, "not valid JSON"),
-        ("accept", {"ids": ["x"]}, "--profile admin"),
-        ("verify", {}, "Give report, a file that the runner wrote"),
-        ("core_memory_append", {"section": "human", "content": "x"}, "--profile core"),
-        ("rm", {}, "no tool 'rm'"),
-    ],
-)
-def test_a_wrong_call_is_answered_with_what_to_do(shop, name, arguments, says):
-    result = in_session(server(shop), lambda client: client.call_tool(name, arguments))
-    assert result.is_error
-    assert says in text(result)
+WRONG = [
+    ("recall", {}, "recall needs query"),
+    ("recall", {"query": "x", "depth": 3}, "takes no 'depth'"),
+    ("log", {"kind": 1, "text": "x"}, "kind must be text"),
+    ("remember", {"content": "x", "citations": "file:a"}, "citations must be a list"),
+    ("explain", {"id": "nothing"}, "Nothing here is called"),
+    ("log", {"kind": "note", "text": "x", "data": "@/etc/passwd"}, "not valid JSON"),
+    ("accept", {"ids": ["x"]}, "--profile admin"),
+    ("verify", {}, "Give report, a file that the runner wrote"),
+    ("core_memory_append", {"section": "human", "content": "x"}, "--profile core"),
+    ("rm", {}, "no tool 'rm'"),
+]
+
+
+def test_a_wrong_call_is_answered_with_what_to_do(shop):
+    async def work(client):
+        return [await client.call_tool(name, arguments) for name, arguments, _ in WRONG]
+
+    for result, (_, _, says) in zip(in_session(server(shop), work), WRONG, strict=True):
+        assert result.is_error, says
+        assert says in text(result)
 
 
 def test_resources_and_prompts_tell_what_is_decided_and_known(shop):

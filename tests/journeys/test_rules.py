@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from cli_session import Cli
 
 import mnemarch
+from fixtures.repositories import commit, git, repository
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.learning import CodeRule, detect_code_rules_from_patch
 
@@ -167,21 +167,11 @@ def test_an_agent_proposes_and_people_judge_write_and_clean(memory):
     assert human.find_similar_rules(rule.name, rule.category) == human.find_code_rules()
 
 
-def git(folder: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=kim", "-c", "user.email=kim@example.org"]
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.fixture
 def cli(tmp_path, monkeypatch, capsys) -> Cli:
     cli = Cli(tmp_path, monkeypatch, capsys)
-    git(cli.home, "init", "-q")
-    (cli.home / "old.py").write_text(OLD, encoding="utf-8")
-    (cli.home / "uses.py").write_text(USES, encoding="utf-8")
-    git(cli.home, "add", "-A")
-    git(cli.home, "commit", "-qm", "one")
-    (cli.home / "old.py").write_text(OLD.replace("universal_newlines", "text"), encoding="utf-8")
-    git(cli.home, "commit", "-qam", "two")
+    repository(cli.home, old__py=OLD, uses__py=USES)
+    commit(cli.home, "two", old__py=OLD.replace("universal_newlines", "text"))
     return cli
 
 
@@ -227,8 +217,7 @@ def test_what_is_staged_and_a_diff_file_teach_as_well(cli, form):
     (cli.home / "uses.py").write_text(USES.replace("universal_newlines", "text"), encoding="utf-8")
     git(cli.home, "add", "-A")
     if form == "diff":
-        diff = subprocess.run(["git", "diff", "--cached"], cwd=cli.home, capture_output=True, check=True).stdout
-        (cli.home / "fix.diff").write_bytes(diff)
+        (cli.home / "fix.diff").write_text(git(cli.home, "diff", "--cached") + "\n", encoding="utf-8")
     learned = cli.ok("rules", "learn", "--staged" if form == "staged" else "fix.diff")
     assert len(learned["new"]) == 1
 

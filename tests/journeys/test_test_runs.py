@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cli_session import shown_at_terminal
 
+from fixtures.repositories import git
 from mnemarch import InvalidInput
 from mnemarch.model.testrun import Outcome
 from mnemarch.witness.run import run_tests
@@ -259,10 +260,6 @@ def verifying(cli, project):
     return cli
 
 
-def head_of(folder):
-    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True).stdout.strip()
-
-
 def test_a_claim_is_raised_by_a_test_that_was_seen_to_pass(verifying):
     run = verifying("verify", "--", *PYTEST, "-q")
     assert run.exit_code == 0
@@ -272,7 +269,7 @@ def test_a_claim_is_raised_by_a_test_that_was_seen_to_pass(verifying):
     promotion = verifying("verify", "--json", "--", *PYTEST, "-q", TEST).json
     assert (promotion["witnessed"], promotion["run"]["exit_code"]) == (True, 0)
     assert promotion["run"]["results"] == [{"name": TEST, "outcome": "pass", "message": ""}]
-    assert promotion["run"]["commit"] == head_of(verifying.home)
+    assert promotion["run"]["commit"] == git(verifying.home, "rev-parse", "HEAD")
 
 
 def test_on_a_terminal_the_runner_has_one_too(verifying):
@@ -311,7 +308,7 @@ def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_is_witnesse
     ):
         promotion = verifying.ok("verify", "--report", "report.xml", *options, "--actor", actor)
         assert promotion["witnessed"] is witnessed
-        assert promotion["run"]["commit"] == head_of(verifying.home)
+        assert promotion["run"]["commit"] == git(verifying.home, "rev-parse", "HEAD")
         assert TEST in [result["name"] for result in promotion["run"]["results"]]
 
 

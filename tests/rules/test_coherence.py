@@ -89,7 +89,7 @@ def test_the_weight_grows_with_what_neighbours_share_more_than_strangers(near, m
 
 def test_turns_that_do_not_follow_each_other_are_no_pair():
     whole = conversation(talk(200), session_turns=200)
-    assert SHOP not in noted(whole[::2]).sums() or noted(whole[::2]).sums()[SHOP][2] == 0
+    assert noted(whole[::2]).sums()[SHOP][2] == 0
     sessions = [
         sketch(text, f"u-{number}", session=session_key(f"s-{number}"), turn=1) for number, text in enumerate(talk(99))
     ]
@@ -159,7 +159,7 @@ def test_what_is_kept_of_a_conversation_without_end_is_bounded(session_turns):
 
     before = kept()
     coherence = Coherence()
-    for start in range(0, 4_000, 1_000):
+    for start in range(0, 3_000, 1_000):
         noted(conversation(talk(1_000), seed=start, session_turns=session_turns), coherence)
     assert kept() - before <= 2_000
     assert coherence.sums().get(SHOP, (0, 0, 0))[2] <= 512

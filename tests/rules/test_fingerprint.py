@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.cases import cases
+from fixtures.steps import steps
 from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import LINE_CHARS_MAX
 
@@ -287,30 +286,12 @@ LINES_OF_TOOLS += [
 ]
 
 
-def _steps(work: Callable[[], object]) -> int:
-    """How many lines of Python a piece of work runs."""
-    count = 0
-
-    def trace(*_: object) -> Callable[..., object]:
-        nonlocal count
-        count += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)  # type: ignore[arg-type]
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
-
-
 @pytest.mark.parametrize("piece", [*SHORT, *LINES_OF_TOOLS])
 def test_four_times_the_text_is_some_four_times_the_work(piece: str) -> None:
     rows = [f"{piece * (300 // len(piece))}{row % 7}\n" for row in range(80)]
     fingerprint("".join(rows))
-    small = _steps(lambda: fingerprint("".join(rows[:20])))
-    large = _steps(lambda: fingerprint("".join(rows)))
+    small = steps(lambda: fingerprint("".join(rows[:20])))
+    large = steps(lambda: fingerprint("".join(rows)))
     assert large <= 6 * small + 500
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fixtures.cases import cases
+from fixtures.steps import steps
 from mnemarch.errors import InvalidInput
 from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
 
 MENTIONED = cases("mentions", "mentioned")
 
@@ -184,24 +179,9 @@ def test_the_spacing_of_a_korean_name_does_not_count(name: str, data: st.DataObj
     assert mentions([spaced], f"그 {name}에서는")
 
 
-def steps(known: Mentions, text: str) -> int:
+def work(known: Mentions, text: str) -> int:
     """How many lines run for finding what the text mentions."""
-    count = 0
-
-    def tracer(frame: FrameType, event: str, _: object) -> object:
-        nonlocal count
-        if "mentions" not in frame.f_code.co_filename:
-            return None
-        count += event == "line"
-        return tracer
-
-    before = sys.gettrace()
-    sys.settrace(tracer)  # type: ignore[arg-type]
-    try:
-        known.found_in(text)
-    finally:
-        sys.settrace(before)
-    return count
+    return steps(lambda: known.found_in(text), of="mentions")
 
 
 HOSTILE = [
@@ -218,7 +198,7 @@ def test_ten_times_the_text_takes_about_ten_times_the_steps(unit: str) -> None:
         pay=["결제", "결제" * 50, "결제 서비스"],
         path=["src/auth.py", "1", "/a", "-a", "redis"],
     )
-    small, large = (steps(known, (unit * size)[:size]) for size in (2_000, 20_000))
+    small, large = (work(known, (unit * size)[:size]) for size in (2_000, 20_000))
     assert large <= 12 * small + 1_000
 
 
@@ -236,7 +216,7 @@ def test_many_names_do_not_make_a_question_dearer() -> None:
         for at in range(size):
             known.add(str(at), [f"payment service {at}", f"결제 서비스 {at}호기", f"redis-{at}"])
     assert few.found_in(question) == many.found_in(question) == ["7"]
-    assert steps(many, question) <= 2 * steps(few, question)
+    assert work(many, question) <= 2 * work(few, question)
 
 
 def accepts(known: Mentions, entity_id: str, name: str) -> bool:

@@ -149,15 +149,8 @@ def test_replace_changes_only_the_named_fields_and_checks_again():
 
 def test_a_default_is_not_shared_between_values():
     """Changing what one claim holds must not change what the next one starts with."""
-    first = Claim(content="a")
-    try:
-        first.attributes["leak"] = 1
-    except TypeError:
-        return
-    try:
-        assert Claim(content="b").attributes == {}
-    finally:
-        first.attributes.clear()
+    Claim(content="a").attributes["leak"] = 1
+    assert Claim(content="b").attributes == {}
 
 
 @pytest.mark.parametrize("times", [1, 100], ids=["made once", "made often"])

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,20 @@ from mnemarch.config import config_from
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 
 
-def filled(folder, count=60):
-    with mnemarch.open(folder) as memory:
+@cache
+def template(count):
+    """A memory of so many units with its index, made once and only to be copied."""
+    folder = tempfile.TemporaryDirectory(prefix="mnemarch-tests-")
+    with mnemarch.open(folder.name) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         seat.remember_many([Claim(content=f"Thing{n} weighs {n} grams") for n in range(count)])
         seat.recall("weighs")
         memory.reindex()
+    return folder
+
+
+def filled(folder, count=60):
+    shutil.copytree(template(count).name, folder)
     return folder / ".mnemarch" / "memory.db"
 
 

@@ -105,10 +105,10 @@ def test_r16_no_byte_of_erased_content_is_left(folder, life, any_store):
     with mnemarch.open(folder) as memory:
         assert type(memory._engine.store) is any_store
         seat = memory.seat(Actor.agent("a"), SCOPE)
-        many(seat)
+        many(seat, 100)
         unit = seat.remember(SECRET, level="worktree").unit
         LIVES[life](memory, seat, unit)
-        many(seat, 350)
+        many(seat, 150)
         assert traces(folder, SECRET, WORDS)
         for other in seat.units(limit=1000):
             if other.id != unit.id and any(word in other.content.lower() for word in WORDS):

@@ -5,7 +5,9 @@ Nothing here raises because of git, a repository or the disk: what can't be told
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found] # The half of `signal` in C: the other half builds enums.
 import os
+import time
 
 from mnemarch.code.home import repository_around, settings_of
 from mnemarch.model.stamps import blake2b
@@ -13,10 +15,13 @@ from mnemarch.model.stamps import blake2b
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from io import FileIO
 
     from mnemarch.code.home import Repository
 
 BRANCHES = "refs/heads/"
+_PART_BYTES = 65_536
+_STANDARD_STREAMS = 3
 _WAIT_S_MAX = 20.0
 _USUAL_BRANCHES = ("main", "master", "trunk", "develop")
 _OWN_REFS = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
@@ -55,23 +60,75 @@ def output(
     environment: Mapping[str, str] | None = None,
 ) -> bytes | None:
     """What a git command in `root` prints; None if it fails, can't be started or takes too long."""
-    import subprocess
-
     # GIT_DIR and friends would point every call at one repository, whatever folder it is about.
     inherited = {name: item for name, item in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", *_NO_PROGRAMS, "-C", root, *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - fixed program, arguments never pass through a shell
-            command,
-            input=stdin,
-            capture_output=True,
-            env=inherited | _ENVIRONMENT | dict(environment or {}),
-            timeout=wait_s_max,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return output_of(command, stdin, inherited | _ENVIRONMENT | dict(environment or {}), wait_s_max)
+    except (OSError, ValueError):
         return None
-    return done.stdout if done.returncode == 0 else None
+
+
+def output_of(command: list[str], stdin: bytes, environment: Mapping[str, str], wait_s_max: float) -> bytes | None:
+    """What a program prints; None if it fails or takes too long. OSError or ValueError if it can't be started.
+
+    `subprocess` does more, and takes longer to load than git takes to answer.
+    """
+    deadline = time.monotonic() + wait_s_max
+    child_in, to_child = _pipe()
+    from_child, child_out = _pipe()
+    streams = [
+        (os.POSIX_SPAWN_DUP2, child_in, 0),
+        (os.POSIX_SPAWN_DUP2, child_out, 1),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    ]
+    with open(to_child, "wb", 0) as sink, open(from_child, "rb", 0) as source:
+        try:
+            # Python ignores SIGPIPE, and a child would inherit that.
+            pid = os.posix_spawnp(command[0], command, environment, file_actions=streams, setsigdef=[_signal.SIGPIPE])
+        finally:
+            os.close(child_in)
+            os.close(child_out)
+        printed = None
+        try:
+            printed = _exchanged(sink, source, stdin, deadline)
+        finally:
+            if printed is None:
+                os.kill(pid, _signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+    return printed if status == 0 else None
+
+
+def _pipe() -> tuple[int, int]:
+    """Two ends that are no standard stream, which the child gets others for; closed ones stay taken."""
+    ends = os.pipe()
+    return ends if min(ends) >= _STANDARD_STREAMS else _pipe()
+
+
+def _exchanged(sink: FileIO, source: FileIO, stdin: bytes, deadline: float) -> bytes | None:
+    """All that a child prints while it is given its input; None if it takes too long."""
+    from select import POLLIN, POLLOUT, poll
+
+    watched, printed, rest = poll(), list[bytes](), memoryview(stdin)
+    os.set_blocking(sink.fileno(), False)
+    watched.register(sink, POLLOUT)
+    watched.register(source, POLLIN)
+    while ready := watched.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        for handle, _ in ready:
+            if handle == source.fileno():
+                part = os.read(handle, _PART_BYTES)
+                if not part:
+                    return b"".join(printed)
+                printed.append(part)
+                continue
+            try:
+                rest = rest[os.write(handle, rest[:_PART_BYTES]) :]
+            except BrokenPipeError:  # It reads no more.
+                rest = rest[:0]
+            if not rest:
+                watched.unregister(sink)
+                sink.close()
+    return None
 
 
 def git(root: str, arguments: Sequence[str]) -> str | None:

@@ -28,6 +28,8 @@ _OTHER_HOST = "--host="
 # Before the settings are read; and at the end of a session hosts wait for hardly longer than a second.
 _SECONDS_MAX = 8.0
 _SECONDS_AT_END = 1.2
+# Who made a tool call waits for the answer; what is new is indexed when the turn is over.
+_INDEXES = {"after_tool": False, "stop": True}
 
 
 def run(argv: Sequence[str], *, is_timed: bool = True) -> int:
@@ -114,7 +116,7 @@ def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: T
     try:
         events.perform(event, home, memory, place, _say)
     finally:
-        memory.close()
+        memory.close(indexes=_INDEXES.get(event.name))
 
 
 def _pass_on(event: HookEvent, home: Home, stop_after: Timer) -> None:

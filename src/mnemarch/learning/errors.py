@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from math import log
 
 from mnemarch.model.value import replace, value
-from mnemarch.text.cache import cached
+from mnemarch.text.cache import cached, pattern
 from mnemarch.text.fingerprint import fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import message_skeleton
 
@@ -81,7 +80,7 @@ def dice(left: str, right: str) -> float:
 @cached(20_000)
 def _words(error: SeenError) -> frozenset[str]:
     text = f"{error.core} {message_skeleton(error.line)}"
-    return frozenset(word.lower() for word in re.findall(r"[^\W\d_]+", text))
+    return frozenset(word.lower() for word in pattern(r"[^\W\d_]+").findall(text))
 
 
 class KnownErrors:

@@ -11,7 +11,6 @@ from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, retire
-from mnemarch.units.undo import retire as archive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,6 +137,8 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
     if known is not None and known.status in TRUSTED:
         return None  # A person stands for it: counts alone don't replace it.
     if known is not None and not tally.is_declared:
+        from mnemarch.units.undo import retire as archive
+
         archive(act, known, "patches no longer bear it out")
     content = sentence_for(tally.topic, tally.choice)
     claim = Claim(content=content, kind=Kind.PREFERENCE, level=Level.PROJECT, attributes=attributes)

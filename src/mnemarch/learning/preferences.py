@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from math import sqrt
-from textwrap import dedent
 
 from mnemarch.code.symbols import SOURCE_CHARS_MAX, language_of
 from mnemarch.lazy import Lazy
@@ -179,6 +178,8 @@ class _Shown:
         self._own = set(path.replace("\\", "/").split("/")[:-1])
         self._is_test = pattern(_TEST).search(path) is not None
         self.by_topic: dict[str, Counter[tuple[str, str]]] = {topic: Counter() for topic in _TOPICS}
+        from textwrap import dedent
+
         waiting = [ast_grep.SgRoot(dedent(source), language).root()]
         while waiting:
             node = waiting.pop()

@@ -7,7 +7,6 @@ from functools import lru_cache
 from mnemarch.errors import StoreCorrupt
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json, kept_json
-from mnemarch.model.outcome import LogCheck
 from mnemarch.model.stamps import micros, sha256
 from mnemarch.stores.sql.rows import DAMAGE
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
-
+    from mnemarch.model.outcome import LogCheck
 
 CHAIN_VERSION = 1
 _OF_WRITERS = 2  # with the writer and the clock
@@ -65,6 +64,8 @@ def checked_chain(
 
     `each` is called with every entry that fits.
     """
+    from mnemarch.model.outcome import LogCheck
+
     ends: dict[Stream, tuple[int, bytes, str]] = {}
     emptied: dict[str, str] = {}
     walked = 0

@@ -6,13 +6,14 @@ from datetime import datetime
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Level, Scope
-from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind, Unit
 from mnemarch.model.value import Names, Record, member_of, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from mnemarch.model.outcome import Verdict
 
 SUMMARY_CHARS_MAX = 1_000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
 from mnemarch.seat.ingest import IngestVerbs
 
@@ -12,13 +13,19 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.learning import knowledge as learning
     from mnemarch.learning.code_rules import CodeRules
     from mnemarch.learning.episodic import EpisodicMemoryManager
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
+    from mnemarch.services import analysis
     from mnemarch.services.items import Items
     from mnemarch.services.knowledge import Knowledge
+else:
+    # A failed run teaches nothing yet.
+    learning = Lazy("mnemarch.learning.knowledge")
+    analysis = Lazy("mnemarch.services.analysis")
 
 
 class Systems(IngestVerbs):
@@ -94,26 +101,25 @@ class Systems(IngestVerbs):
 
     def _learned_from(self, judged: Promotion, codebase: Codebase | None) -> Promotion:
         """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection."""
-        from mnemarch.learning.knowledge import entries_of, learn_from_task
         from mnemarch.learning.reflection import reflect_if_due, seen_before_reflecting
-        from mnemarch.services.analysis import followed_up
 
         task = self.caller.scope_key
         episode, entries, seen = self._engine.store.read(
             lambda reader: reader.together(
                 lambda reader: (
                     reader.unit(judged.episode_id),
-                    entries_of(reader, task) if judged.passed else [],
+                    learning.entries_of(reader, task) if judged.passed else [],
                     seen_before_reflecting(reader, self.caller, self._engine.config.reflection),
                 )
             )
         )
         assert episode is not None
-        judged = followed_up(self._engine, self.caller, judged, episode)
+        if judged.passed:
+            judged = analysis.followed_up(self._engine, self.caller, judged, episode)
         if judged.loop is not None:
             judged = replace(judged, loop=self._with_earlier(judged.loop))
         elif judged.passed and judged.episode_id == episode.id:
-            learn_from_task(self._engine.log, self.caller, episode, entries)
+            learning.learn_from_task(self._engine.log, self.caller, episode, entries)
         elif judged.passed:
             self.knowledge.learn_from_episode(judged.episode_id, code=False)
         reflect_if_due(self._engine.log, self.caller, codebase, seen)

@@ -247,8 +247,8 @@ class Engine:
             **self.meaning(),
         )
 
-    def close(self) -> None:
-        """Close everything. A long unindexed tail is indexed first, so that the next process starts fast."""
+    def close(self, *, indexes: bool | None = None) -> None:
+        """Close everything. A long unindexed tail is indexed first; `indexes` says whether to look for one."""
         if self._closed:
             return
         self._closed = True
@@ -257,7 +257,7 @@ class Engine:
         if self._janitor is not None:
             self._janitor.wait()
         try:
-            if self._finder is not None or self.has_new_units:
+            if self._finder is not None or (self.has_new_units if indexes is None else indexes):
                 self.finder.close()
             if self.remembered is not None:
                 self.remembered.follow(self.store)

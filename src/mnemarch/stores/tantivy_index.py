@@ -12,8 +12,6 @@ from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch
-from mnemarch.text.coherence import Coherence
-from mnemarch.text.tokens import TOKENS_VERSION, sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +23,11 @@ if TYPE_CHECKING:
 
     from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
+    from mnemarch.text import coherence, tokens
 else:
     tantivy = Lazy("tantivy")
+    coherence = Lazy("mnemarch.text.coherence")
+    tokens = Lazy("mnemarch.text.tokens")
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
@@ -162,7 +163,7 @@ class TantivyIndex(Forkable):
         # The event at its position tells whether the store went back meanwhile (a backup was restored).
         ours = (
             meta.get("store") == self._store_id
-            and meta.get("version") == TOKENS_VERSION
+            and meta.get("version") == tokens.TOKENS_VERSION
             and meta.get("event") == self._event_at(meta["position"])
         )
         self._meta = meta if ours else {}
@@ -211,8 +212,7 @@ class TantivyIndex(Forkable):
 
     def coherence(self) -> Mapping[str, Sums]:
         self._index()
-        found: Mapping[str, Sums] = self._meta.get("coherence", {})
-        return found
+        return dict(self._meta.get("coherence", {}))
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         if not self._meta_known():
@@ -359,19 +359,19 @@ class TantivyIndex(Forkable):
         meta = empty | ({} if rebuild else self._meta)
         if rebuild:
             writer.delete_all_documents()
-        coherence = Coherence()
+        seen = coherence.Coherence()
         for unit in changes_after(meta["position"]):
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
             if unit.content:
-                sketch = sketched(unit)
+                sketch = tokens.sketched(unit)
                 writer.add_document(_document(unit, sketch))
                 meta["tokens"] += sketch.length
                 meta["added"] += 1
-                coherence.note(sketch)
+                seen.note(sketch)
             meta["position"] = max(meta["position"], unit.changed_at)
-        meta["coherence"] = coherence.sums(meta["coherence"])
-        meta |= {"store": self._store_id, "version": TOKENS_VERSION, "event": self._event_at(meta["position"])}
+        meta["coherence"] = seen.sums(meta["coherence"])
+        meta |= {"store": self._store_id, "version": tokens.TOKENS_VERSION, "event": self._event_at(meta["position"])}
         writer.delete_documents_by_term("id", _META)
         writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
         writer.commit()

@@ -13,7 +13,7 @@ from mnemarch.model.caller import Level
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, forms_of
-from mnemarch.model.unit import Kind
+from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -58,9 +58,9 @@ class Scene:
     """Where tests ran.
 
     `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
-    tested; `sources` for the tests that units cite; `changed` are the files that units cite and that this line of work
-    changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that are gone are
-    called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder.
+    tested; `sources` for the tests that units cite which may rise; `changed` are the files that units cite and that
+    this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that
+    are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder.
     """
 
     places: tuple[str, ...]
@@ -92,12 +92,13 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         return Scene(places=(worktree or DEFAULT_BRANCH,))
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
-    _, began, units, cited = met
+    events, began, units, cited = met
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, began, log.config.witness.test_commands, is_default=is_default)
     missing = [name for name in cited if name not in ran and is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
-    named = {item.ref for unit in units for item in unit.citations if item.kind is CitationKind.TEST}
+    raised = units if _has_refused_claim(events) else [unit for unit in units if _may_rise(unit)]
+    named = {item.ref for unit in raised for item in unit.citations if item.kind is CitationKind.TEST}
     files = {item.ref for unit in units for item in unit.citations if item.kind in OF_CODE}
     return Scene(
         places=tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ())))),
@@ -124,9 +125,19 @@ def _units_met(reader: Reader, caller: Caller, run: TestRun, events: Sequence[Ev
     names = [result.name for result in run.results]
     refs = {form for name in names for form in forms_of(name)}
     citing = reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs))
-    if not any(event.type is EventType.CLAIM_REFUSED for event in events):
+    if not _has_refused_claim(events):
         citing = [unit for unit in citing if unit.kind is not Kind.EPISODE]
     return [*citing, *reader.units_met(caller.scope_key)]
+
+
+def _has_refused_claim(events: Sequence[Event]) -> bool:
+    return any(event.type is EventType.CLAIM_REFUSED for event in events)
+
+
+def _may_rise(unit: Unit) -> bool:
+    """Whether it matters what a test's source says: what is proved for everybody, or is an account, stays as it is."""
+    is_proved = unit.status is not Status.HYPOTHESIS and (unit.proof is None or unit.proof.carries)
+    return not is_proved and unit.kind is not Kind.EPISODE
 
 
 def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | None:

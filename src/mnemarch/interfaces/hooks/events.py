@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from mnemarch.code import git
+from mnemarch.errors import NotFound
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
@@ -124,9 +126,12 @@ def _task_in_words(moment: Moment) -> str:
 
 def _prompts(moment: Moment, count: int) -> list[str]:
     """The last prompts of this session, as the log has them; the newest first."""
-    events = moment.seat.events(types=["logged"], limit=200)
-    payloads = [event.payload or {} for event in events if event.session == moment.event.session]
-    return [str(payload["text"]) for payload in payloads if payload.get("kind") == "user"][:count]
+    texts = []
+    for entry_id in reversed(moment.session.listed("prompts")[-count:]):
+        with suppress(NotFound):
+            entry: Any = moment.seat.show(entry_id)
+            texts += [str(entry.payload["text"])] if entry.payload else []
+    return texts
 
 
 def _have_reports_written(folder: str, variables: str) -> None:
@@ -151,14 +156,20 @@ def prompt(moment: Moment) -> str:
         return ""
     if moment.rules.records:
         # Judged when the agent has ended its turn, and nobody waits.
-        moment.later.append(lambda: moment.seat.log("user", own, data=DEFERRED))
-        moment.session.change(lambda state: state.update(asked=True))
+        moment.later.append(lambda: _log_prompt(moment, own))
     if not moment.rules.prompt_tokens:
         return ""
     known = moment.session.listed("shown")
     pack = moment.seat.context(own, moment.rules.prompt_tokens, domain=moment.domain, without=known, floor="auto")
     _shown(moment, pack)
     return pack.text
+
+
+def _log_prompt(moment: Moment, text: str) -> None:
+    receipt = moment.seat.log("user", text, data=DEFERRED)
+    moment.session.change(
+        lambda state: state.update(asked=True, prompts=[*state.get("prompts", ()), receipt.event_id][-_ANCHORED_MAX:])
+    )
 
 
 def before_tool(moment: Moment) -> str:

@@ -168,6 +168,15 @@ WHERE live AND kind IN ('policy', 'anchor', 'core') AND kind = :kind AND scope_k
   AND id < :before
 ORDER BY id DESC LIMIT :limit;
 
+-- accounts_in: The live episodes or skills of some scopes, newest first: few among many, asked for at each verification.
+SELECT id, body FROM units
+WHERE live AND kind IN ('episode', 'skill') AND kind = :kind AND scope_key IN (:scope_keys)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+  AND (CAST(:level AS INTEGER) IS NULL OR level = :level)
+  AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
+  AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
 -- replaced_in: The units of some scopes that a commit replaced, newest first.
 SELECT id, body FROM units
 WHERE status = 'deprecated' AND root IS NULL AND valid_to_commit IS NOT NULL AND scope_key IN (:scope_keys)

@@ -101,9 +101,9 @@ class Reader:
         return map(event_of, self.query("events", after=after, limit=_ALL if limit is None else limit))
 
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
-        """The events recorded from exactly this scope."""
-        rows = map(event_of, self.query("events_of_scope", scope_key=scope_key))
-        return (event for event in rows if not types or event.type in types)
+        """The events recorded from exactly this scope; the type is the fourth column of a row."""
+        rows = self.query("events_of_scope", scope_key=scope_key)
+        return (event_of(row) for row in rows if not types or row[3] in types)
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
         """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
@@ -211,11 +211,11 @@ class Reader:
         """Units of these scopes, newest first, older than the unit `before`."""
         wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "limit": limit}
         wanted |= {"level": None if level is None else int(level), "before": before or _AFTER_ALL_IDS}
-        if live and kind in ("policy", "anchor", "core"):
-            return self._units("guides_in", scope_keys=scope_keys, **wanted)
+        if live and kind in ("policy", "anchor", "core", "episode", "skill"):
+            name = "accounts_in" if kind in ("episode", "skill") else "guides_in"
+            return self._units(name, scope_keys=scope_keys, **wanted)
         name = "live_units_in" if live else "units_in"
-        if not live:
-            wanted["live"] = live
+        wanted |= {} if live else {"live": live}
         # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
         units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
