@@ -128,7 +128,7 @@ class RecallRules:
     turns: bool = True
     distinct: bool = True
     fusion: str = "weighted"
-    floor: float = 0.2
+    floor: float = 0.12
     semantic: str = "auto"
     vectors: str = ""
     rerank: str = ""

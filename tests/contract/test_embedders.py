@@ -395,6 +395,26 @@ def test_a_question_is_embedded_once(search, model):
     assert model.texts == ["asked"]
 
 
+def test_a_model_says_its_noise_or_is_measured_once(search, model, folder):
+    assert 0 < search.noise < 1
+    model.calls.clear()
+    assert search.noise == DenseSearch(folder, FoldedEmbedder()).noise
+    assert model.texts == []
+    assert DenseSearch(folder, SentenceEncoder()).noise == SentenceEncoder.noise
+
+
+class Crowded(FoldedEmbedder):
+    """Like many models it finds any two texts rather alike."""
+
+    def embed(self, texts):
+        rows = np.c_[super().embed(texts), np.full((len(texts), 1), 2.0, np.float32)]
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_a_model_that_finds_everything_alike_has_more_noise(search, folder):
+    assert DenseSearch(folder, Crowded()).noise > 0.8 > search.noise
+
+
 def test_units_of_one_position_are_never_torn_apart(folder):
     log = Log(*(replace(unit(n), changed_at=1 + n // 100) for n in range(300)))
     search = DenseSearch(folder, Interrupting(1, lambda: search.interrupt()))

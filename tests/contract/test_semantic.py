@@ -37,6 +37,24 @@ def test_a_korean_question_finds_an_english_fact_and_says_why(memory):
     assert "lexical" not in found.items[0].why or found.items[0].why["lexical"] == 0
 
 
+FACTS = (
+    "Images are resized by a Lambda function called thumb-maker.",
+    "Database migrations run with Alembic before each deployment.",
+    "Kafka topics keep messages for seven days.",
+    "프런트엔드는 리액트 18을 쓴다.",
+)
+
+
+@pytest.mark.parametrize("question", ["what is the capital of France", "write me a poem about the sea", "얼룩말 이동"])
+def test_what_is_no_nearer_than_unrelated_texts_is_not_found(memory, question):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    for fact in FACTS:
+        agent.remember(fact)
+    memory.reindex()
+    assert ids(agent.recall(question)) == []
+    assert len(ids(agent.recall("how long are events retained?"))) == 1
+
+
 def test_what_is_remembered_later_is_embedded_in_the_background(memory):
     agent = memory.seat(Actor.agent("a"), SCOPE)
     agent.remember("The horse is sleeping under the tree")

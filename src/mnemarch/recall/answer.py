@@ -128,14 +128,13 @@ class Recall:
         ordered, past = self._ordered(coherence, limit)
         if self._fit < self._floor:
             ordered = []
-            self._notes.append(
-                f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
-            )
+            note = f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
+            self._notes.append(note)
         elif self._reranker is not None:
             from mnemarch.recall.reranking import reranked
 
-            first = [relevance.sketch.id for relevance in ordered[: self._rules.rerank_max]]
-            units = self._store.read(lambda reader: reader.units(first))
+            best = [relevance.sketch.id for relevance in ordered[: self._rules.rerank_max]]
+            units = self._store.read(lambda reader: reader.units(best))
             seen = {unit_id: unit.content for unit_id, unit in units.items() if is_in_sight(unit, self._visible)}
             self._notes += reranked(self._reranker, self._question.text, ordered, seen)
             ordered = ranked(ordered, micros(self._now), self._rules)
@@ -149,10 +148,10 @@ class Recall:
         terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling, wider=question.wider)
         self._weights = {word: term.asked_weight for term in terms for word in term.words}
         candidates, past = self._by_words(self._weights, limit)
-        has_meaning = self._add_near_in_meaning(question.text, candidates)
+        noise = self._add_near_in_meaning(question.text, candidates)
         nominated = self._add_nominated(question.text, candidates)
         around = self._around(candidates) if coherence and self._rules.neighbours else []
-        meanings = self._meanings(question.text, [*candidates, *around]) if has_meaning else {}
+        meanings = self._meanings(question.text, [*candidates, *around]) if noise is not None else {}
         caller = self._caller
         session = caller.session and canonical_json([caller.scope.org, caller.scope.project, caller.session])
         relevances = judged(
@@ -167,7 +166,7 @@ class Recall:
             rules=self._rules,
         )
         ordered = ranked(relevances, micros(self._now), self._rules)
-        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings)
+        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings, noise or 0.0)
         return ordered, [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
@@ -194,18 +193,19 @@ class Recall:
             past += replaced
         return candidates, past
 
-    def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> bool:
-        """Add what is near in meaning and shares no word; False without a model.
+    def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> float | None:
+        """Add what is nearer in meaning than unrelated texts; gives how near those are, None without a model.
 
         If there are no vectors yet, or the model does not answer, recall goes on by words alone and says so.
         """
         try:
             near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
+            noise = self._finder.noise if near else None
         except StoreUnavailable as error:
             self._notes.append(f"Searched by words alone: {error.message}")
-            return False
-        self._add(near, candidates)
-        return bool(near)
+            return None
+        self._add([unit_id for unit_id, cosine in near.items() if cosine > (noise or 0.0)], candidates)
+        return noise
 
     def _meanings(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
         """How near the candidates are; nothing from a server of vectors that is away since."""

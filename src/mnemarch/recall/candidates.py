@@ -209,12 +209,15 @@ class Finder(LiveIndex):
             meanings.follow(*self._log_to_follow())
         return dict(meanings.nearest(text, scope_keys, **within))
 
+    @property
+    def noise(self) -> float:
+        """The cosine that unrelated texts have with the model in use."""
+        return self._meanings.noise if self._meanings is not None else 0.0
+
     def similarities(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
         """The cosine of each of these units that has a vector."""
-        meanings = self._meanings
-        if meanings is None or not meanings.ready():
-            return {}
-        return meanings.similarities(text, [sketch.id for sketch in sketches])
+        ids = [sketch.id for sketch in sketches]
+        return self._meanings.similarities(text, ids) if self._meanings is not None else {}
 
     def embed_all(self, new_meanings: Callable[[], MeaningIndex | None] | None = None) -> None:
         """Bring the vectors up to date and load the model, here and now; where there are none they may be begun."""

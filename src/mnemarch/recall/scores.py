@@ -60,7 +60,7 @@ _INTENT_BONUS = 0.05
 # Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
 # a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
 # these shares of their cosine, and their vectors are not quite alike.
-_MEANING_WEIGHT = 0.6
+_MEANING_WEIGHT = 1.5
 _MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
@@ -132,16 +132,11 @@ class Relevance:
         self.score = sum(self.axes)
 
     @property
-    def shares(self) -> dict[str, float]:
-        """The share of each signal that is not zero; together they are the total."""
-        signals = {"lexical": self.lexical, "neighbours": self.neighbours, "session": self.session}
-        return {name: share for name, share in signals.items() if share} | self.bonuses
-
-    @property
     def why(self) -> dict[str, float]:
-        """The share of each axis in the score, and of each signal in the similarity."""
-        axes = dict(zip(_AXES, self.axes, strict=True))
-        return axes | {name: self.weight * share for name, share in self.shares.items()}
+        """The share of each axis in the score, and of each signal that is not zero in the similarity."""
+        signals = {"lexical": self.lexical, "neighbours": self.neighbours, "session": self.session, **self.bonuses}
+        shares = {name: self.weight * share for name, share in signals.items() if share}
+        return dict(zip(_AXES, self.axes, strict=True)) | shares
 
 
 def judged(
@@ -180,8 +175,9 @@ def judged(
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
-    best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
-    alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) ** 2 if meanings and covered else 0.0
+    words = zip(own, window, session, strict=True)
+    best = max([a + _WINDOW_WEIGHT * b + coherence * c for a, b, c in words], default=0.0) or 1.0
+    alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
     meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
@@ -201,10 +197,6 @@ def judged(
             _add_bonuses(result, question, own_session)
             results.append(result)
     return results
-
-
-def _summed(own: float, window: float, session: float, coherence: float) -> float:
-    return own + _WINDOW_WEIGHT * window + coherence * session
 
 
 def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:

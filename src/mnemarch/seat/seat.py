@@ -350,7 +350,7 @@ class Seat(Systems):
         """The units that answer a question, in order, with reasons; and what was withheld, and why.
 
         They hold in the code that is checked out here; `at_commit` looks at another commit, `as_of` back in time.
-        `found.fit` says how likely it is that anything answers: under the `floor` there are no items ("auto": 0.2).
+        `found.fit` says how likely it is that anything answers: under the `floor` there are no items ("auto": 0.12).
         """
         from mnemarch.services.recall import Answering
 
