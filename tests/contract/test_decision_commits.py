@@ -6,7 +6,7 @@ import operator
 
 import pytest
 
-from mnemarch import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Scope
+from mnemarch import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, NotFound, Scope
 from mnemarch.model.decision import Reason, Strength
 from mnemarch.model.value import replace
 
@@ -71,9 +71,10 @@ def test_r12_two_who_decide_the_same_have_one_decision_with_the_evidence_of_both
 def test_r12_a_request_for_what_a_person_decided_meanwhile_becomes_no_second_decision(seats):
     asking, person = seats.agent().decisions, seats.human("ada")
     request = asking.commit(asking.propose("Ship on Fridays", reason=WHY, snapshots=["seen"]))
-    first = decided(person, "Ship on Fridays", strength="lock")
-    assert person.decisions.accept_request(request.unit_id).id == first.id
+    first = decided(person, "Ship on Fridays.", strength="lock")
     assert (person.decisions.requests(), len(person.decisions.active())) == ([], 1)
+    with pytest.raises(NotFound, match="waits here"):
+        person.decisions.accept_request(request.unit_id)
     revised = person.decisions.commit(revision(person, first, "Ship on Mondays", strength="lock"))
     assert [each.id for each in person.decisions.active()] == [revised.id]
     other = asking.commit(asking.propose("Ship on Mondays", reason=WHY, snapshots=["seen"], strength="lock"))

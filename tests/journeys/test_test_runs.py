@@ -126,7 +126,10 @@ def test_the_user_sees_what_the_runner_prints_and_nothing_else(project):
     assert project.err.getvalue() == alone.stderr
 
 
-def test_a_run_that_tests_start_is_not_recorded(project):
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_run_that_tests_start_is_not_recorded(project, monkeypatch, alone):
+    if alone:
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     project.write("inner/test_inner.py", "def test_inner(): assert 0")
     project.write(
         "test_outer.py",

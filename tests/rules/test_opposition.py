@@ -23,6 +23,18 @@ WORDS = (
 STATEMENTS = st.lists(st.sampled_from(WORDS.split(" ")), max_size=12).map(" ".join) | st.text(max_size=40)
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Tried raising the timeout to 30 s; still failed", "Tried raising the timeout to 60 s; still failed"),
+        ("타임아웃을 30초로 올려 시도했지만 실패했다", "타임아웃을 60초로 올려 시도했지만 실패했다"),
+    ],
+)
+def test_two_tries_are_two_events(a, b):
+    assert opposes(a, b) is None
+    assert opposes("The timeout is 30 s", "The timeout is 60 s") is not None
+
+
 def held_out() -> dict[str, list[tuple[str, str]]]:
     pairs: dict[str, list[tuple[str, str]]] = {}
     label = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.decisions.chain import is_visible, stale
 from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed
+from mnemarch.decisions.requests import settled
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind
@@ -57,8 +58,12 @@ def guarded(
 def commit(act: Act, proposal: DecisionProposal, override: str | None, request: DecisionRequest | None) -> Decision:
     """Make a proposal a decision: the version it replaces goes out of force and this one comes in, in one act (D5).
 
-    `request` is what it was made from, if somebody else asked for it.
+    `request` is what it was made from, if somebody else asked for it. Other requests for the same are answered by it.
     """
+    return settled(act, _decided(act, proposal, override, request), request)
+
+
+def _decided(act: Act, proposal: DecisionProposal, override: str | None, request: DecisionRequest | None) -> Decision:
     earlier = _committed(act, proposal)
     if earlier is not None:
         return earlier

@@ -240,9 +240,7 @@ class Decisions:
         proposal = there.propose(request.text, **{name: getattr(request, name) for name in fields})
 
         def work(act: Act) -> Decision:
-            decision = commit.commit(act, proposal, why, requests.waiting_request(act.transaction, act.caller, named))
-            requests.answer(act, named, "accepted", decision.id)
-            return decision
+            return commit.commit(act, proposal, why, requests.waiting_request(act.transaction, act.caller, named))
 
         return self._log.act(there._caller, work, durable=True)
 

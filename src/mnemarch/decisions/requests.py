@@ -8,12 +8,13 @@ from mnemarch.model.decision import DecisionRequest, Reason, Strength
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b
+from mnemarch.text.canonical import canonical
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Scope, Stream
-    from mnemarch.model.decision import DecisionProposal
+    from mnemarch.model.decision import Decision, DecisionProposal
     from mnemarch.model.event import Event
     from mnemarch.stores.sql.reader import Reader
 
@@ -80,6 +81,17 @@ def answer(act: Act, request_id: str, reason: str, decision_id: str | None, **mo
     """Say what came of a request: the decision that it became, or why it became none."""
     payload = {"request": request_id, "reason": reason, "decision": decision_id} | more
     act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
+
+
+def settled(act: Act, decision: Decision, accepted: DecisionRequest | None) -> Decision:
+    """The decision, once the accepted request has its answer, and all that ask for the same have theirs."""
+    for request in open_requests(act.transaction, act.caller):
+        is_same_place = request.scope.at(request.level) == decision.unit.scope and request.domain == decision.domain
+        if accepted is not None and request.id == accepted.id:
+            answer(act, request.id, "accepted", decision.id)
+        elif is_same_place and canonical(request.text) == canonical(decision.unit.content):
+            answer(act, request.id, "decided already", decision.id)
+    return decision
 
 
 def reopen(act: Act, request_id: str, reason: str) -> None:

@@ -215,7 +215,10 @@ def _require_text(query: Any) -> None:
 
 
 def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, session: str | None) -> Found:
-    """The answer without units that its reader knows; if `sure`, nor what this session said or is hardly about it."""
+    """The answer without units that its reader knows; if `sure`, nor what this session said or is hardly about it.
+
+    The best item may be about the question by its meaning alone, as in another language: the floor has judged it.
+    """
     from mnemarch.text.tokens import telling_tokens
 
     asked = set(telling_tokens(query)) if sure else set()
@@ -223,7 +226,9 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
 
     def is_news(item: Recalled) -> bool:
         is_own = sure and session is not None and item.unit.session == session
-        return not is_own and len(asked.intersection(telling_tokens(item.unit.content))) >= shared_min
+        is_meant = item is found.items[0] and item.why.get("meaning", 0.0) > 0.0
+        shared = len(asked.intersection(telling_tokens(item.unit.content)))
+        return not is_own and (is_meant or shared >= shared_min)
 
     binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
     unlisted = 0 if without else found.unlisted

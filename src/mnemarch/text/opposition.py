@@ -16,6 +16,7 @@ from itertools import pairwise
 from mnemarch.model.value import value
 from mnemarch.text import korean
 from mnemarch.text.amounts import dimension
+from mnemarch.text.cache import pattern
 from mnemarch.text.difference import polarity
 from mnemarch.text.relating import AMOUNT, kinds_in
 from mnemarch.text.slots import verb_forms, word_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
 # What relates a thing to its value, in whatever words: stored in, runs on, uses.
 _RELATIONS = frozenset({"±on", "±use", "±with", "±has", "±need", "±up", "±side", "±if", "@place", "@outcome", "per"})
+_TRY = r"(?i)^\W*(?:i |we |also )?(?:tried|attempted)\b|시도했|해 ?(?:봤|보았)"
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
 # Words of one root: invalid, invalidate; 기본, 기본적.
@@ -61,11 +63,18 @@ def opposes(a: str, b: str) -> Opposition | None:
     """How two statements oppose each other, or None: they say the same, or both can be.
 
     They oppose in polarity or in a value. In both, they need not: what is not stored in Redis may be in Postgres.
+    Two tries are two events, whatever was tried.
     """
+    if _tells_of_a_try(a) and _tells_of_a_try(b):
+        return None
     ours, theirs = statement(a), statement(b)
     if frozenset(ours.topic) == frozenset(theirs.topic):
         return _opposition(ours, theirs)
     return _opposition_beside(ours, theirs)
+
+
+def _tells_of_a_try(text: str) -> bool:
+    return pattern(_TRY).search(text) is not None
 
 
 def breaks(text: str, rule: str) -> Opposition | None:

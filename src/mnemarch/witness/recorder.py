@@ -15,6 +15,9 @@ _others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) i
 os.environ.pop("PYTHONPATH", None)
 if any(_others):
     os.environ["PYTHONPATH"] = os.pathsep.join(_others)
+_plugins = [name for name in os.environ.pop("PYTEST_PLUGINS", "").split(",") if name not in ("", __name__)]
+if _plugins:
+    os.environ["PYTEST_PLUGINS"] = ",".join(_plugins)
 sys.path[:] = [path for path in sys.path if path != _FOLDER]
 
 

@@ -171,7 +171,10 @@ def _environment(folder: str) -> dict[str, str]:
     """Ours, and the recorder where Python looks for modules: it reaches pytest through make, tox or a script."""
     place_recorder(folder)
     paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in environment:
+        environment["PYTEST_PLUGINS"] = ",".join(filter(None, [environment.get("PYTEST_PLUGINS"), _MODULE]))
+    return environment
 
 
 def _terminal() -> tuple[int, int]:
