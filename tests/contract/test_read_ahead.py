@@ -16,7 +16,7 @@ CHARS_MAX = 8_192
 TEXT = os.path.dirname(cache.__file__)
 # These look a text up, walk a payload whose texts were scanned before, or see that a text is too long for them.
 LOOKING_UP = {"redacted", "redacted_tree", "_redacted_dict", "_is_clean_entry", "_is_named_secret", "_has_secret"}
-LOOKING_UP |= {"_name_of", "canonical_key", "_hashed", "statement", "breaks"}
+LOOKING_UP |= {"_name_of", "canonical_key", "hashed", "statement", "breaks"}
 # The names that are looked for are the graph's own, which the transaction has just read.
 OF_THE_GRAPH = {
     *("found_in", "_level", "_folded", "composed", "__init__", "_may_begin", "_is_spelled", "_is_ended"),

@@ -82,7 +82,7 @@ CALLS = {
     ),
     "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
     "slots_korean.korean_slots": lambda text: PUBLIC["slots_korean.korean_slots"](guarded.pieces(f"가 {text}")),
-    "slots.with_its_kind": lambda text: PUBLIC["slots.with_its_kind"](guarded.pieces(text)),
+    "statements.things": lambda text: PUBLIC["statements.things"](text.split()),
     "relating.parsed": lambda text: PUBLIC["relating.parsed"](guarded.pieces(text)),
     "relating.kinds_in": lambda text: PUBLIC["relating.kinds_in"](guarded.pieces(text)),
     "slots_korean.has_hangul": lambda text: PUBLIC["slots_korean.has_hangul"](guarded.pieces(text)),
@@ -110,11 +110,15 @@ EXEMPT = {
         "takes a match of the pattern that `pieces` reads by",
     ),
     **dict.fromkeys(
-        ("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of", "relating.verb_of"),
+        (
+            *("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of", "relating.verb_of"),
+            *("statements.topic_words", "statements.value_of"),
+        ),
         "takes one piece of those that `pieces` reads",
     ),
     **dict.fromkeys(
-        ("coherence.Coherence", "coherence.project_of", "coherence.weight_of"), "takes what an index keeps"
+        ("bm25.bm25", "bm25.rarity", "coherence.Coherence", "coherence.project_of", "coherence.weight_of"),
+        "takes what an index keeps",
     ),
     "tokens.sketched": "takes a unit, whose text `telling_tokens` reads",
 }

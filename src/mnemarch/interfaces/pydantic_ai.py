@@ -29,7 +29,7 @@ class _Asked:
     """As much of a call as a tool needs."""
 
     seat: Seat
-    given: dict[str, Any]
+    arguments: dict[str, Any]
 
 
 def toolset(seat: Seat, *, profile: str = "work", denied: Iterable[str] = ()) -> FunctionToolset[Any]:

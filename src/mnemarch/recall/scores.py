@@ -132,11 +132,16 @@ class Relevance:
         self.score = sum(self.axes)
 
     @property
-    def why(self) -> dict[str, float]:
-        """The share of each axis in the score, and of each signal that is not zero in the similarity."""
+    def shares(self) -> dict[str, float]:
+        """The share of each signal that is not zero; together they are the total."""
         signals = {"lexical": self.lexical, "neighbours": self.neighbours, "session": self.session, **self.bonuses}
-        shares = {name: self.weight * share for name, share in signals.items() if share}
-        return dict(zip(_AXES, self.axes, strict=True)) | shares
+        return {name: share for name, share in signals.items() if share}
+
+    @property
+    def why(self) -> dict[str, float]:
+        """The share of each axis in the score, and of each signal in the similarity."""
+        axes = dict(zip(_AXES, self.axes, strict=True))
+        return axes | {name: self.weight * share for name, share in self.shares.items()}
 
 
 def judged(

@@ -357,8 +357,7 @@ class TantivyIndex(Forkable):
         meta = empty | ({} if rebuild else self._meta)
         if rebuild:
             writer.delete_all_documents()
-        seen = coherence.Coherence()
-        has_erased = False
+        seen, has_erased = coherence.Coherence(), False
         for unit in changes_after(meta["position"]):
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)

@@ -378,7 +378,7 @@ _OPERATE = (
     Verb("memory.copy_to", "", "Copied", (Parameter("target", of.PYTHON), _progress("copying events")), None),
     Verb("memory.backup", "admin", "None", (_FILE,)),
     Verb("memory.now", "read", "datetime", (), None),
-    Verb("memory.close", "", "None", (), None),
+    Verb("memory.close", "", "None", (Parameter("indexes", of.PYTHON, "", None),), None),
 )
 
 # In the order of the data's path.
