@@ -52,7 +52,7 @@ def bare_event_commits(folder: str, count: int) -> float:
     path = os.path.join(folder, "events.db")
     SqliteStore(path).close()
     connection = bare_connection(path)
-    connection.execute("INSERT INTO streams VALUES (1, 'default', 'bench', 0, x'')")
+    connection.execute("INSERT INTO streams (id, org, project, seq, hash) VALUES (1, 'default', 'bench', 0, x'')")
     names = ("logged", "agent:bench", '["default","bench",null,"log"]', "0" * 32, None, None, None)
     digests = (os.urandom(16), os.urandom(32), os.urandom(32))
     rows = [
