@@ -181,12 +181,28 @@ def test_a_mended_error_becomes_a_bug_pattern_that_cites_its_episode_and_is_coun
     assert (twice.unit.id, twice.label) == (first.unit.id, "[LESSON from 2 episodes]")
     assert len({item.ref for item in twice.unit.citations}) == 2, "it cites each of its episodes"
     mended(seats, 3, "Close connections after use")
+    newer = next(item.unit for item in patterns(seats) if item.unit.id != first.unit.id)
+    assert seats.agent().get(first.unit.id).live, "one task doesn't replace what two said"
+    seats.human().reject(newer.id, "it hides the leak")
+    mended(seats, 4, "Close connections after use")
+    assert [item.unit.id for item in patterns(seats)] == [first.unit.id]
+    assert memory.rebuild().same
+
+
+def test_another_way_that_worked_replaces_what_one_task_said(seats):
+    mended(seats, 1, "Raise the pool size")
+    [first] = patterns(seats)
+    mended(seats, 2, "Close connections after use")
     [newer] = patterns(seats)
     assert seats.agent().get(first.unit.id).superseded_by == newer.unit.id
-    seats.human().reject(newer.unit.id, "it hides the leak")
-    mended(seats, 4, "Close connections after use")
-    assert patterns(seats) == []
-    assert memory.rebuild().same
+
+
+def test_what_was_run_between_a_red_and_a_green_test_run_is_a_bug_pattern(seats):
+    seats.saw("test_load", passed=False)
+    seats.agent().log("command", "make migrate")
+    seats.saw("test_load", turned=False)
+    [known] = [unit for unit in seats.agent(worktree="other").units(kind="fact") if "solution" in unit.attributes]
+    assert "it was gone after `make migrate`" in known.content
 
 
 def test_a_bug_pattern_goes_with_its_episode(seats):

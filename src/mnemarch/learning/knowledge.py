@@ -221,16 +221,21 @@ def _bug_pattern(episode: Unit) -> Claim | None:
 
 
 def _kept_pattern(act: Act, claim: Claim | None) -> list[Unit]:
-    """The bug pattern in the place of the one that the fault had; another task with the same solution counts for it."""
+    """The bug pattern of a fault; another task with the same solution counts for it.
+
+    One with another solution takes the place of what one task said, and stands beside what several said.
+    """
     if claim is None:
         return []
     attributes = dict(claim.attributes)
     cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _OF_FAULT_MAX)
     of_fault = [unit for unit in cited if unit.kind is Kind.FACT and unit.is_derived]
     same = [unit for unit in of_fault if telling.is_same(unit.attributes["solution"], attributes["solution"])]
-    known = next((unit for unit in of_fault if unit.live), None)
-    is_told = known is not None and attributes["tasks"][0] in known.attributes["tasks"]
-    if is_told or any(rejection_of(act.transaction, unit) is not None for unit in same if not unit.live):
+    live = [unit for unit in of_fault if unit.live]
+    known = next((unit for unit in live if unit in same), live[0] if live else None)
+    if any(attributes["tasks"][0] in unit.attributes["tasks"] for unit in live) or any(
+        rejection_of(act.transaction, unit) is not None for unit in same if not unit.live
+    ):
         return []
     if known is not None and known in same:
         lists = {name: [*known.attributes[name], *attributes[name]] for name in ("episodes", "tasks")}
@@ -240,6 +245,6 @@ def _kept_pattern(act: Act, claim: Claim | None) -> list[Unit]:
             payload["cite"] = [item.to_json() for item in claim.citations]
         return [change(act, EventType.UNIT_VALIDATED, known, payload)]
     event, _ = record_unit(act, claim, None)
-    if known is not None and known.status not in TRUSTED:
+    if known is not None and known.status not in TRUSTED and len(known.attributes["tasks"]) == 1:
         retire(act, known, str(event.subject), "another way worked since")
     return [act.known_unit(event.subject)]

@@ -361,7 +361,7 @@ class Use:
 
 # What the program itself keeps for the whole project although nobody verified it (R2, R20), and under which word.
 KEPT_AS = "kept_as"
-OBSERVED, ACCEPTED, IMPORTED, LESSON = "observed", "accepted", "imported", "lesson"
+OBSERVED, ACCEPTED, IMPORTED, LESSON, REPEATED = "observed", "accepted", "imported", "lesson", "repeated"
 DISTRUSTED = "distrusted"
 # Beside the kinds of citations: the fingerprint of an error that an episode met.
 FAULT = "fault"

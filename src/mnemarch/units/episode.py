@@ -7,7 +7,7 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import CALLER, RULES
-from mnemarch.model.unit import Claim, Kind, LinkType
+from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Analysis
+    from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
     from mnemarch.units.analysis import LoggedStep
 
@@ -115,17 +116,15 @@ def keep_episode(
     staged: Sequence[Event],
     passed: bool,
     tests: Sequence[str],
-    commit: str | None,
+    run: TestRun,
     given: Analysis | None,
-    *,
-    witnessed: bool = False,
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = steps_of(logged)
     story = steps_of(staged)
     draft = given or analysed(story, passed, 0)
-    faults = faults_of(staged)
+    faults = faults_of(staged, run.command if passed and run.witnessed else "")
     account = Account(
         name=_name(act),
         passed=passed,
@@ -135,7 +134,7 @@ def keep_episode(
         failed_approaches=_failed_approaches(staged),
         approach=_approach_of(staged) if draft.success else None,
         tests=tests,
-        commit=commit,
+        commit=run.commit,
         # That no error was logged says little.
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
         analyst=draft.analyst,
@@ -155,7 +154,7 @@ def keep_episode(
         attributes=_attributes(act, account, draft, task)
         | _traces(act, account, staged)
         | _waiting(act, draft, story)
-        | {"witnessed": witnessed},
+        | {"witnessed": run.witnessed},
     )
     # Tasks that nothing describes resemble each other only in that.
     others = _episodes(act) if task else []
@@ -272,6 +271,7 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
         citations=tuple(item for item in episode.citations if item.kind is CitationKind.TEST),
         importance=0.7,
         attributes={
+            KEPT_AS: REPEATED,
             "name": name,
             "code": code,
             "successes": successes + 1,

@@ -29,11 +29,12 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
-def faults_of(staged: Iterable[Event]) -> list[dict[str, Any]]:
+def faults_of(staged: Iterable[Event], worked: str = "") -> list[dict[str, Any]]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
 
     `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
-    program that worked again.
+    program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
+    it, whether or not anybody logged that it was run.
     """
     faults: dict[str, dict[str, Any]] = {}
     failing = ""
@@ -44,8 +45,8 @@ def faults_of(staged: Iterable[Event]) -> list[dict[str, Any]]:
             fault: dict[str, Any] = dict(_fault(payload["error"], payload["fingerprint"], payload.get("line")))
             if payload["approach"]:
                 fault["approach"] = payload["approach"][:KEPT_CHARS_MAX]
-            if failing:
-                fault["command"] = failing
+            if failed := failing or (worked if payload.get("tests") else ""):
+                fault["command"] = failed
                 waiting.append((fault, []))
             # One that tells an earlier one in full takes its place.
             faults[payload.get("tells") or event.id] = fault
@@ -58,6 +59,8 @@ def faults_of(staged: Iterable[Event]) -> list[dict[str, Any]]:
             command = named(step, "command", "command")
             if command:
                 failing = _noted(str(command)[:KEPT_CHARS_MAX], bool(step.data.get("exit")), waiting)
+    if worked:
+        _noted(worked[:KEPT_CHARS_MAX], False, waiting)
     return list(faults.values())[-KEPT_MAX:]
 
 

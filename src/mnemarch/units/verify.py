@@ -107,7 +107,7 @@ class Verification:
             for unit in self._citing((*self._passed, *self._failed)):
                 self._noting(unit, Signal.TESTS_FAILED, self._followed(unit))
         tests = self._passed if succeeded else self._failed
-        episode, skill_id = keep_episode(act, staged, succeeded, tests, run.commit, given, witnessed=run.witnessed)
+        episode, skill_id = keep_episode(act, staged, succeeded, tests, run, given)
         return Promotion(
             episode_id=episode.id,
             skill_id=skill_id,
@@ -241,7 +241,8 @@ class Verification:
             elif self._passed_of(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
             if unit.status is Status.HYPOTHESIS:
-                if self._passed or self._run.passed:
+                # A skill is the program's own, and nobody is asked to show it.
+                if (self._passed or self._run.passed) and unit.kind is not Kind.SKILL:
                     refused.append(self._still_hypothesis(unit, held.get(unit.id)))
                 continue
             after, kept_local = self._lifted(unit)
