@@ -146,6 +146,7 @@ def test_r1_an_emptied_rejection_is_found_and_named(tmp_path):
 
 # What a row of the projections can be made to say, and of what kind the thing is that the audit names.
 ROW_EDITS = {
+    "a code rule": "UPDATE memory_code_rules SET confidence = 0.99",
     "a unit's text": "UPDATE units SET body = replace(body, 'three', 'seven')",
     "a unit's status": "UPDATE units SET body = replace(body, 'hypothesis', 'verified')",
     "a unit's status to queries": "UPDATE units SET status = 'published' WHERE status = 'hypothesis'",
@@ -200,6 +201,7 @@ def lived_in(tmp_path_factory):
         first = agent.remember("Checkout retries three times", citations=[Citation.test("tests/test_a.py::test_b")])
         agent.remember("Checkout retries five times")
         agent.use(first.unit.id)
+        agent.rules.learn("x = y == None\n", "x = y is None\n")
         agent.verify(passed=True, tests=["tests/test_a.py::test_b"])
         wide = human.remember("The shop opens at nine", level="project").unit
         human.archive(human.remember("The shop is blue", level="project").unit.id, "no longer")

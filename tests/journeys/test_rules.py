@@ -12,6 +12,7 @@ import mnemarch
 from fixtures.repositories import commit, git, repository
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.learning import CodeRule, detect_code_rules_from_patch
+from mnemarch.model.value import replace
 
 NONE = ("if cart == None:\n    go()\n", "if cart is None:\n    go()\n")
 OLD = "import subprocess\n\n\ndef run(cmd):\n    return subprocess.run(cmd, universal_newlines=True)\n"
@@ -158,6 +159,8 @@ def test_an_agent_proposes_and_people_judge_write_and_clean(memory):
     assert human.save_code_rule(own) == human.get_code_rule(kept.id)
     with pytest.raises(InvalidInput, match="parse"):
         human.save_code_rule(CodeRule(name="x", category="readability", before_pattern="def (", after_pattern="$A"))
+    with pytest.raises(InvalidInput, match="ema_alpha"):
+        human.update_code_rule_confidence(kept.id, False, ema_alpha=5)
     for _ in range(3):
         human.update_code_rule_confidence(kept.id, False)
     with pytest.raises(NotAllowed):
@@ -165,6 +168,27 @@ def test_an_agent_proposes_and_people_judge_write_and_clean(memory):
     assert [one.id for one in human.cleanup_weak_rules()] == [kept.id]
     assert [one.id for one in human.find_code_rules()] == [rule.id]
     assert human.find_similar_rules(rule.name, rule.category) == human.find_code_rules()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"confidence": number} for number in ("a", 7, -1, float("nan"), None)),
+        *({"promotion_threshold": "x"}, {"observation_count": "a"}, {"success_count": -1}, {"failure_count": 2**70}),
+        *({"name": name} for name in ("", 5, "a\x1b[31m", "x" * 100_000)),
+        *({"category": "nope"}, {"pattern_type": "bogus"}, {"languages": ()}, {"languages": ("python", "cobol")}),
+        *({"description": 5}, {"before_pattern": None}),
+    ],
+    ids=str,
+)
+def test_m21_a_rule_with_a_wrong_column_is_refused_and_the_others_stay(memory, wrong):
+    human = seat(memory, "human:kim").rules
+    own = CodeRule(name="use load", category="readability", before_pattern="old($A)", after_pattern="new($A)")
+    with pytest.raises(InvalidInput):
+        human.save_code_rule(replace(own, **wrong))
+    kept = human.save_code_rule(own)
+    assert [rule.id for rule in human.find_code_rules()] == [kept.id]
+    assert memory.audit().ok
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 from hypothesis import example, given, settings
@@ -271,6 +272,23 @@ def test_a_language_without_a_table_is_named_with_those_that_have_one():
     with pytest.raises(InvalidInput, match="cobol") as raised:
         detect_code_rules_from_patch("a", "b", "cobol")
     assert all(language in raised.value.hint for language in LANGUAGES)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "source"),
+    [
+        ("$A.split($$$ARGS_1)[0]", "$A.split(maxsplit=1, $$$ARGS_1)[0]", 'a.split(",")[0]\n'),
+        ("'{}'.format($A)", "f'{$A}'", "'{}'.format(lambda: 1)\n"),
+        pytest.param(
+            *("'{}'.format($A)", "f'{$A}'", "f'{\"{}\".format(x)}'\n"),
+            marks=pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python reads it since 3.12"),
+        ),
+    ],
+)
+def test_what_python_would_not_read_is_not_written(before, after, source):
+    rule = CodeRule(name="x", category="readability", before_pattern=before, after_pattern=after)
+    assert rule.apply(source) == source
+    assert rule.apply("a.split()[0]\n'{}'.format(x)\n") != "a.split()[0]\n'{}'.format(x)\n"
 
 
 def test_a_file_is_cut_into_the_statements_that_changed():

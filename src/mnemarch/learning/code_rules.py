@@ -9,12 +9,12 @@ from mnemarch.learning.categories import Category, pattern_category
 from mnemarch.learning.detect import detect_code_rules_from_patch, joint_rules, verdict
 from mnemarch.learning.patches import language_for, pieces
 from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
-from mnemarch.learning.trees import parsed
+from mnemarch.learning.trees import LANGUAGES, parsed
 from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import blake2b, instant
 from mnemarch.model.value import member_of, replace, value
-from mnemarch.policy.admission import checked_text
+from mnemarch.policy.admission import checked_count, checked_name, checked_share, checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.cache import pattern
 from mnemarch.text.secrets import redacted_tree
@@ -38,6 +38,8 @@ _STORED = (
     "name description category before_pattern after_pattern pattern_type languages confidence observation_count"
     " success_count failure_count min_confidence_threshold promotion_threshold"
 )
+_PATTERN_BYTES_MAX, _COUNT_MAX = 65_536, 1_000_000_000
+_PATTERN_TYPES = ("literal", "regex", "ast")
 _COUNTED = ("confidence", "observation_count", "success_count", "failure_count")
 _OF_RULES = (EventType.RULE_LEARNED, EventType.RULE_JUDGED)
 
@@ -75,13 +77,32 @@ class RuleStory:
 
 def reinforce_rule(rule: CodeRule, success: bool, ema_alpha: float = EMA_ALPHA) -> CodeRule:
     """The rule after one more success or failure: `a * outcome + (1 - a) * confidence` (M18)."""
+    success, alpha = bool(success), checked_share(ema_alpha, "ema_alpha")
     return replace(
         rule,
-        confidence=ema_alpha * success + (1 - ema_alpha) * rule.confidence,
+        confidence=alpha * success + (1 - alpha) * rule.confidence,
         observation_count=rule.observation_count + 1,
         success_count=rule.success_count + success,
         failure_count=rule.failure_count + (not success),
     )
+
+
+def _checked(rule: CodeRule) -> CodeRule:
+    """The rule, if each of its columns is what M21 says."""
+    checked_name(rule.name, "a rule's name")
+    member_of(Category, rule.category, "category")
+    for name in ("before_pattern", "after_pattern", "description"):
+        if name != "description" or rule.description != "":
+            checked_text(getattr(rule, name), f"The rule's {name}", _PATTERN_BYTES_MAX)
+    for name in ("confidence", "min_confidence_threshold", "promotion_threshold"):
+        checked_share(getattr(rule, name), name)
+    for name in ("observation_count", "success_count", "failure_count"):
+        checked_count(getattr(rule, name), name, _COUNT_MAX)
+    if rule.pattern_type not in _PATTERN_TYPES:
+        raise InvalidInput(f"{rule.pattern_type!r} is no type of pattern.", hint=f"Use {', '.join(_PATTERN_TYPES)}.")
+    if not rule.languages or not set(rule.languages) <= set(LANGUAGES):
+        raise InvalidInput(f"{rule.languages!r} are no languages of rules.", hint=f"Use {', '.join(LANGUAGES)}.")
+    return rule
 
 
 def may_recur(rule: CodeRule) -> bool:
@@ -268,7 +289,8 @@ class CodeRules:
 
     def save_code_rule(self, rule: CodeRule) -> CodeRule:
         """Keep a rule that somebody wrote; one of the same patterns is given back as it is."""
-        if not rule.languages or form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
+        rule = _checked(rule)
+        if form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
             raise InvalidInput(
                 "The patterns of this rule don't parse, or the new one has a variable that the old one lacks.",
                 hint="Write code of a language, with $A or $$$ARGS_1.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from time import monotonic
 
@@ -273,8 +274,8 @@ class EpisodicMemoryManager:
         The weights are relative to each other; each score is from 0 to 1. `error_type` is the type of an error in it.
         """
         weights = {"semantic": semantic_weight, "fuzzy": fuzzy_weight, "keyword": keyword_weight}
-        if min(weights.values()) < 0 or not sum(weights.values()):
-            raise InvalidInput("The weights must not be negative, nor all of them 0.", hint="0.4, 0.3 and 0.3, say.")
+        if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < sum(weights.values()) < math.inf:
+            raise InvalidInput("The weights must be numbers from 0, and not all of them 0.", hint="Try 0.4, 0.3, 0.3.")
         query = checked_text(query_text, "The query", _TEXT_BYTES_MAX)
         told = told_error(error_type, query)
         checked_count(top_k, "top_k", _FOUND_MAX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -141,7 +142,8 @@ def apply_rules(rules: Sequence[CodeRule], source: str, language: str) -> str:
         [tree] = trees
         hits = list(hits_in(rules, tree))
         text = unwrapped(changed(tree, hits), tree) if hits else source
-        if text == source or not fragments([text], language):
+        is_kept = language != "python" or _is_still_python(source, text)
+        if text == source or not fragments([text], language) or not is_kept:
             return source
         source = text
     return source
@@ -188,13 +190,34 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
             if len(form.nodes) > 1 and node.kind not in tree.kinds.blocks:
                 continue
             bound = matches(form.nodes, there, tree.kinds)
-            if bound is not None and _stays_valid(form, bound, tree):
-                yield Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
+            if bound is None or not _stays_valid(form, bound, tree):
+                continue
+            hit = Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
+            if tree.kinds.language != "python" or _is_still_python(tree.source[hit.start : hit.end], hit.text):
+                yield hit
                 index += len(there)
                 break
         else:
             yield from _hits(child, tree, ready)
             index += 1
+
+
+def _is_still_python(before: str, after: str) -> bool:
+    """Whether Python itself reads the new text, if it read the old: tree-sitter takes more than Python does."""
+    return _is_python(after) or not _is_python(before)
+
+
+def _is_python(text: str) -> bool:
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:

@@ -35,6 +35,7 @@ _WHAT = {
     "relations": "a relation of decision",
     "tests": "the outcome of test",
     "uses": "a use of unit",
+    "code_rules": "code rule",
 }
 
 
