@@ -90,6 +90,18 @@ def test_a_new_episode_updates_the_counts_of_its_lesson(seats):
     assert second.content.startswith("7 tasks met")
 
 
+def test_a_lesson_of_many_episodes_counts_them_all_and_says_of_how_many_it_speaks(quiet, seats_of):
+    seats = seats_of(quiet)
+    for number in range(62):
+        agent = work(seats, number, False, tried="restart the service")
+    (lesson,) = agent.reflect().lessons
+    assert lesson.content.startswith("62 tasks met")
+    assert "of the newest 60 all failed" in lesson.content
+    work(seats, 62, False, tried="restart the service")
+    assert agent.reflect().lessons[0].content.startswith("63 tasks met")
+    assert agent.reflect().changed == 0
+
+
 def test_a_lesson_that_later_episodes_contradict_is_replaced_or_goes(seats):
     agent = migrated(seats)
     (first,) = agent.reflect().lessons

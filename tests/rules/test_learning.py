@@ -291,6 +291,22 @@ def test_what_python_would_not_read_is_not_written(before, after, source):
     assert rule.apply("a.split()[0]\n'{}'.format(x)\n") != "a.split()[0]\n'{}'.format(x)\n"
 
 
+@pytest.mark.parametrize(
+    ("language", "source", "is_applied"),
+    [
+        ("python", "old(\n    # why\n    a)\n", False),
+        ("python", "old(a)  # why\n", True),
+        ("python", "old('#a')\n", True),
+        ("typescript", "old(/* why */ a)\n", False),
+        ("typescript", "old(a) // why\n", True),
+    ],
+)
+def test_no_rule_drops_a_comment(language, source, is_applied):
+    patterns = {"before_pattern": "old($A)", "after_pattern": "new($A)"}
+    rule = CodeRule(name="x", category="readability", languages=(language,), **patterns)
+    assert rule.apply(source) == (source.replace("old", "new") if is_applied else source)
+
+
 def test_a_file_is_cut_into_the_statements_that_changed():
     before = "import os\n\n\ndef f(p):\n    os.x(p)\n    return p\n\n\ndef g(q):\n    return q == None\n"
     after = before.replace("os.x(p)", "os.y(p)").replace("== None", "is None")

@@ -136,8 +136,9 @@ class ReflectionGenerator:
             form, advice, sentence = Form.OPEN_PROBLEM, "", _open_problem(met, failed)
         else:
             return None
+        of_newest = f"of the newest {len(episodes)} " if len(episodes) < len(cluster.episodes) else ""
         lines = [
-            f"{_tasks(len(episodes))} met “{quoted(cluster.line)}”: {_outcomes(won, lost)}.",
+            f"{_tasks(len(cluster.episodes))} met “{quoted(cluster.line)}”: {of_newest}{_outcomes(won, lost)}.",
             *([sentence] if sentence else []),
         ]
         instead = _went_on_with(met, advice, won) if vain is not None and form is Form.DEAD_END else ""

@@ -193,13 +193,36 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
             if bound is None or not _stays_valid(form, bound, tree):
                 continue
             hit = Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
-            if tree.kinds.language != "python" or _is_still_python(tree.source[hit.start : hit.end], hit.text):
+            replaced, is_python = tree.source[hit.start : hit.end], tree.kinds.language == "python"
+            if (not is_python or _is_still_python(replaced, hit.text)) and _keeps_comments(
+                replaced, hit.text, is_python=is_python
+            ):
                 yield hit
                 index += len(there)
                 break
         else:
             yield from _hits(child, tree, ready)
             index += 1
+
+
+def _keeps_comments(before: str, after: str, *, is_python: bool) -> bool:
+    """Whether every comment of the old text is in the new one: what a person wrote there is not a rule's to drop."""
+    if is_python:
+        comments = _python_comments(before) if "#" in before else []
+    else:
+        comments = re.findall(r"(?s)//[^\n]*|/\*.*?\*/", before)
+    return all(comment in after for comment in comments)
+
+
+def _python_comments(text: str) -> list[str]:
+    import io
+    import tokenize
+
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(textwrap.dedent(text)).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return re.findall(r"#[^\n]*", text)  # A part of a statement: what looks like a comment is taken for one.
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
 
 
 def _is_still_python(before: str, after: str) -> bool:
