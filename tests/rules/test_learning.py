@@ -301,10 +301,11 @@ def test_what_python_would_not_read_is_not_written(before, after, source):
         ("typescript", "old(a) // why\n", True),
     ],
 )
-def test_no_rule_drops_a_comment(language, source, is_applied):
+def test_no_comment_is_dropped_where_they_are_to_be_kept(language, source, is_applied):
     patterns = {"before_pattern": "old($A)", "after_pattern": "new($A)"}
     rule = CodeRule(name="x", category="readability", languages=(language,), **patterns)
-    assert rule.apply(source) == (source.replace("old", "new") if is_applied else source)
+    applied = apply_rules([rule], source, language, keep_comments=True)
+    assert applied == (source.replace("old", "new") if is_applied else source)
 
 
 def test_a_file_is_cut_into_the_statements_that_changed():

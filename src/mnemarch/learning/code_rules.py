@@ -327,7 +327,7 @@ class CodeRules:
         language = language_for(path)
         rules = [] if language is None else self._applicable(source, language, candidates)
         tree = parsed(source, language) if rules and language is not None else None
-        hits = hits_in(rules, tree) if tree is not None else ()
+        hits = hits_in(rules, tree, keep_comments=True) if tree is not None else ()
         at = [(hit, source.count("\n", 0, hit.start) + 1) for hit in hits]
         return [RuleHit(rule=hit.rule, line=n, before=source[hit.start : hit.end], after=hit.text) for hit, n in at]
 
@@ -335,7 +335,9 @@ class CodeRules:
         """A text with trusted rules applied; unchanged where none applies."""
         language = language_for(path)
         rules = [] if language is None else self._applicable(source, language, candidates)
-        return apply_rules(rules, source, language) if rules and language is not None else source
+        if not rules or language is None:
+            return source
+        return apply_rules(rules, source, language, keep_comments=True)
 
     def _applicable(self, source: str, language: str, candidates: bool) -> list[CodeRule]:
         """The rules to apply; none if the text has the words of none, so that nobody waits until it is parsed."""

@@ -133,14 +133,17 @@ def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
     return tuple(head.splitlines()), rest
 
 
-def apply_rules(rules: Sequence[CodeRule], source: str, language: str) -> str:
-    """All rules of a set: outermost first, without overlaps, at most three passes; the result must parse."""
+def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, keep_comments: bool = False) -> str:
+    """All rules of a set: outermost first, without overlaps, at most three passes; the result must parse.
+
+    With `keep_comments` a place stays as it is where a comment would go.
+    """
     for _ in range(PASSES_MAX):
         trees = fragments([source], language)
         if not trees:
             return source
         [tree] = trees
-        hits = list(hits_in(rules, tree))
+        hits = list(hits_in(rules, tree, keep_comments=keep_comments))
         text = unwrapped(changed(tree, hits), tree) if hits else source
         is_kept = language != "python" or _is_still_python(source, text)
         if text == source or not fragments([text], language) or not is_kept:
@@ -165,14 +168,15 @@ def changed(tree: Tree, hits: Sequence[Hit]) -> str:
     return with_imports(after, needed, [line for form in forms for line in form.unneeded])
 
 
-def hits_in(rules: Sequence[CodeRule], tree: Tree) -> Iterator[Hit]:
+def hits_in(rules: Sequence[CodeRule], tree: Tree, *, keep_comments: bool = False) -> Iterator[Hit]:
     """Where rules apply in one tree, outermost first, no two in the same place; earlier rules first."""
     ready: dict[str, list[tuple[CodeRule, Form]]] = {}
     for rule in rules:
         form = form_of(rule.before_pattern, rule.after_pattern, tree.kinds.language)
         if form is not None and all(word in tree.source for word in form.words) and _may_mean(form, tree):
             ready.setdefault(form.nodes[0].kind, []).append((rule, form))
-    return _hits(tree.root, tree, ready) if ready else iter(())
+    hits = _hits(tree.root, tree, ready) if ready else iter(())
+    return (hit for hit in hits if not keep_comments or _keeps_comments(tree, hit))
 
 
 def _may_mean(form: Form, tree: Tree) -> bool:
@@ -193,10 +197,7 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
             if bound is None or not _stays_valid(form, bound, tree):
                 continue
             hit = Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
-            replaced, is_python = tree.source[hit.start : hit.end], tree.kinds.language == "python"
-            if (not is_python or _is_still_python(replaced, hit.text)) and _keeps_comments(
-                replaced, hit.text, is_python=is_python
-            ):
+            if tree.kinds.language != "python" or _is_still_python(tree.source[hit.start : hit.end], hit.text):
                 yield hit
                 index += len(there)
                 break
@@ -205,13 +206,14 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
             index += 1
 
 
-def _keeps_comments(before: str, after: str, *, is_python: bool) -> bool:
+def _keeps_comments(tree: Tree, hit: Hit) -> bool:
     """Whether every comment of the old text is in the new one: what a person wrote there is not a rule's to drop."""
-    if is_python:
+    before = tree.source[hit.start : hit.end]
+    if tree.kinds.language == "python":
         comments = _python_comments(before) if "#" in before else []
     else:
         comments = re.findall(r"(?s)//[^\n]*|/\*.*?\*/", before)
-    return all(comment in after for comment in comments)
+    return all(comment in hit.text for comment in comments)
 
 
 def _python_comments(text: str) -> list[str]:
