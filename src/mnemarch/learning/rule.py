@@ -39,6 +39,7 @@ class Form(NamedTuple):
     """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs.
 
     `keywords` are those that only the new side passes, `unbound` the imported names that only the old side has.
+    `is_python` says that the new side is syntax of the Python that runs here: what newer ones added can't be tried.
     """
 
     origins: tuple[frozenset[str], ...]
@@ -52,6 +53,7 @@ class Form(NamedTuple):
     unneeded: tuple[str, ...]
     keywords: frozenset[str]
     unbound: frozenset[str]
+    is_python: bool
 
 
 @value
@@ -121,7 +123,11 @@ def form_of(before: str, after: str, language: str) -> Form | None:
     keywords = [_keywords((node for root in side for node in root.walk()), kinds) for side in (nodes, made)]
     unbound = _bound_by(old.nodes, before, kinds) - _bound_by(new.nodes, after, kinds)
     gained = keywords[1] - keywords[0]
-    return Form(named, nodes, old.words, after, variables, new.holders, made, needed, unneeded, gained, unbound)
+    sample = VARIABLE.sub(lambda at: f"*{at[1]}" if at[1] else f"{at[2]}", after)
+    readable = language == "python" and _is_python(sample)
+    return Form(
+        named, nodes, old.words, after, variables, new.holders, made, needed, unneeded, gained, unbound, readable
+    )
 
 
 def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
@@ -145,7 +151,7 @@ def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, keep_c
         [tree] = trees
         hits = list(hits_in(rules, tree, keep_comments=keep_comments))
         text = unwrapped(changed(tree, hits), tree) if hits else source
-        is_kept = language != "python" or _is_still_python(source, text)
+        is_kept = not all(hit.rule.form.is_python for hit in hits) or _is_still_python(source, text)
         if text == source or not fragments([text], language) or not is_kept:
             return source
         source = text
@@ -197,7 +203,7 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
             if bound is None or not _stays_valid(form, bound, tree):
                 continue
             hit = Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
-            if tree.kinds.language != "python" or _is_still_python(tree.source[hit.start : hit.end], hit.text):
+            if not form.is_python or _is_still_python(tree.source[hit.start : hit.end], hit.text):
                 yield hit
                 index += len(there)
                 break
