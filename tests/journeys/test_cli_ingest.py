@@ -34,6 +34,14 @@ def test_explain_and_show_say_why_an_entry_was_left_out(cli):
     assert cli("explain", "0123456789").exit_code == 2
 
 
+def test_a_hedge_of_a_person_stays_in_the_log_and_an_order_becomes_a_preference(cli):
+    cli.monkeypatch.setenv("MNEMARCH_ACTOR", "human:ada")
+    run = cli("ingest", "탭을 쓰는 게 좋을 것 같아요")
+    assert run.out.startswith("no unit (episodic)")
+    assert "it stays in the log" in run.out
+    assert cli.ok("ingest", "커밋하기 전에 반드시 ruff를 돌려라")["unit"]["kind"] == "preference"
+
+
 def test_a_conversation_comes_in_by_lines_and_its_preference_is_recalled(cli):
     turns = [
         {"kind": "user", "text": "Fix the cart test. And always use pnpm, never npm."},
