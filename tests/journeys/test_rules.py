@@ -202,6 +202,16 @@ def test_only_a_trusted_rule_is_checked_and_applied_and_nothing_is_written_befor
     assert (cli.home / "uses.py").read_text(encoding="utf-8") == USES.replace("universal_newlines", "text")
 
 
+def test_clean_says_how_many_rules_it_looked_at_and_removed(cli):
+    [rule] = cli.ok("rules", "learn")["new"]
+    assert cli("rules", "clean").out == "1 code rule looked at, 0 removed, 1 left\n"
+    for _ in range(3):
+        cli.ok("rules", "judge", rule["id"], "--failed", "--actor", "human:ada")
+    first, second = cli("rules", "clean", "--actor", "human:ada").out.splitlines()
+    assert first == "1 code rule looked at, 1 removed, 0 left"
+    assert second.startswith(f"removed  {rule['id'][24:32]}")
+
+
 def test_a_file_in_another_encoding_is_left_alone_byte_for_byte(cli):
     [rule] = cli.ok("rules", "learn")["new"]
     cli.ok("rules", "judge", rule["id"], "--worked", "--actor", "human:ada")

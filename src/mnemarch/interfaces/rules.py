@@ -203,6 +203,12 @@ def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 
 
+def _cleaned_text(gone: Sequence[CodeRule], call: Call) -> str:
+    left = len(call.seat.rules.find_code_rules())
+    summed = f"{counted(left + len(gone), 'code rule')} looked at, {len(gone)} removed, {left} left"
+    return "\n".join([summed, *(f"removed  {short_id(rule.id)}  {clean(rule.name)}" for rule in gone)])
+
+
 def _rule_text(rule: CodeRule, _: Call) -> str:
     counted = f"{rule.success_count} right, {rule.failure_count} wrong"
     return "\n".join(
@@ -239,7 +245,7 @@ def _event_lines(event: Event) -> list[str]:
 
 TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "rules.find_code_rules": _list_text,
-    "rules.cleanup_weak_rules": _list_text,
+    "rules.cleanup_weak_rules": _cleaned_text,
     "rules.get_code_rule": _rule_text,
     "rules.update_code_rule_confidence": _rule_text,
     "rules.explain": _story_text,
