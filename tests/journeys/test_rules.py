@@ -232,7 +232,16 @@ def test_what_is_staged_and_a_diff_file_teach_as_well(cli, form):
     assert len(learned["new"]) == 1
 
 
+@pytest.mark.parametrize("longer", ["HEAD~20..HEAD", "HEAD~20.."])
+def test_a_range_longer_than_the_history_takes_all_there_is(cli, longer):
+    run = cli("rules", "learn", longer)
+    assert (run.exit_code, "1 changed file read" in run.out) == (0, True)
+    assert f"{longer} begins before the first commit; there are only 2 commits" in run.err
+    assert cli("rules", "learn", "HEAD~1..HEAD").err == ""
+
+
 def test_a_commit_that_is_not_there_is_wrong_use(cli):
+    assert [cli("rules", "learn", name).exit_code for name in ("nope~2..HEAD", "HEAD~20..nope", "HEAD~20")] == [2, 2, 2]
     assert [cli("rules", "learn", name).exit_code for name in ("nope", "HEAD..nope", "--staged HEAD")] == [2, 2, 2]
 
 

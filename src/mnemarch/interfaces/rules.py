@@ -56,7 +56,11 @@ def _patches(call: Call) -> Iterator[FilePatch]:
         with open(named, encoding="utf-8", errors="replace") as file:
             yield from patches.diff_patches(file.read())
     else:
-        for commit in patches.commits_of(root, named or "HEAD"):
+        commits = patches.commits_of(root, named or "HEAD")
+        if named is not None and patches.end_of_longer(root, named) is not None:
+            told = f"{clean(named)} begins before the first commit; there are only {counted(len(commits), 'commit')}"
+            print(f"note: {told} to learn from, and all are read", file=sys.stderr)
+        for commit in commits:
             yield from patches.commit_patches(root, commit)
 
 
