@@ -212,6 +212,16 @@ def test_clean_says_how_many_rules_it_looked_at_and_removed(cli):
     assert second.startswith(f"removed  {rule['id'][24:32]}")
 
 
+def test_show_and_explain_say_who_has_to_confirm_what_one_agent_taught(cli):
+    [rule] = cli.ok("rules", "learn", "--actor", "agent:coder-1")["new"]
+    for command in ("show", "explain"):
+        out = cli("rules", command, rule["id"]).out
+        assert "Known from agent:coder-1 alone" in out
+        assert f"mnemarch rules judge {rule['id'][24:32]} --worked" in out
+    judged = cli("rules", "judge", rule["id"], "--worked", "--actor", "human:ada").out
+    assert "alone" not in judged + cli("rules", "show", rule["id"]).out
+
+
 def test_a_file_in_another_encoding_is_left_alone_byte_for_byte(cli):
     [rule] = cli.ok("rules", "learn")["new"]
     cli.ok("rules", "judge", rule["id"], "--worked", "--actor", "human:ada")
