@@ -54,6 +54,19 @@ def test_a_conversation_comes_in_by_lines_and_its_preference_is_recalled(cli):
     assert first["unit"]["content"] == "always use pnpm, never npm."
 
 
+def test_an_empty_batch_tells_what_it_took_up(cli):
+    own = cli.home / "own" / "mnemarch"
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text("[learning]\nentries_per_minute_max = 1\n")
+    cli.monkeypatch.setenv("XDG_CONFIG_HOME", str(own.parent))
+    turns = [{"kind": "user", "text": f"The port of service {number} is {8000 + number}."} for number in range(3)]
+    run = cli("ingest", "--batch", stdin="\n".join(map(json.dumps, turns)).encode())
+    assert run.out.startswith("ingested  1 fact, 2 no unit (fact)")
+    assert "over the rate limit" in run.out
+    assert cli("ingest", "--batch").out.startswith("ingested  2 fact\n")
+    assert cli("ingest", "--batch").out == "Nothing came in, and nothing waits in the log to be taken up.\n"
+
+
 @pytest.mark.parametrize("heading", ["Don't", "Never do this", "하지 말 것"])
 def test_a_bullet_under_a_heading_that_forbids_does_not_become_its_contrary(cli, heading):
     (cli.home / "AGENTS.md").write_text(f"## {heading}\n- Commit directly to the main branch\n", encoding="utf-8")
