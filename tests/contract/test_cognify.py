@@ -12,7 +12,9 @@ import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Scope
 from mnemarch.config import AnalystRules, Config, LearningRules
+from mnemarch.interfaces.operate import TEXTS
 from mnemarch.learning import LLMClassifier, MemoryEvent
+from mnemarch.model.upkeep import Cognified
 from mnemarch.services.analysis import MeteredModel
 
 CRITIQUE = "The pool was too small. Raising it in app/pool.py turned it."
@@ -119,6 +121,20 @@ def test_a_failing_model_loses_no_task_and_is_asked_again_later(opened, server, 
     done = memory.cognify(person(memory))
     assert (len(done.episodes), done.waiting, done.stopped) == (1, 0, "")
     assert agent(memory).get(done.episodes[0]).supersedes == judged.episode_id
+
+
+def test_an_agent_is_told_of_the_tasks_that_it_may_not_have_analysed(opened, server):
+    memory = opened(at_verify=False)
+    work(memory, "T-1")
+    done = memory.cognify(agent(memory, "T-2"))
+    assert (done.episodes, done.waiting, server.requests) == ((), 0, [])
+    assert done.stopped.startswith("1 waiting task of this project can't be read by agent:coder-1 here. A person")
+    assert memory.cognify(person(memory)).stopped == ""
+
+
+def test_with_nothing_waiting_cognify_says_so():
+    assert TEXTS["Cognified"](Cognified(), None) == "Nothing to do: no task of this project waits for the model."
+    assert TEXTS["Cognified"](Cognified(stopped="Away."), None) == "stopped  Away."
 
 
 def test_a_model_that_is_away_is_not_asked_for_the_next_task(opened, server):

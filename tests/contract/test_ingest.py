@@ -159,6 +159,24 @@ def test_what_is_over_the_rate_limit_waits_in_the_log_and_is_taken_up_later(cloc
         assert memory.rebuild().same
 
 
+def test_the_entries_of_a_batch_count_one_by_one_for_the_rate_limit(clock):
+    config = config_from({"learning": {"entries_per_minute_max": 3}})
+    with mnemarch.open(":memory:", clock=clock, config=config) as memory:
+        seat = memory.seat(Actor.agent("a"), Scope(project="p", worktree="w", task="t"))
+        texts = [f"The port of service {number} is {8000 + number}." for number in range(5)]
+        entries = [{"kind": "user", "text": text, "key": text} for text in texts]
+        told = seat.ingest_many(entries)
+        assert [each.unit is None for each in told] == [False, False, False, True, True]
+        assert seat.ingest("ok, thanks").unit is None
+        assert seat.ingested(told[4].receipt.event_id).unit is None, "whoever is over the limit takes up nothing"
+        taken = seat.ingest_many([])
+        assert [each.unit.content for each in taken] == texts[3:]
+        assert seat.ingest_many([]) == []
+        clock.advance(minutes=2)
+        again = seat.ingest_many([*entries, ("user", "The port of service 9 is 8009.")])
+        assert again[-1].unit is not None, "what is known already counts for nothing"
+
+
 class Says:
     """A classifier with one answer, which remembers what it was asked."""
 

@@ -34,6 +34,14 @@ def test_explain_and_show_say_why_an_entry_was_left_out(cli):
     assert cli("explain", "0123456789").exit_code == 2
 
 
+def test_a_hedge_of_a_person_stays_in_the_log_and_an_order_becomes_a_preference(cli):
+    cli.monkeypatch.setenv("MNEMARCH_ACTOR", "human:ada")
+    run = cli("ingest", "탭을 쓰는 게 좋을 것 같아요")
+    assert run.out.startswith("no unit (episodic)")
+    assert "it stays in the log" in run.out
+    assert cli.ok("ingest", "커밋하기 전에 반드시 ruff를 돌려라")["unit"]["kind"] == "preference"
+
+
 def test_a_conversation_comes_in_by_lines_and_its_preference_is_recalled(cli):
     turns = [
         {"kind": "user", "text": "Fix the cart test. And always use pnpm, never npm."},
@@ -44,6 +52,19 @@ def test_a_conversation_comes_in_by_lines_and_its_preference_is_recalled(cli):
     assert run.out.startswith("ingested  1 preference, 1 fact, 1 left out")
     (first, *_) = cli.ok("recall", "which package manager?")["items"]
     assert first["unit"]["content"] == "always use pnpm, never npm."
+
+
+def test_an_empty_batch_tells_what_it_took_up(cli):
+    own = cli.home / "own" / "mnemarch"
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text("[learning]\nentries_per_minute_max = 1\n")
+    cli.monkeypatch.setenv("XDG_CONFIG_HOME", str(own.parent))
+    turns = [{"kind": "user", "text": f"The port of service {number} is {8000 + number}."} for number in range(3)]
+    run = cli("ingest", "--batch", stdin="\n".join(map(json.dumps, turns)).encode())
+    assert run.out.startswith("ingested  1 fact, 2 no unit (fact)")
+    assert "over the rate limit" in run.out
+    assert cli("ingest", "--batch").out.startswith("ingested  2 fact\n")
+    assert cli("ingest", "--batch").out == "Nothing came in, and nothing waits in the log to be taken up.\n"
 
 
 @pytest.mark.parametrize("heading", ["Don't", "Never do this", "하지 말 것"])

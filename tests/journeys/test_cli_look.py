@@ -12,9 +12,11 @@ import pytest
 from cli_session import CTRL_D, shown_at_terminal
 from rich.cells import cell_len
 
-from mnemarch import EventType
-from mnemarch.interfaces.log_text import SENTENCES
+import mnemarch
+from mnemarch import Actor, EventType, Scope
+from mnemarch.interfaces.log_text import SENTENCES, sentence
 from mnemarch.model.stamps import short_id
+from mnemarch.model.value import replace
 
 PERSON = ("--actor", "human:ada")
 
@@ -32,6 +34,18 @@ def busy(cli):
 
 def test_every_type_of_entry_has_a_sentence():
     assert set(EventType) <= SENTENCES.keys()
+
+
+def test_an_entry_that_leaves_the_trust_as_it_is_names_no_number():
+    with mnemarch.open(":memory:") as memory:
+        seat = memory.seat(Actor.human("ada"), Scope(project="shop"))
+        seat.remember("Retries are capped at three")
+        [event] = [event for event in seat.events() if event.type == "unit.remembered"]
+    counted_again = replace(event, type=EventType.UNIT_VALIDATED, body='{"set": {"attributes": {"votes": 3}}}')
+    id = short_id(event.subject)
+    assert sentence(counted_again, {}) == f"brought {id} up to date; the trust in it stays"
+    moved = replace(counted_again, body='{"set": {"trust": {"confidence": 0.5}}, "signal": "pr_merged"}')
+    assert sentence(moved, {}) == f"changed the trust in {id} to 0.50 (pr_merged)"
 
 
 def test_the_log_is_told_in_one_plain_line_an_entry_the_newest_last(busy):

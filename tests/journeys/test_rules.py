@@ -226,6 +226,26 @@ def test_only_a_trusted_rule_is_checked_and_applied_and_nothing_is_written_befor
     assert (cli.home / "uses.py").read_text(encoding="utf-8") == USES.replace("universal_newlines", "text")
 
 
+def test_clean_says_how_many_rules_it_looked_at_and_removed(cli):
+    [rule] = cli.ok("rules", "learn")["new"]
+    assert cli("rules", "clean").out == "1 code rule looked at, 0 removed, 1 left\n"
+    for _ in range(3):
+        cli.ok("rules", "judge", rule["id"], "--failed", "--actor", "human:ada")
+    first, second = cli("rules", "clean", "--actor", "human:ada").out.splitlines()
+    assert first == "1 code rule looked at, 1 removed, 0 left"
+    assert second.startswith(f"removed  {rule['id'][24:32]}")
+
+
+def test_show_and_explain_say_who_has_to_confirm_what_one_agent_taught(cli):
+    [rule] = cli.ok("rules", "learn", "--actor", "agent:coder-1")["new"]
+    for command in ("show", "explain"):
+        out = cli("rules", command, rule["id"]).out
+        assert "Known from agent:coder-1 alone" in out
+        assert f"mnemarch rules judge {rule['id'][24:32]} --worked" in out
+    judged = cli("rules", "judge", rule["id"], "--worked", "--actor", "human:ada").out
+    assert "alone" not in judged + cli("rules", "show", rule["id"]).out
+
+
 def test_a_file_in_another_encoding_is_left_alone_byte_for_byte(cli):
     [rule] = cli.ok("rules", "learn")["new"]
     cli.ok("rules", "judge", rule["id"], "--worked", "--actor", "human:ada")
@@ -246,7 +266,16 @@ def test_what_is_staged_and_a_diff_file_teach_as_well(cli, form):
     assert len(learned["new"]) == 1
 
 
+@pytest.mark.parametrize("longer", ["HEAD~20..HEAD", "HEAD~20.."])
+def test_a_range_longer_than_the_history_takes_all_there_is(cli, longer):
+    run = cli("rules", "learn", longer)
+    assert (run.exit_code, "1 changed file read" in run.out) == (0, True)
+    assert f"{longer} begins before the first commit; there are only 2 commits" in run.err
+    assert cli("rules", "learn", "HEAD~1..HEAD").err == ""
+
+
 def test_a_commit_that_is_not_there_is_wrong_use(cli):
+    assert [cli("rules", "learn", name).exit_code for name in ("nope~2..HEAD", "HEAD~20..nope", "HEAD~20")] == [2, 2, 2]
     assert [cli("rules", "learn", name).exit_code for name in ("nope", "HEAD..nope", "--staged HEAD")] == [2, 2, 2]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mnemarch.errors import AnalystFailed
 from mnemarch.text.choices import choice_of, choices_in
-from mnemarch.units.analysis import LoggedStep, analysed
+from mnemarch.units.analysis import LoggedStep, analysed, analysis_from
 
 
 def step(kind: str, text: str = "", **data: object) -> LoggedStep:
@@ -88,6 +89,12 @@ def test_each_failure_counts_once_however_often_it_is_told(steps, count):
 )
 def test_what_worked_is_what_was_run_without_failing(steps, code):
     assert analysed(steps, True, 1).extracted_code == code
+
+
+def test_an_unknown_field_of_an_analysis_is_named_with_those_there_are():
+    with pytest.raises(AnalystFailed, match=r"no field 'foo'\. Its fields are success, critique, score, .*_code\."):
+        analysis_from({"critique": "fine", "foo": 1}, passed=True)
+    assert analysis_from({"critique": "fine"}, passed=True).score == 1.0
 
 
 def test_a_skill_is_named_by_the_task_in_korean_too():

@@ -10,7 +10,7 @@ from fixtures.cases import cases
 from mnemarch.errors import AnalystFailed
 from mnemarch.importers.markdown import rules_in
 from mnemarch.learning import Bucket, Classified, HybridClassifier, MemoryEvent, RuleBasedClassifier
-from mnemarch.learning.classify import clauses_of, importance_of, standing_wishes
+from mnemarch.learning.classify import CONSIDERED, clauses_of, importance_of, standing_wishes
 from mnemarch.learning.pipeline import pre_filter
 
 RULES = RuleBasedClassifier()
@@ -29,6 +29,41 @@ def test_the_source_decides_first_and_words_second(source, text, expected):
 def test_the_words_of_a_question_assert_nothing(question):
     assert bucket(question) == "EPISODIC"
     assert importance_of(question, RULES.classify(MemoryEvent(question))) < 0.2
+
+
+@pytest.mark.parametrize(
+    "hedge",
+    [
+        "탭을 쓰는 게 좋을 것 같아요",
+        "아마 탭을 쓰는 게 나을지도 모르겠다",
+        "결제 서버는 8080 포트를 쓰는 것 같아요",
+        "Probably the proxy listens on port 8443",
+        "The cache is stale, I guess",
+    ],
+)
+def test_what_somebody_doubts_is_no_fact(hedge):
+    classified = RULES.classify(MemoryEvent(hedge))
+    assert (classified.bucket, classified.why) == (Bucket.EPISODIC, CONSIDERED)
+
+
+def test_what_may_happen_is_a_fact_all_the_same():
+    assert bucket("It may return null when the cart is empty") == "FACT"
+    assert bucket("이것 같은 오류는 로그에 남는다") == "FACT"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("커밋하기 전에 반드시 ruff를 돌려라", "PREFERENCE"),
+        ("You must run ruff before committing", "PREFERENCE"),
+        ("You must not push to main", "PREFERENCE"),
+        ("테스트를 다시 돌려라", "LEFT_OUT"),
+        ("Callers must hold the lock when merging two carts", "FACT"),
+        ("You must set JAVA_HOME before running the tests", "FACT"),
+    ],
+)
+def test_what_must_be_done_at_a_step_of_the_work_is_a_preference(text, expected):
+    assert bucket(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,8 @@ SENTENCES = {
     "graph.changed": "changed its graph: {act}",
     "graph.restated": "stated its graph again, without what was erased",
 }
+# A signal that counted before, or a new count of the cases behind a unit.
+_TRUST_KEPT = "brought {unit} up to date; the trust in it stays"
 _RELATIONS = {"contradicts": "contradicts", "duplicates": "repeats", "similar_to": "resembles"}
 
 
@@ -101,7 +103,9 @@ def sentence(event: Event, contents: Mapping[str, str]) -> str:
     payload = event.payload
     if payload is None:
         return f"{event.type} (erased)"
-    words = SENTENCES[event.type].format_map(_parts(event, payload, contents))
+    parts = _parts(event, payload, contents)
+    is_trust_kept = event.type == "unit.validated" and not parts["confidence"]
+    words = (_TRUST_KEPT if is_trust_kept else SENTENCES[event.type]).format_map(parts)
     return short(words.removesuffix(" ()"), _SAID_CHARS_MAX)
 
 

@@ -79,7 +79,8 @@ def _stats(stats: Stats, _: Call) -> str:
 def _cognified(done: Cognified, _: Call) -> str:
     cost = f", {done.money:.4f} by the configured prices" if done.money else ""
     lines = [f"{len(done.episodes)} analysed, {done.waiting} still waiting, {done.tokens:,} tokens{cost}"]
-    lines = lines if done.episodes or done.waiting or done.tokens else []
+    if not (done.episodes or done.waiting or done.tokens):
+        lines = [] if done.stopped else ["Nothing to do: no task of this project waits for the model."]
     lines += [f"episode  {short_id(each)}" for each in done.episodes]
     lines += [f"skill    {short_id(each)}" for each in done.skills]
     lines += [f"decided  {short_id(each)}  waits in the inbox for a person or a lead" for each in done.proposed]

@@ -56,7 +56,11 @@ def _patches(call: Call) -> Iterator[FilePatch]:
         with open(named, encoding="utf-8", errors="replace") as file:
             yield from patches.diff_patches(file.read())
     else:
-        for commit in patches.commits_of(root, named or "HEAD"):
+        commits = patches.commits_of(root, named or "HEAD")
+        if named is not None and patches.end_of_longer(root, named) is not None:
+            told = f"{clean(named)} begins before the first commit; there are only {counted(len(commits), 'commit')}"
+            print(f"note: {told} to learn from, and all are read", file=sys.stderr)
+        for commit in commits:
             yield from patches.commit_patches(root, commit)
 
 
@@ -203,7 +207,18 @@ def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 
 
-def _rule_text(rule: CodeRule, _: Call) -> str:
+def _cleaned_text(gone: Sequence[CodeRule], call: Call) -> str:
+    left = len(call.seat.rules.find_code_rules())
+    summed = f"{counted(left + len(gone), 'code rule')} looked at, {len(gone)} removed, {left} left"
+    return "\n".join([summed, *(f"removed  {short_id(rule.id)}  {clean(rule.name)}" for rule in gone)])
+
+
+def _rule_text(rule: CodeRule, call: Call) -> str:
+    return _shown(call.seat.rules.explain(rule.id))
+
+
+def _shown(story: RuleStory) -> str:
+    rule = story.rule
     counted = f"{rule.success_count} right, {rule.failure_count} wrong"
     return "\n".join(
         [
@@ -211,6 +226,7 @@ def _rule_text(rule: CodeRule, _: Call) -> str:
             "",
             f"{rule.id}  {rule.status}, confidence {rule.confidence:.2f}",
             f"{rule.category}{f' · {rule.tag}' if rule.tag else ''} · {', '.join(rule.languages)} · {counted}",
+            *_missing_witness(story),
             "",
             *(f"- {clean(line)}" for line in rule.before_pattern.splitlines()),
             *(f"+ {clean(line)}" for line in rule.after_pattern.splitlines()),
@@ -218,8 +234,17 @@ def _rule_text(rule: CodeRule, _: Call) -> str:
     )
 
 
-def _story_text(story: RuleStory, call: Call) -> str:
-    return "\n".join([_rule_text(story.rule, call), *(line for event in story.events for line in _event_lines(event))])
+def _missing_witness(story: RuleStory) -> list[str]:
+    """What a candidate needs that only one agent bears out: nobody's own patches make a rule trusted."""
+    actors = {event.actor for event in story.events}
+    if story.rule.status != "candidate" or len(actors) != 1 or next(iter(actors)).kind != "agent":
+        return []
+    told = f"Known from {clean(str(*actors))} alone: it is not trusted before a second actor's patch bears it out,"
+    return [told, f"or a person confirms it: mnemarch rules judge {short_id(story.rule.id)} --worked"]
+
+
+def _story_text(story: RuleStory, _: Call) -> str:
+    return "\n".join([_shown(story), *(line for event in story.events for line in _event_lines(event))])
 
 
 def _event_lines(event: Event) -> list[str]:
@@ -239,7 +264,7 @@ def _event_lines(event: Event) -> list[str]:
 
 TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "rules.find_code_rules": _list_text,
-    "rules.cleanup_weak_rules": _list_text,
+    "rules.cleanup_weak_rules": _cleaned_text,
     "rules.get_code_rule": _rule_text,
     "rules.update_code_rule_confidence": _rule_text,
     "rules.explain": _story_text,

@@ -134,6 +134,8 @@ def _no_unit(ingested: Ingested) -> str:
 
 
 def _all_ingested(everything: Sequence[Ingested], call: Call) -> str:
+    if not everything:
+        return "Nothing came in, and nothing waits in the log to be taken up."
     new = [ingested for ingested in everything if not ingested.receipt.duplicate]
     counts: dict[str, int] = {}
     for ingested in new:

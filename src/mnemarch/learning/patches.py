@@ -86,12 +86,30 @@ def staged_patches(root: str) -> Iterator[FilePatch]:
     return _patches(root, _asked(root, ["diff-index", "--cached", *_GIT_MODIFIED, "HEAD"], "what is staged"), None)
 
 
+def end_of_longer(root: str, named: str) -> str | None:
+    """The end of a range that begins before the first commit, as HEAD~20..HEAD may; None of any other."""
+    start, dots, end = named.partition("..")
+    tip = start.rpartition("~")[0]
+    if not (dots and tip) or named.startswith("-") or end.startswith((".", "-")) or _is_commit(root, start):
+        return None
+    end = end or "HEAD"
+    return end if _is_commit(root, tip) and _is_commit(root, end) else None
+
+
+def _is_commit(root: str, named: str) -> bool:
+    return output(root, ["rev-parse", "--verify", "--quiet", f"{named}^{{commit}}"]) is not None
+
+
 def commits_of(root: str, named: str) -> list[str]:
-    """The commits of a range (A..B), or the one that is named, oldest first; merges are left out."""
+    """The commits of a range (A..B), or the one that is named, oldest first; merges are left out.
+
+    A range that begins before the first commit has all commits up to its end.
+    """
     one = [] if ".." in named else ["--max-count=1"]
     if named.startswith("-"):
         raise InvalidInput(f"{named!r} is no commit.", hint="Name a commit, a range A..B, --staged or a diff file.")
-    listed = _asked(root, ["rev-list", "--no-merges", "--reverse", *one, named, "--"], named)
+    meant = end_of_longer(root, named) or named
+    listed = _asked(root, ["rev-list", "--no-merges", "--reverse", *one, meant, "--"], named)
     return listed.decode().split()
 
 

@@ -111,18 +111,20 @@ class Pipeline:
     def ingest(self, entries: Iterable[Entry]) -> list[Ingested]:
         """Log the entries, and claim what passes. What waited for the rate limit to let it through is claimed too.
 
-        Without an entry all that waits is taken up, however old.
+        Without an entry all that waits is taken up, however old, and the answer is what came of it.
         """
         drafts = [self._draft(entry) for entry in entries]
-        logged = self._log.act(self._caller, lambda act: self._append(act, drafts))
+        logged, is_over = self._log.act(self._caller, lambda act: self._append(act, drafts))
         # Whoever is over the limit takes up nothing older either.
-        waiting = [] if any(each.is_waiting for each in logged) else self._waiting(_DAY if drafts else None)
+        waiting = [] if is_over else self._waiting(_DAY if drafts else None)
         outcomes = self._claimed([*waiting, *(each for each in logged if not each.is_known)])
 
         def known(reader: Reader) -> dict[str, Ingested]:
             return {each.id: _known(reader, each) for each in logged if each.id not in outcomes}
 
         outcomes |= self._log.store.read(known)
+        if not drafts:
+            return list(outcomes.values())
         return [outcomes[each.id] for each in logged]
 
     def _draft(self, entry: Entry) -> _Draft:
@@ -137,13 +139,17 @@ class Pipeline:
         by_rules = RuleBasedClassifier().classify(replace(event, text=without_fenced(event.text)))
         return _Draft(entry, payload, redacted, event, by_rules)
 
-    def _append(self, act: Act, drafts: Sequence[_Draft]) -> list[_Logged]:
-        """Log all entries. A batch is let through whole, or waits whole."""
+    def _append(self, act: Act, drafts: Sequence[_Draft]) -> tuple[list[_Logged], bool]:
+        """Log all entries, and say whether any is over the limit. Those of a batch count as if each came alone."""
         since, caller = micros(act.now - _MINUTE), act.caller
         session = next((draft.entry.session for draft in drafts), None) or caller.session
+        limit = act.config.learning.entries_per_minute_max
         lately = act.transaction.ingested_since(caller.scope_key, str(caller.actor), session, since)
-        is_over = lately >= act.config.learning.entries_per_minute_max
-        return [self._logged(act, draft, is_over=is_over) for draft in drafts]
+        logged: list[_Logged] = []
+        for draft in drafts:
+            logged.append(self._logged(act, draft, is_over=lately >= limit))
+            lately += not logged[-1].is_known
+        return logged, bool(drafts) and lately > limit
 
     def _logged(self, act: Act, draft: _Draft, *, is_over: bool) -> _Logged:
         entry, payload = draft.entry, draft.payload

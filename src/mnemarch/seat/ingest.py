@@ -49,7 +49,10 @@ class IngestVerbs(UnitVerbs):
         *,
         classifier: Classifier | None = None,
     ) -> list[Ingested]:
-        """The same for several entries of one session, as `log_many` takes them: their kind is the source."""
+        """The same for several entries of one session, as `log_many` takes them: their kind is the source.
+
+        Without an entry it takes up what waits in the log for the rate limit, and gives what came of it.
+        """
         from mnemarch.learning.pipeline import Pipeline
 
         self._engine.has_new_units = True

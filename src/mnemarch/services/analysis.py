@@ -16,6 +16,7 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Cognified
 from mnemarch.model.value import replace
+from mnemarch.text.words import counted
 from mnemarch.units.analysis import steps_of
 from mnemarch.units.episode import WAITS, keep_analysis
 from mnemarch.units.remember import Intake
@@ -120,12 +121,20 @@ def usage_of(made: Sequence[Mapping[str, Any]]) -> Usage:
 
 def waiting(reader: Reader, caller: Caller) -> list[Unit]:
     """The episodes of a project that wait for the model, the newest first, of tasks that this caller may read."""
+    return _readable(_all_waiting(reader, caller), caller)
+
+
+def _readable(episodes: Sequence[Unit], caller: Caller) -> list[Unit]:
+    return [unit for unit in episodes if caller.may_read(unit.provenance[0].scope)]
+
+
+def _all_waiting(reader: Reader, caller: Caller) -> list[Unit]:
     scope = caller.scope
     if scope.project is None:
         return []
     project = scope.at(Level.PROJECT).key
     episodes = reader.units_in([project], kind=Kind.EPISODE, live=True, limit=_WAITING_MAX)
-    return [unit for unit in episodes if unit.attributes.get(WAITS) and caller.may_read(unit.provenance[0].scope)]
+    return [unit for unit in episodes if unit.attributes.get(WAITS)]
 
 
 def told_of(engine: Engine, reader: Reader, caller: Caller) -> str:
@@ -157,7 +166,8 @@ def analyse_waiting(
         return Cognified(stopped="No model is configured: the rules analyse.")
     engine.has_new_units = True
     now = engine.log.clock()
-    waits = engine.store.read(lambda reader: waiting(reader, caller))
+    all_waiting = engine.store.read(lambda reader: _all_waiting(reader, caller))
+    waits = _readable(all_waiting, caller)
     made = engine.store.read(lambda reader: calls(reader, caller.scope, now - _FAILURES_WITHIN))
     failures = [each["about"] for each in made if each["outcome"] == _UNUSABLE]
     chosen = [unit for unit in waits if failures.count(unit.id) < _FAILURES_MAX and only in {None, unit.id}][:limit]
@@ -188,8 +198,16 @@ def analyse_waiting(
         waiting=len(waits) - len(kept),
         tokens=after.tokens,
         money=after.money,
-        stopped=stopped or "; ".join(dict.fromkeys(unusable)),
+        stopped=stopped or "; ".join(dict.fromkeys(unusable)) or _left(len(all_waiting) - len(waits), caller),
     )
+
+
+def _left(count: int, caller: Caller) -> str:
+    """Who has the tasks analysed that this caller may not read."""
+    if not count:
+        return ""
+    told = f"{counted(count, 'waiting task')} of this project can't be read by {caller.actor} here"
+    return f"{told}. A person or an orchestrator can have all of them analysed: mnemarch cognify."
 
 
 def _analysed(

@@ -96,11 +96,14 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
     elif not isinstance(shape, dict):
         raise AnalystFailed(f"An analysis is no {type(shape).__name__}.", hint=Hint("analysis"))
     else:
-        try:
-            fields: dict[str, Any] = {"success": passed, "critique": "", "score": float(passed)} | dict(given)
-            analysis = Analysis(**fields)
-        except TypeError as error:
-            raise AnalystFailed(f"The analysis does not fit: {error}.", hint=Hint("analysis")) from None
+        known = Analysis.__match_args__
+        unknown = [str(name) for name in shape if name not in known]
+        if unknown:
+            told = f"An analysis has no field {', '.join(map(repr, unknown))}"
+            listed = ", ".join(name for name in known if name != "analyst")
+            raise AnalystFailed(f"{told}. Its fields are {listed}.", hint=Hint("analysis"))
+        fields: dict[str, Any] = {"success": passed, "critique": "", "score": float(passed)} | shape
+        analysis = Analysis(**fields)
     if analysis.success and not passed:
         raise AnalystFailed("The analysis claims success, but verification failed.", hint="Set success to False.")
     score: Any = analysis.score
