@@ -251,7 +251,7 @@ def test_what_is_given_back_must_be_what_was_answered(server, web):
     first = web.post(
         "/v1/decisions/propose", headers=headers, json={"text": "Use x", "reason": reason, "snapshots": ["a"]}
     )
-    rule = to_json(CodeRule(name="n", category="c", before_pattern="x = $A", after_pattern="y = $A"))
+    rule = to_json(CodeRule(name="n", category="readability", before_pattern="x = $A", after_pattern="y = $A"))
     for path, name, whole, changes in (
         (
             "decisions/commit",

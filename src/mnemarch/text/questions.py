@@ -89,11 +89,13 @@ def without_frame(question: str) -> str:
     lowered = question.lower()
     if len(lowered) != len(question):
         return question
+    there = [frame for signs, frame in frames() if any(sign in lowered for sign in signs)]
+    if not there:
+        return question
     left = list(question)
-    for signs, frame in frames():
-        if any(sign in lowered for sign in signs):
-            for match in pattern(rf"\b(?:{frame})\b").finditer(lowered):
-                left[match.start() : match.end()] = " " * len(match[0])
+    for frame in there:
+        for match in pattern(rf"\b(?:{frame})\b").finditer(lowered):
+            left[match.start() : match.end()] = " " * len(match[0])
     return "".join(left)
 
 
