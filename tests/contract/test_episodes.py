@@ -125,7 +125,7 @@ def test_searches_by_likeness_rank_by_their_weights(seats, episode):
     assert {unit.id for unit in episodes.find_by_project()} == {episode.id, other.id}
 
 
-@pytest.mark.parametrize("weights", [(0, 0, 0), (-1, 1, 1)])
+@pytest.mark.parametrize("weights", [(0, 0, 0), (-1, 1, 1), (float("nan"), 1, 1), (float("inf"), 1, 1)])
 def test_weights_that_mean_nothing_are_refused(seats, weights):
     with pytest.raises(InvalidInput):
         seats.agent().episodes.hybrid_search("retry", None, *weights)

@@ -883,6 +883,18 @@ def test_a_skill_of_undescribed_tasks_holds_only_their_code(seats):
     assert "The pool is exhausted" not in skill.content
 
 
+def test_a_skill_is_handed_out_elsewhere_and_no_task_is_asked_to_verify_it(seats):
+    for task in ("T-1", "T-2", "T-3"):
+        agent = seats.agent(task=task)
+        agent.log("task", "Deploy the release")
+        agent.log("command", "make push", data={"command": "make push", "exit": 0})
+        promotion = agent.verify(True, tests=[TEST])
+        assert [refusal for refusal in promotion.refused if refusal.unit_id == promotion.skill_id] == []
+    items = seats.agent("other", worktree="feature", task="T-9").recall("how do I deploy the release").items
+    assert items[0].unit.id == promotion.skill_id
+    assert items[0].label == "[SKILL, 3 successes]"
+
+
 def test_an_episode_names_its_task_by_the_logged_goal(seats):
     agent = seats.agent()
     agent.log("thought", "The pool may be too small")
