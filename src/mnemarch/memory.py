@@ -12,7 +12,6 @@ from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
-from mnemarch.services.engine import Engine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +19,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self
 
-    from mnemarch.config import Config
-    from mnemarch.learning.model import ApiModel
-    from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Copied, Maintained, Pruned
-    from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
-    from mnemarch.services.engine import OpenTenant
+    from mnemarch.services.engine import Engine
 
     Progress = Callable[[int], None]
 
@@ -38,37 +33,9 @@ _WAITING_MAX = 500
 class Memory:
     """Use it with `with`, or close it."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        index: SearchIndex | None,
-        meanings: MeaningIndex | None = None,
-        vectors: Vectors | None = None,
-        place: str | None = None,
-        config: Config,
-        clock: Callable[[], datetime],
-        root: str | None,
-        remembered: RememberedLog | None = None,
-        analyst: ApiModel | None = None,
-        reranker: Reranker | None = None,
-        tenant: OpenTenant | None = None,
-    ) -> None:
-        self.config = config
-        self._engine = Engine(
-            store,
-            index=index,
-            meanings=meanings,
-            vectors=vectors,
-            place=place,
-            config=config,
-            clock=clock,
-            root=root,
-            remembered=remembered,
-            analyst=analyst,
-            reranker=reranker,
-            tenant=tenant,
-        )
+    def __init__(self, engine: Engine) -> None:
+        self.config = engine.config
+        self._engine = engine
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ import mnemarch
 from mnemarch import Actor, Claim, Scope, StoreUnavailable
 from mnemarch.config import Config, config_from
 from mnemarch.embedding import dense_search
+from mnemarch.services.engine import Engine
 from mnemarch.stores import tantivy_index
 from mnemarch.stores.sqlite import InMemoryStore
 
@@ -121,7 +122,8 @@ class Meanings:
 
 def test_a_process_that_asks_once_loads_no_model(clock):
     meanings = Meanings()
-    memory = mnemarch.Memory(InMemoryStore(), index=None, meanings=meanings, config=Config(), clock=clock, root=None)
+    parts = {"index": None, "meanings": meanings, "vectors": None, "root": None}
+    memory = mnemarch.Memory(Engine(InMemoryStore(), config=Config(), clock=clock, **parts))
     seat = seat_of(memory)
     seat.remember(FACTS[0])
     assert contents(seat.recall("pump")) == {FACTS[0]}

@@ -9,6 +9,7 @@ from mnemarch import checkout
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.memory import Memory
+from mnemarch.services.engine import Engine
 from mnemarch.wiring.places import DATABASE, make_local, make_place
 from mnemarch.wiring.vectors import InDatabase, InFolder, StoreVectors, event_at
 
@@ -143,7 +144,7 @@ class Opening:
         remembered: RememberedLog | None = None,
         tenant: OpenTenant | None = None,
     ) -> Memory:
-        return Memory(
+        engine = Engine(
             store,
             index=index,
             vectors=vectors,
@@ -156,6 +157,7 @@ class Opening:
             reranker=self._reranker() if self._asks_models else None,
             tenant=tenant,
         )
+        return Memory(engine)
 
     def _reranker(self) -> Reranker | None:
         """The model that the configuration names; a relative path is one in the repository."""
