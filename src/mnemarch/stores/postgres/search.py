@@ -98,11 +98,12 @@ class DatabaseIndex:
     def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
         if not self.documents():
             return dict.fromkeys(words, 0)
-        if unknown := [word for word in (*words, _ALL) if any((key, word) not in self._counts for key in scope_keys)]:
-            self._counts |= {(key, word): 0 for key in scope_keys for word in unknown}
+        counts = self._counts  # `refresh` by another thread puts a new one in its place.
+        if unknown := [word for word in (*words, _ALL) if any((key, word) not in counts for key in scope_keys)]:
             rows = self._asked("frequencies", scopes=list(scope_keys), words=unknown)
-            self._counts |= {(key, word): units for key, word, units in rows}
-        return {word: sum(self._counts[key, word] for key in scope_keys) for word in words}
+            counts |= {(key, word): 0 for key in scope_keys for word in unknown}
+            counts |= {(key, word): units for key, word, units in rows}
+        return {word: sum(counts[key, word] for key in scope_keys) for word in words}
 
     def documents_in(self, scope_keys: Sequence[str]) -> int:
         return self.frequencies([_ALL], scope_keys)[_ALL]
