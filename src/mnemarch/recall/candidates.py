@@ -36,7 +36,7 @@ _BEGINNING_MIN = 4
 _BEGINNINGS = (0.7, 0.5)
 _LONG_WORD_MIN = 5
 _OF_A_GUESS = 0.7
-# Near-duplicates: more new units than this are an import, and are not checked.
+# Near-duplicates: of more new units than this, as an import brings, only the newest are checked.
 _CHECKED_MAX = 1_000
 _DUPLICATE_WORDS_MAX = 8
 
@@ -66,7 +66,6 @@ class Finder(LiveIndex):
         super().__init__(log, index, shared)
         self._meanings = meanings
         self._followed = 0
-        self._checked_position: int | None = None
         self._frequencies: dict[tuple[str, ...], int] = {}
 
     def catch_up(self, newest: Newest | None = None) -> None:
@@ -235,7 +234,7 @@ class Finder(LiveIndex):
     def link_duplicates(self) -> None:
         """Link each new unit with the visible ones that it repeats or contradicts in other words.
 
-        New are those since the last check, or since the index was last written; of many only the newest are checked.
+        New are those since the last check, or since this process first saw the index; of many only the newest count.
         """
         if not self._store.writable:
             return

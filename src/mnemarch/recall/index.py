@@ -52,6 +52,8 @@ class LiveIndex(Forkable):
         self._started = False
         # Where the tail began.
         self._base = 0
+        # Up to where near-duplicates were looked for, once that is not where the index ends.
+        self._checked_position: int | None = None
         self._epoch = log.store.epoch
         self._coherence_of: tuple[str, int, float] | None = None
         watch(self)
@@ -245,6 +247,8 @@ class LiveIndex(Forkable):
     def _index_if_possible(self) -> None:
         """What can't be indexed now stays in the tail, where it is found; `reindex` says what is wrong."""
         try:
+            if self.pending() > _TAIL_MAX:
+                self.index_now()  # In so long a tail the search for duplicates would take minutes.
             self.link_duplicates()
             self.index_now()
         except StoreUnavailable:
@@ -258,6 +262,8 @@ class LiveIndex(Forkable):
         """Bring the index up to date, or make it anew; False if another process is doing it or there is none."""
         if self._index is None:
             return False
+        if self._checked_position is None:
+            self._checked_position = self._indexed_position()
         # What is indexed may come from a replica that is behind: the tail is read from where everybody writes.
         read = getattr(self._store, "read_elsewhere", self._store.read)
         for index in self._to_update(rebuild):
