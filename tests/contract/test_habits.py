@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemarch import NotFound
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
 
 SNAKE = "def load_total(cart_items):\n    tax_rate = 2\n    return cart_items\n"
 CAMEL = "def loadTotal(cartItems):\n    taxRate = 2\n    return cartItems\n"
@@ -240,3 +241,68 @@ def test_the_edits_of_an_episode_teach_code_rules_in_the_name_of_their_author(se
 def test_only_an_episode_can_be_learned_from(seats):
     with pytest.raises(NotFound):
         seats.agent().knowledge.learn_from_episode("nothing")
+
+
+def ran(seat, **messages):
+    """A run of tests that this program saw: of each test what it said when it failed, or nothing if it passed."""
+    results = [TestResult(name, Outcome.FAIL if said else Outcome.PASS, said or "") for name, said in messages.items()]
+    failed = any(messages.values())
+    return seat.verify(run=TestRun("pytest", "pytest", tuple(results), exit_code=int(failed), witnessed=True))
+
+
+def solutions(seats):
+    facts = [unit for unit in seats.agent(worktree="other").units(kind="fact") if "solution" in unit.attributes]
+    return {unit.attributes["faults"][0]["line"]: unit.attributes["solution"] for unit in facts}
+
+
+KEY, ZERO = "KeyError: 'rate'", "ZeroDivisionError: division by zero"
+
+
+def test_each_failing_test_of_a_run_is_an_error_of_its_own(seats):
+    seat = seats.agent()
+    ran(seat, test_pool=POOL.format(1, 31), test_rate=KEY)
+    seat.log("fix", "Give the rate a default")
+    episode = seat.get(ran(seat, test_pool=None, test_rate=None).episode_id)
+    assert [fault["line"] for fault in episode.attributes["faults"]] == [POOL.format(1, 31), KEY]
+    assert len(seats.agent(worktree="other", task="T-9").episodes.find_by_error_pattern("KeyError", "'rate'")) == 1
+
+
+def test_an_approach_is_credited_to_the_error_that_went_with_it(seats, memory):
+    seat = seats.agent()
+    ran(seat, test_pool=POOL.format(1, 31), test_rate=KEY)
+    seat.log("fix", "Give the rate a default")
+    ran(seat, test_pool=POOL.format(1, 31), test_rate=None)
+    seat.log("fix", "Close connections after use")
+    episode = ran(seat, test_pool=None, test_rate=None).episode_id
+    assert solutions(seats) == {KEY: "Give the rate a default", POOL.format(1, 31): "Close connections after use"}
+    faults = seat.get(episode).attributes["faults"]
+    assert all("approach" not in fault for fault in faults), "what mended another error did not fail"
+    assert memory.rebuild().same
+
+
+def test_what_a_task_tried_in_vain_is_held_against_the_errors_that_stayed(seats):
+    seat = seats.agent()
+    ran(seat, test_pool=POOL.format(1, 31), test_rate=KEY)
+    broken = TestRun(
+        "pytest",
+        "pytest",
+        (TestResult("test_pool", Outcome.FAIL, POOL.format(1, 31)), TestResult("test_zero", Outcome.FAIL, ZERO)),
+        exit_code=1,
+        witnessed=True,
+    )
+    episode = seat.verify(run=broken, approach="Wait a little longer").episode_id
+    faults = seat.get(episode).attributes["faults"]
+    assert [fault["line"] for fault in faults if "approach" in fault] == [POOL.format(1, 31), ZERO]
+
+
+def test_a_test_that_another_task_left_red_is_set_aside_and_said(seats, clock):
+    ran(seats.agent(task="T-1"), test_old=ZERO, test_new=None)
+    clock.advance(hours=1)
+    seat = seats.agent(task="T-2")
+    seat.log("task", "The rate")
+    first = ran(seat, test_old=ZERO, test_rate=KEY)
+    assert (first.passed, first.set_aside) == (False, ("test_old",))
+    assert [fault["line"] for fault in seat.get(first.episode_id).attributes["faults"]] == [KEY]
+    second = ran(seat, test_old=ZERO, test_rate=None)
+    assert (second.passed, second.set_aside) == (True, ("test_old",))
+    assert ran(seat, test_old=None, test_rate=None).set_aside == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.interfaces.show import INDENT, age, clean, json_text, quoted, short, table, unit_line, with_short_ids
 from mnemarch.interfaces.text import redactions
 from mnemarch.model.stamps import short_id
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
 
 _LINE_CHARS = 240
+_TESTS_SHOWN_MAX = 5
 
 
 def _promotion(judged: Promotion, call: Call) -> str:
     lines = [*([] if judged.run is None else [_tests(judged.run)]), f"episode  {short_id(judged.episode_id)}"]
+    if judged.set_aside:
+        lines.append(f"aside    {_set_aside(judged.set_aside)}")
     if judged.skill_id is not None:
         lines.append(f"skill    {short_id(judged.skill_id)}")
     lines += [unit_line(unit, "raised ") for unit in judged.units]
@@ -36,6 +40,11 @@ def _promotion(judged: Promotion, call: Call) -> str:
     if not judged.units and not judged.refused:
         lines.append("no claim waits for these tests" if judged.passed else "no claim is raised by a run that failed")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
+
+
+def _set_aside(tests: Sequence[str]) -> str:
+    named = ", ".join(map(clean, tests[:_TESTS_SHOWN_MAX])) + ", …" * (len(tests) > _TESTS_SHOWN_MAX)
+    return f"{counted(len(tests), 'test')} failed before this task began, and still fail: {named}. Not counted here."
 
 
 def _tests(run: TestRun) -> str:

@@ -244,6 +244,7 @@ _SHAPES: dict[str, _Shape] = {
         "skill": ("maybe", lambda judged: judged.skill_id and short_id(judged.skill_id)),
         "raised": ("list", lambda judged: list(map(_unit, judged.units))),
         "kept": ("list", lambda judged: [{"rule": one.rule, "reason": one.reason} for one in judged.refused]),
+        "set_aside": ("texts", lambda judged: list(judged.set_aside)),
         "loop": (
             "object",
             lambda judged: judged.loop and {name: make(judged.loop) for name, (_, make) in _VERDICT.items()},

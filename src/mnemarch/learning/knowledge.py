@@ -23,7 +23,7 @@ from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from mnemarch.learning import code_rules, telling
@@ -162,12 +162,13 @@ def learn_from_task(log: Log, caller: Caller, episode: Unit, entries: Sequence[E
     """Let a successful task vote on habits and tell how its last error was mended; gives the units that changed."""
     if not has_succeeded(episode):
         return []
-    votes, pattern = habits.votes_of(entries), _bug_pattern(episode)
-    if not votes and pattern is None:
+    votes, patterns = habits.votes_of(entries), _bug_patterns(episode)
+    if not votes and not patterns:
         return []
 
     def work(act: Act) -> list[Unit]:
-        return [*habits.vote(act, episode.id, votes), *_kept_pattern(act, pattern)]
+        kept = [unit for pattern in patterns for unit in _kept_pattern(act, pattern)]
+        return [*habits.vote(act, episode.id, votes), *kept]
 
     return log.act(habits.keeper(caller), work, together=True)
 
@@ -187,12 +188,15 @@ def entries_of(reader: Reader, task_key: str) -> list[Event]:
     return entries[::-1]
 
 
-def _bug_pattern(episode: Unit) -> Claim | None:
-    """How the last error of a task that succeeded was mended, if it says so or its commands show it."""
-    fault = next(iter(telling.faults_in(episode)[::-1]), None)
-    if fault is None:
-        return None
-    said, then = telling.what_it_said(episode), telling.texts(fault.get("then"))
+def _bug_patterns(episode: Unit) -> list[Claim]:
+    """How the last error of a task that succeeded was mended, and each that its tests met, if it is known how."""
+    faults = telling.faults_in(episode)
+    met = {fault.get("key"): fault for fault in faults if fault.get("test") or fault is faults[-1]}
+    return [claim for fault in met.values() if (claim := _bug_pattern(episode, fault)) is not None]
+
+
+def _bug_pattern(episode: Unit, fault: Mapping[str, Any]) -> Claim | None:
+    said, then = telling.what_it_said(episode, fault["key"]), telling.texts(fault.get("then"))
     between = [f"`{telling.quoted(step)}`" for step in then[:-1] if telling.is_step(step)]
     failed, worked = (f"`{telling.quoted(text)}`" for text in (str(fault.get("command")), "".join(then[-1:])))
     if said:
@@ -220,13 +224,11 @@ def _bug_pattern(episode: Unit) -> Claim | None:
     )
 
 
-def _kept_pattern(act: Act, claim: Claim | None) -> list[Unit]:
+def _kept_pattern(act: Act, claim: Claim) -> list[Unit]:
     """The bug pattern of a fault; another task with the same solution counts for it.
 
     One with another solution takes the place of what one task said, and stands beside what several said.
     """
-    if claim is None:
-        return []
     attributes = dict(claim.attributes)
     cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _OF_FAULT_MAX)
     of_fault = [unit for unit in cited if unit.kind is Kind.FACT and unit.is_derived]

@@ -117,10 +117,11 @@ class ReflectionGenerator:
         won = [episode for episode in episodes if succeeded(episode)]
         lost = [episode for episode in episodes if not succeeded(episode)]
         failed = failed_approaches(met)
+        worked = {episode.id: said for episode in won if (said := what_it_said(episode, cluster.key))}
         dead = [
-            tries[0] for tries in failed if len(tries) > 1 and not any(is_same(tries[0], what_it_said(e)) for e in won)
+            tries[0] for tries in failed if len(tries) > 1 and not any(is_same(tries[0], e) for e in worked.values())
         ]
-        saying = _what_worked(won, lost, failed)
+        saying = _what_worked(worked, len(won), failed) if lost or failed else None
         turn = _turn(met)
         step = _missing_step(won, lost)
         vain = _again_in_vain(met)
@@ -276,17 +277,14 @@ def _arguments(command: str) -> set[str]:
     return {word.partition("=")[0] + "=" * ("=" in word) for word in command.split() if _ARGUMENT.match(word)}
 
 
-def _what_worked(won: Sequence[Unit], lost: Sequence[Unit], failed: Sequence[list[str]]) -> tuple[str, str] | None:
+def _what_worked(worked: Mapping[str, str], won: int, failed: Sequence[list[str]]) -> tuple[str, str] | None:
     """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence."""
-    groups = grouped((episode.id, said) for episode in won if (said := what_it_said(episode)))
-    if not groups or not (lost or failed):
-        return None
-    best = max(groups, key=len)
-    fails = max((len(tries) for tries in failed if is_same(tries[0], best[0])), default=0)
+    best = max(grouped(worked.items()), key=len, default=[])
+    fails = max((len(tries) for tries in failed if best and is_same(tries[0], best[0])), default=0)
     if len(best) < 2 or len(best) <= 2 * fails:
         return None
     also = f" It failed in {_tasks(fails)}." if fails else ""
-    return best[0], f"What worked in {_share(len(best), len(won))} that succeeded: “{quoted(best[0])}”.{also}"
+    return best[0], f"What worked in {_share(len(best), won)} that succeeded: “{quoted(best[0])}”.{also}"
 
 
 def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] | None:

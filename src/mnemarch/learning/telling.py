@@ -28,9 +28,10 @@ def succeeded(episode: Unit) -> bool:
     return episode.attributes.get("success") is True
 
 
-def what_it_said(episode: Unit) -> str:
-    """What the task that succeeded tried last, in its own words."""
-    said = episode.attributes.get("approach")
+def what_it_said(episode: Unit, key: str) -> str:
+    """What the task that succeeded tried, in its own words, when this fault of it went: last of all, or before."""
+    met = [fault for fault in faults_in(episode) if fault.get("key") == key]
+    said = (met[-1] if met else {}).get("mended", episode.attributes.get("approach"))
     return said if isinstance(said, str) else ""
 
 

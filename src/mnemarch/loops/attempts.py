@@ -36,6 +36,7 @@ else:
 
 _ERROR_CHARS_MAX = 16_384
 _LINE_CHARS_MAX = 300
+_TESTS_MAX = 100
 # A task that failed so often is beyond help by what came before.
 _REMEMBERED_MAX = 1_000
 _ERASED = "[ERASED]"
@@ -134,10 +135,21 @@ class Failure:
     tree: str | None
     tests: tuple[str, ...]
     redacted: tuple[str, ...]
+    # All errors of the run, if there are several, and those of earlier runs that are gone: an episode tells of each.
+    faults: list[dict[str, Any]]
+    mended: tuple[str, ...]
 
 
 def failure(
-    store: Store, subject: str, error: str, approach: str | None, *, tree: str | None, tests: tuple[str, ...]
+    store: Store,
+    subject: str,
+    error: str,
+    approach: str | None,
+    *,
+    tree: str | None,
+    tests: tuple[str, ...],
+    errors: Mapping[str, Sequence[str]],
+    mended: tuple[str, ...],
 ) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
@@ -145,7 +157,33 @@ def failure(
         likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
     fault = fingerprints.fingerprint(error)
     (said, plan), kinds = without_secrets([_cut(error), approach])
-    return Failure(said, fingerprints.telling_line(said)[:_LINE_CHARS_MAX], fault, plan, likeness, tree, tests, kinds)
+    return Failure(
+        said,
+        _line(said),
+        fault,
+        plan,
+        likeness,
+        tree,
+        tests,
+        kinds,
+        _faults(errors) if len(errors) > 1 else [],
+        mended,
+    )
+
+
+def _faults(errors: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """The different faults of a run: what each is known by, how it was told, and the tests that met it."""
+    faults: dict[str, dict[str, Any]] = {}
+    for error, tests in errors.items():
+        (said,), _ = without_secrets([_cut(error)])
+        key = fingerprints.fingerprint(error).hash
+        known = faults.setdefault(key, {"key": key, "line": _line(said), "tests": []})
+        known["tests"] += list(tests)[:_TESTS_MAX]
+    return list(faults.values()) if len(faults) > 1 else []
+
+
+def _line(error: str) -> str:
+    return fingerprints.telling_line(error)[:_LINE_CHARS_MAX]
 
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
@@ -187,9 +225,11 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         "first": new.first,
         "verdict": _to_json(judgement),
     }
-    optional = {"is_plan": None if new.is_plan else False, "tree": given.tree, "tests": list(given.tests) or None}
+    optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": given.tree}
     # However many fail after it: what is read back begins with one that says that the task is stuck.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
+    lists = {"tests": list(given.tests), "faults": given.faults, "mended": list(given.mended)}
+    optional |= {name: items or None for name, items in lists.items()}
     payload |= {name: item for name, item in optional.items() if item is not None}
     event, _ = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
     return _verdict(event, duplicate=False, redacted=given.redacted)

@@ -11,7 +11,7 @@ from mnemarch.policy.loops import failed_approaches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from mnemarch.code import git
     from mnemarch.log.act import Act, Log
@@ -62,8 +62,13 @@ class CircularFixDetector:
         *,
         tree: str | None = None,
         tests: Sequence[str] = (),
+        errors: Mapping[str, Sequence[str]] | None = None,
+        mended: Sequence[str] = (),
     ) -> Callable[[Act], LoopVerdict]:
-        """The same for an act that is still to begin: what fits into no transaction is done here."""
+        """The same for an act that is still to begin: what fits into no transaction is done here.
+
+        `errors` are all that the run saw, each with its tests; `mended` the faults of earlier runs that it saw no more.
+        """
         subject, _ = self._named(task_id)
         root = self._caller.root
         given = attempts.failure(
@@ -73,6 +78,8 @@ class CircularFixDetector:
             None if approach is None else self._approach(approach),
             tree=git.tree_digest(root) if tree is None and root is not None else tree,
             tests=tuple(tests),
+            errors=errors or {},
+            mended=tuple(mended),
         )
         return lambda act: attempts.fail(act, subject, given, key)
 

@@ -132,7 +132,7 @@ class Promotion:
 
     `run` is what was run or read; `witnessed` says whether it counts as seen (R21). `passed`: nothing failed that had
     not failed before the task. `proposed` are requests in the inbox for what the task decided; `analyst` says whether
-    the configured model analysed it.
+    the configured model analysed it. `set_aside` are the tests that failed before the task began and still do.
     """
 
     episode_id: str
@@ -147,6 +147,7 @@ class Promotion:
     run: TestRun | None = None
     proposed: tuple[str, ...] = ()
     analyst: str = ""
+    set_aside: tuple[str, ...] = ()
 
 
 @value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mnemarch.model.caller import Stream
-from mnemarch.model.value import Names, Record, value
+from mnemarch.model.value import Names, Record, replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ _GO_TESTS = (".Test", ".Example", ".Fuzz")
 _GO_SUBTEST = r"(.*\.(?:Test|Example|Fuzz)\w*)/"
 # Where the default branch is checked out, whatever the worktree: the place that project units are judged by.
 DEFAULT_BRANCH = ""
+# So many different errors of one run are told apart.
+_ERRORS_MAX = 10
 # The exit code of a runner that came across no test.
 _NOTHING_COLLECTED = {"pytest": 5, "unittest": 5}
 
@@ -76,10 +78,25 @@ class TestRun(Record):
         return next(filter(None, messages), self.output) or f"{self.command} ended with exit code {self.exit_code}"
 
     @property
+    def errors(self) -> dict[str, tuple[str, ...]]:
+        """What each failure says, with the tests that say it; some ten of them, in the order of the run."""
+        errors: dict[str, tuple[str, ...]] = {}
+        told = [result for result in self.results if result.outcome is Outcome.FAIL and result.message]
+        for result in told:
+            if result.message in errors or len(errors) < _ERRORS_MAX:
+                errors[result.message] = (*errors.get(result.message, ()), result.name)
+        return errors
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many tests failed, passed and were skipped, in these words; what is none is left out."""
         words = {"failed": Outcome.FAIL, "passed": Outcome.PASS, "skipped": Outcome.SKIP}
         return {word: len(self.named(outcome)) for word, outcome in words.items() if self.named(outcome)}
+
+    def without(self, names: frozenset[str]) -> TestRun:
+        """The run without the failures of these tests."""
+        left = [one for one in self.results if one.outcome is not Outcome.FAIL or one.name not in names]
+        return replace(self, results=tuple(left)) if names else self
 
     def named(self, outcome: Outcome) -> tuple[str, ...]:
         return tuple(result.name for result in self.results if result.outcome is outcome)

@@ -167,6 +167,7 @@ class Seat(Systems):
         tells whether to go on.
         """
         from mnemarch.model.testrun import Outcome
+        from mnemarch.units.faults import mended_in
         from mnemarch.units.scene import read_scene, scene_of
         from mnemarch.units.verify import Verification, read_ahead
 
@@ -179,14 +180,16 @@ class Seat(Systems):
         else:
             seen = self._witnessed(run, report, commit)
         loops = self.loops
-        if error is None and not seen.passed and seen.witnessed:
-            error = seen.error
         caller, codebase = self.caller, self._codebase()
         met = self._read(lambda reader: reader.together(lambda reader: read_scene(reader, caller, codebase, seen)))
         scene = scene_of(self._engine.log, caller, codebase, seen, met)
-        failed = seen.named(Outcome.FAIL)
-        tree = scene.tree or None
-        count_failure = None if error is None else loops.counting(error, approach, tree=tree, tests=failed)
+        # What another task left red is no error of this one.
+        own = seen.without(scene.set_aside)
+        if error is None and not seen.passed and seen.witnessed:
+            error = own.error
+        told: dict[str, Any] = {"tree": scene.tree or None, "tests": own.named(Outcome.FAIL), "errors": own.errors}
+        mended = mended_in(met[0], seen)
+        count_failure = None if error is None else loops.counting(error, approach, **told, mended=mended)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True

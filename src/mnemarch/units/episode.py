@@ -12,7 +12,7 @@ from mnemarch.model.value import replace, value
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import compared, link_units
-from mnemarch.units.faults import KEPT_CHARS_MAX, KEPT_MAX, faults_of, named
+from mnemarch.units.faults import APPROACH_KINDS, KEPT_CHARS_MAX, KEPT_MAX, faults_of, named
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.status import change, practise, retire
@@ -34,8 +34,6 @@ _CHARS_MAX = 4_000
 _TESTS_MAX = 5
 _APPROACHES_MAX = 3
 _APPROACH_SHOWN_CHARS = 300
-# Kinds of log entries that say what is tried. The last one before a success is what worked.
-_APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
 _EDITS = frozenset({"edit", "patch", "write"})
 
 
@@ -346,7 +344,7 @@ def _approach_of(staged: Sequence[Event]) -> str | None:
         payload = event.payload or {}
         if event.type is EventType.ATTEMPT_FAILED:
             return None
-        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in _APPROACH_KINDS:
+        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in APPROACH_KINDS:
             text = without_fenced(payload["text"]).strip()
             if text:
                 return text if len(text) <= _APPROACH_SHOWN_CHARS else f"{text[:_APPROACH_SHOWN_CHARS]}…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.event import EventType
+from mnemarch.model.testrun import Outcome
 from mnemarch.text.cache import cached
 from mnemarch.units.analysis import TROUBLE, steps_of
 
@@ -12,12 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.model.event import Event
+    from mnemarch.model.testrun import TestRun
     from mnemarch.units.analysis import LoggedStep
 
 # So much an episode keeps of each list, the newest, and so many characters of each item.
 KEPT_MAX = 30
 KEPT_CHARS_MAX = 300
 _THEN_MAX = 3
+# Kinds of log entries that say what is tried. The last one before a success is what worked.
+APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
 # Of a command line: what only goes somewhere or sets something, and what may stand in a name.
 _GOING = frozenset({"cd", "source", "export", "set", "sudo", "."})
 _IN_NAMES = str.maketrans("", "", "-_./")
@@ -34,34 +38,71 @@ def faults_of(staged: Iterable[Event], worked: str = "") -> list[dict[str, Any]]
 
     `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
     program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
-    it, whether or not anybody logged that it was run.
+    it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
+    it was said, when its tests passed before others did: that says nothing against the approach.
     """
     faults: dict[str, dict[str, Any]] = {}
-    failing = ""
+    failing = said = ""
     waiting: list[tuple[dict[str, Any], list[str]]] = []
     for event in staged:
         payload = event.payload or {}
         if event.type is EventType.ATTEMPT_FAILED and payload:
-            fault: dict[str, Any] = dict(_fault(payload["error"], payload["fingerprint"], payload.get("line")))
-            if payload["approach"]:
-                fault["approach"] = payload["approach"][:KEPT_CHARS_MAX]
-            if failed := failing or (worked if payload.get("tests") else ""):
-                fault["command"] = failed
-                waiting.append((fault, []))
-            # One that tells an earlier one in full takes its place.
-            faults[payload.get("tells") or event.id] = fault
+            approach, gone = (payload["approach"] or "")[:KEPT_CHARS_MAX], payload.get("mended", ())
+            for fault in faults.values():
+                if fault["key"] in gone:
+                    fault.setdefault("mended", approach or said)
+            failed = failing or (worked if payload.get("tests") else "")
+            for number, told in enumerate(_told(payload)):
+                fault = {"key": told["key"], "line": told["line"]}
+                if told.get("tests"):
+                    fault["test"] = told["tests"][0]
+                if approach and not gone:
+                    fault["approach"] = approach
+                if failed:
+                    fault["command"] = failed
+                    waiting.append((fault, []))
+                # One that tells an earlier one in full takes its place.
+                faults[f"{payload.get('tells') or event.id}:{number}"] = fault
+            said = ""
         elif event.type is EventType.LOGGED and str(payload.get("kind")).lower() in TROUBLE:
-            fault = dict(_fault(payload["text"]))
+            fault = dict(_read_error(payload["text"]))
             if all(known["key"] != fault["key"] for known in faults.values()):
                 faults[event.id] = fault
         elif event.type is EventType.LOGGED and payload:
             [step] = steps_of([event])
+            said = step.text.strip()[:KEPT_CHARS_MAX] if step.kind.lower() in APPROACH_KINDS else said
             command = named(step, "command", "command")
             if command:
                 failing = _noted(str(command)[:KEPT_CHARS_MAX], bool(step.data.get("exit")), waiting)
     if worked:
         _noted(worked[:KEPT_CHARS_MAX], False, waiting)
     return list(faults.values())[-KEPT_MAX:]
+
+
+def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
+    """The faults of earlier runs of a task whose tests all pass in this one."""
+    passed = set(run.named(Outcome.PASS))
+    tests: dict[str, Iterable[str]] = {}
+    for event in staged:
+        payload = event.payload or {}
+        if event.type is EventType.ATTEMPT_FAILED and payload:
+            for key in payload.get("mended", ()):
+                tests.pop(key, None)
+            tests |= {fault["key"]: fault["tests"] for fault in _told(payload) if fault.get("tests")}
+    return [key for key, names in tests.items() if passed.issuperset(names)]
+
+
+def _told(payload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """The faults that one failure tells, each error of a run of tests; what is known of them is not read again."""
+    from mnemarch.text.fingerprint import FINGERPRINT_VERSION
+
+    is_current = payload["fingerprint"]["version"] == FINGERPRINT_VERSION
+    if is_current and "faults" in payload:
+        faults: list[Mapping[str, Any]] = payload["faults"]
+        return faults
+    is_known = is_current and payload.get("line") is not None
+    known = {"key": payload["fingerprint"]["hash"], "line": payload["line"]} if is_known else None
+    return [{**(known or _read_error(payload["error"])), "tests": payload.get("tests", ())}]
 
 
 def _noted(command: str, failed: bool, waiting: list[tuple[dict[str, Any], list[str]]]) -> str:
@@ -90,17 +131,9 @@ def command_head(command: str) -> str:
     return " ".join(plain)
 
 
-def _fault(error: str, fingerprint: Mapping[str, Any] | None = None, line: str | None = None) -> dict[str, str]:
-    """The fault that an error tells, and how; what is known of it already is not read again."""
-    from mnemarch.text.fingerprint import FINGERPRINT_VERSION
-
-    if fingerprint is None or line is None or fingerprint["version"] != FINGERPRINT_VERSION:
-        return _read_error(error)
-    return {"key": fingerprint["hash"], "line": line}
-
-
 @cached(1_024)
 def _read_error(error: str) -> dict[str, str]:
+    """The fault that an error tells, and how."""
     from mnemarch.text.fingerprint import fingerprint, telling_line
 
     return {"key": fingerprint(error).hash, "line": telling_line(error)[:KEPT_CHARS_MAX]}

@@ -12,7 +12,7 @@ from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, forms_of
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of
 from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import value
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
-    from mnemarch.model.testrun import TestRun
+    from mnemarch.model.testrun import TestRecord, TestRun
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
-    # The log of the task, when it began, the units it met or that cite a test of the run, the tests that units cite.
-    Met = tuple[list[Event], datetime | None, list[Unit], list[str]]
+    # The log of the task, when it began, the units it met or that cite a test of the run, the tests that units cite,
+    # and those that failed before, with whether this task set them aside then.
+    Met = tuple[list[Event], datetime | None, list[Unit], list[str], list[tuple[TestRecord, bool]]]
 
 
 # What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
@@ -60,7 +61,8 @@ class Scene:
     `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
     tested; `sources` for the tests that units cite which may rise; `changed` are the files that units cite and that
     this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that
-    are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder.
+    are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder;
+    `set_aside` are tests that failed, and had failed here before the task began: they count for nothing (R2).
     """
 
     places: tuple[str, ...]
@@ -70,29 +72,46 @@ class Scene:
     retaken: Mapping[str, list[Citation]] = {}
     renamed: Mapping[str, str | None] = {}
     fuller: Mapping[str, str] = {}
+    set_aside: frozenset[str] = frozenset()
 
 
 def read_scene(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun) -> Met:
     """What the store says of a run that has just ended, for `scene_of`; and the log of its task."""
     events = list(reader.events_of_scope(caller.scope_key, STAGED))
+    known = _seen_red(reader, caller, run.named(Outcome.FAIL) if run.witnessed else ())
     if codebase is None:
-        return events, None, [], []
+        return events, None, [], [], known
     return (
         events,
         _began_at(reader, caller, codebase),
         _units_met(reader, caller, run, events),
         reader.tests_cited(caller.visible_keys) if run.witnessed else [],
+        known,
     )
+
+
+def _seen_red(reader: Reader, caller: Caller, failed: Sequence[str]) -> list[tuple[TestRecord, bool]]:
+    records = reader.tests(caller.stream, failed) if failed else []
+    red = [record for record in records if not record.passed and record.witnessed]
+    runs = {event_id: reader.event(event_id) for event_id in {record.event_id for record in red}}
+    aside = {
+        event.id: (event.payload or {}).get("set_aside", ())
+        for event in runs.values()
+        if event is not None and event.scope.key == caller.scope_key
+    }
+    return [(record, record.name in aside.get(record.event_id, ())) for record in red]
 
 
 def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, met: Met) -> Scene:
     """The scene of a run that has just ended."""
     worktree = caller.scope.worktree
+    events, began, units, cited, known = met
     if codebase is None:
-        return Scene(places=(worktree or DEFAULT_BRANCH,))
+        here = (worktree or DEFAULT_BRANCH,)
+        return Scene(places=here, set_aside=_red_before(known, events, here, log))
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
-    events, began, units, cited = met
+    places = tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ()))))
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, began, log.config.witness.test_commands, is_default=is_default)
     missing = [name for name in cited if name not in ran and is_missing(codebase.tree, name)]
@@ -101,14 +120,24 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     named = {item.ref for unit in raised for item in unit.citations if item.kind is CitationKind.TEST}
     files = {item.ref for unit in units for item in unit.citations if item.kind in OF_CODE}
     return Scene(
-        places=tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ())))),
+        places=places,
         tree=(git.tree_digest(codebase.root) or "") if run.witnessed else "",
         sources=since.sources({*named, *fuller.values()}) if run.witnessed else {},
         changed=frozenset(path for path in files if since.is_changed(path)),
         retaken={unit.id: retaken(unit.citations, codebase) for unit in units} if run.witnessed else {},
         renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
         fuller=fuller,
+        set_aside=_red_before(known, events, places, log),
     )
+
+
+def _red_before(
+    known: Iterable[tuple[TestRecord, bool]], events: Sequence[Event], places: Sequence[str], log: Log
+) -> frozenset[str]:
+    """The tests that were seen failing in one of these places before the task began, and by the task ever since."""
+    began = min((event.recorded_at for event in events), default=log.clock())
+    here = [(record, was_aside) for record, was_aside in known if record.place in places]
+    return frozenset(record.name for record, was_aside in here if was_aside or record.at < began)
 
 
 def _only_ending(name: str, ran: Iterable[str]) -> str | None:

@@ -85,7 +85,10 @@ class Verification:
         events = list(act.transaction.events_of_scope(act.caller.scope_key, (*STAGED, EventType.UNIT_USED)))
         self._staged = [event for event in events if event.type in STAGED]
         self._uses = [event for event in events if event.type is EventType.UNIT_USED]
-        self.succeeded = self._has_succeeded(self._staged)
+        # Whether nothing failed but what had failed before the task began (R2).
+        self.succeeded = run.passed or bool(
+            run.witnessed and self._passed and self._failed and scene.set_aside.issuperset(self._failed)
+        )
         if act.caller.scope.level > Level.WORKTREE:
             raise InvalidInput(
                 "Verify judges what a task staged, and this seat has no task.", hint=Hint("name the task")
@@ -117,11 +120,13 @@ class Verification:
             witnessed=run.witnessed,
             passed=succeeded,
             trust_changes=tuple(self._trust_changes.values()),
+            set_aside=tuple(self._set_aside()),
         )
 
     def _payload(self, succeeded: bool) -> dict[str, Any]:
         run = self._run
-        return {
+        aside = self._set_aside()
+        return ({"set_aside": aside} if aside else {}) | {
             "passed": succeeded,
             "witnessed": run.witnessed,
             "tests": {str(Outcome.PASS): self._kept_passes(), str(Outcome.FAIL): list(self._failed[:_NAMES_MAX])},
@@ -135,6 +140,9 @@ class Verification:
             "output": run.output,
         }
 
+    def _set_aside(self) -> list[str]:
+        return [name for name in self._failed[:_NAMES_MAX] if name in self._scene.set_aside]
+
     def _kept_passes(self) -> list[str]:
         """The passing tests that are recorded: of a very large suite those that units cite or that failed before."""
         if len(self._passed) <= _NAMES_MAX:
@@ -143,19 +151,6 @@ class Verification:
         cited = set(reader.tests_cited(caller.visible_keys))
         red = {record.name for record in reader.tests(caller.stream, self._passed) if not record.passed}
         return [name for name in self._passed if name in red or not cited.isdisjoint(forms_of(name))]
-
-    def _has_succeeded(self, staged: Sequence[Event]) -> bool:
-        """Whether nothing failed but what had failed before the task began (R2)."""
-        if self._run.passed or not (self._run.witnessed and self._failed):
-            return self._run.passed
-        began = min((event.recorded_at for event in staged), default=self._act.now)
-        before = self._act.transaction.tests(self._act.caller.stream, self._failed)
-        old = {
-            record.name
-            for record in before
-            if not record.passed and record.witnessed and record.place in self._scene.places and record.at < began
-        }
-        return bool(self._passed) and old.issuperset(self._failed)
 
     # What the task relied on
 

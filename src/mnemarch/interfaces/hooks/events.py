@@ -234,6 +234,8 @@ def _raised(judged: Promotion) -> list[str]:
     from mnemarch.policy.loops import quoted
 
     lines = [f"The tests verified, for {unit.level}: {quoted(unit.content)}" for unit in judged.units]
+    if judged.set_aside:
+        lines.append(f"Not counted, since they failed before this task began: {', '.join(judged.set_aside[:5])}")
     return [*lines, *(refused.reason for refused in judged.refused if refused.rule == _LOCAL_ONLY)]
 
 
