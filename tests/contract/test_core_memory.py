@@ -87,7 +87,7 @@ def test_r5_a_change_of_another_version_than_the_one_seen_is_a_conflict(agent, s
     assert agent.core.core_memory_append("human", "three", expected_version=now.version).text == "one\ntwo\nthree"
 
 
-@pytest.mark.parametrize("section", ["", "mood", "Human", None])
+@pytest.mark.parametrize("section", ["", "mood", "Human"])
 def test_an_unknown_section_is_refused_with_those_there_are(agent, section):
     with pytest.raises(InvalidInput, match="no section") as refused:
         agent.core.core_memory_append(section, "fine")

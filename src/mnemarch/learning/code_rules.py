@@ -16,6 +16,7 @@ from mnemarch.model.stamps import blake2b, instant
 from mnemarch.model.value import member_of, replace, value
 from mnemarch.policy.admission import checked_count, checked_name, checked_share, checked_text
 from mnemarch.policy.permissions import Deed
+from mnemarch.policy.typed import typed, typed_methods
 from mnemarch.text.cache import pattern
 from mnemarch.text.secrets import redacted_tree
 
@@ -75,6 +76,7 @@ class RuleStory:
     events: tuple[Event, ...]
 
 
+@typed
 def reinforce_rule(rule: CodeRule, success: bool, ema_alpha: float = EMA_ALPHA) -> CodeRule:
     """The rule after one more success or failure: `a * outcome + (1 - a) * confidence` (M18)."""
     success, alpha = bool(success), checked_share(ema_alpha, "ema_alpha")
@@ -126,11 +128,13 @@ def _earned(act: Act, rule: CodeRule) -> CodeRule:
     return replace(rule, confidence=rule.promotion_threshold - _UNTRUSTED_BY)
 
 
+@typed
 def cleanup_weak_rules(rules: Sequence[CodeRule], min_observations: int = 3) -> list[CodeRule]:
     """Those that are not below their threshold after so many observations."""
     return [rule for rule in rules if rule.status != "weak" or rule.observation_count < min_observations]
 
 
+@typed
 def merge_duplicate_rules(rules: Sequence[CodeRule]) -> list[CodeRule]:
     """Rules of the same patterns as one: the counts are summed, the surest keeps its name and confidence."""
     merged: dict[tuple[str, str], CodeRule] = {}
@@ -142,6 +146,7 @@ def merge_duplicate_rules(rules: Sequence[CodeRule]) -> list[CodeRule]:
     return list(merged.values())
 
 
+@typed_methods
 class CodeRules:
     """The rules that a seat's project has learned."""
 

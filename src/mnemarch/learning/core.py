@@ -20,6 +20,7 @@ from mnemarch.policy.admission import checked_count, checked_text, default_level
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_write
+from mnemarch.policy.typed import typed_methods
 from mnemarch.text.prompt import entry, fenced, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.text.tokens import query_tokens, telling_tokens
@@ -83,6 +84,7 @@ class Turn:
     score: float = 0.0
 
 
+@typed_methods
 class CoreMemory:
     """The core memory of one seat, its tools for a model, and what the model is told."""
 

@@ -14,6 +14,7 @@ from mnemarch.learning.patterns import pattern_of
 from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in, imports_apart
 from mnemarch.learning.trees import fragments, kinds_of, parsed
 from mnemarch.model.value import replace
+from mnemarch.policy.typed import typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _SITES_MAX = 12
 _SOURCE_CHARS_MAX = 400_000
 
 
+@typed
 def detect_code_rules_from_patch(before: str, after: str, language: str = "python") -> list[CodeRule]:
     """The rules that one patch teaches; together they turn `before` into `after`. None if there is no such rule.
 
@@ -48,7 +50,8 @@ def detect_code_rules_from_patch(before: str, after: str, language: str = "pytho
     return rules if made and patch_of(*made).changes_nothing else []
 
 
-def learn_code_rules(patches: Sequence[Texts], language: str = "python") -> list[CodeRule]:
+@typed
+def learn_code_rules(patches: Sequence[tuple[str, str]], language: str = "python") -> list[CodeRule]:
     """The rules that several patches of one habit teach, those that explain most of them first.
 
     What two patches have in common gives a more general rule. A rule that is wrong on any of them is dropped, and so is

@@ -18,6 +18,7 @@ from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.loops import quoted
 from mnemarch.policy.trust import aged
+from mnemarch.policy.typed import typed_methods
 from mnemarch.text.words import counted
 from mnemarch.units.gate import Gate
 
@@ -116,6 +117,7 @@ class EpisodeCaches:
         return self.similarity.drop(pattern) + self.embedding.drop(pattern)
 
 
+@typed_methods
 class EpisodicMemoryManager:
     """What happened before in the tasks that a caller may know of. Searching records nothing."""
 

@@ -15,6 +15,7 @@ from mnemarch.model.unit import FAULT, KEPT_AS, LESSON, TRUSTED, Claim, Kind
 from mnemarch.policy.admission import checked_text
 from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.labels import label_of
+from mnemarch.policy.typed import typed_methods
 from mnemarch.text.words import counted
 from mnemarch.units.gate import withheld_reason
 from mnemarch.units.remember import record_unit
@@ -49,6 +50,7 @@ _EDITS_READ = "edits-read"
 _IMPORTANCE = 0.6
 
 
+@typed_methods
 class SemanticMemoryManager:
     """What is known of a project from its tasks. What is derived is kept by the program, for the project (R2, R14)."""
 

@@ -11,6 +11,7 @@ from mnemarch.learning.imports import import_lines, imported_name, with_imports
 from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of
 from mnemarch.learning.trees import fragments, kinds_of, parsed, unwrapped
 from mnemarch.model.value import value
+from mnemarch.policy.typed import typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class CodeRule:
         assert form is not None
         return form
 
+    @typed
     def apply(self, source: str) -> str:
         """The text with the rule applied wherever it fits; unchanged where it fits nowhere."""
         return apply_rules([self], source, self.languages[0])
@@ -139,6 +141,7 @@ def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
     return tuple(head.splitlines()), rest
 
 
+@typed
 def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, keep_comments: bool = False) -> str:
     """All rules of a set: outermost first, without overlaps, at most three passes; the result must parse.
 

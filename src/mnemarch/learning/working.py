@@ -14,6 +14,7 @@ from mnemarch.code.home import home_of
 from mnemarch.errors import InvalidInput
 from mnemarch.model.event import EventType
 from mnemarch.model.value import replace, value
+from mnemarch.policy.typed import typed_methods
 from mnemarch.text.words import counted
 from mnemarch.units.analysis import TROUBLE
 
@@ -106,6 +107,7 @@ class Episode:
     unit: Unit | None = None
 
 
+@typed_methods
 class WorkingMemoryManager:
     """The working memory of a seat's task."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.learning.knowledge import SemanticMemoryManager
+from mnemarch.policy.typed import typed_methods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 _KINDS = ("fact", "semantic", "preference", "skill")
 
 
+@typed_methods
 class Knowledge(SemanticMemoryManager):
     """`seat.knowledge`."""
 

@@ -1,0 +1,78 @@
+"""Whatever a program passes to the managers of learning: it is told what is wrong, and never gets a raw error."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from mnemarch import MnemarchError
+from mnemarch.errors import InvalidInput
+from mnemarch.learning import (
+    CodeRule,
+    apply_rules,
+    cleanup_weak_rules,
+    detect_code_rules_from_patch,
+    learn_code_rules,
+    merge_duplicate_rules,
+    reinforce_rule,
+)
+
+MANAGERS = ("working", "episodes", "knowledge", "rules", "core")
+WRONG = (None, 5, -1, float("nan"), True, "", "x", b"x", [], [None], [5], ["x"], {}, {5: 5}, {"x": {1}}, object())
+RIGHT = {"str": "x", "bool": True, "int": 1, "float": 0.5}
+RULE = CodeRule(name="x", category="readability", before_pattern="$A == None", after_pattern="$A is None")
+
+
+def public(manager):
+    methods = inspect.getmembers(manager, inspect.ismethod)
+    return {name: method for name, method in methods if not name.startswith("_")}
+
+
+def calls(method):
+    """The method with one argument wrong and the others right, for each argument and each wrong one."""
+    taken = inspect.signature(method).parameters.values()
+    needed = [each for each in taken if each.default is each.empty]
+    right = {each.name: RIGHT.get(each.annotation, RULE if "Rule" in each.annotation else []) for each in needed}
+    return [(each.annotation, right | {each.name: item}) for each in taken for item in WRONG]
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_every_method_refuses_arguments_of_another_type(seats, name):
+    methods = public(getattr(seats.agent(), name))
+    assert methods
+    for method_name, method in methods.items():
+        for annotation, arguments in calls(method):
+            try:
+                method(**arguments)
+            except MnemarchError as error:
+                assert error.hint
+            except Exception as error:
+                pytest.fail(f"{name}.{method_name}({arguments}), {annotation}: {error!r}")
+
+
+FUNCTIONS = (
+    *(apply_rules, cleanup_weak_rules, detect_code_rules_from_patch, learn_code_rules, merge_duplicate_rules),
+    *(reinforce_rule, RULE.apply),
+)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_every_function_does_too(function):
+    for _, arguments in calls(function):
+        try:
+            function(**arguments)
+        except MnemarchError as error:
+            assert error.hint
+
+
+def test_the_answer_says_which_argument_and_what_it_should_be(seats):
+    seat = seats.agent()
+    with pytest.raises(InvalidInput, match=r"path of track_file must be text, not 5\."):
+        seat.working.track_file(5)
+    with pytest.raises(InvalidInput, match=r"plan of init_task must be a list, not 'one step'\."):
+        seat.working.init_task("x", plan="one step")
+    with pytest.raises(InvalidInput, match=r"patterns of match_error_patterns_batch must be a list, not \[None\]"):
+        seat.episodes.match_error_patterns_batch([None])
+    with pytest.raises(InvalidInput, match=r"project of find_by_project must be text or None, not \[\]"):
+        seat.episodes.find_by_project([])
