@@ -350,3 +350,117 @@ def test_line_changes_are_those_of_git(tmp_path_factory, sides):
 )
 def test_the_formula_counts_newlines_only(old, new, counted):
     assert counted_lines(old, new) == counted
+
+
+BUG_FIXES = [
+    ("if amount < 0:\n    stop()\n", "if amount <= 0:\n    stop()\n"),
+    ("if i > len(items):\n    stop()\n", "if i >= len(items):\n    stop()\n"),
+    ("connect(timeout=30)\n", "connect(timeout=60)\n"),
+    ("while low < high - 1:\n    step()\n", "while low < high:\n    step()\n"),
+    ("if i < len(items):\n    stop()\n", "if i < len(items) - 1:\n    stop()\n"),
+    ('mode = "fast"\n', 'mode = "safe"\n'),
+    ("ok = a and b\n", "ok = a or b\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), BUG_FIXES)
+def test_a_bug_fix_is_no_habit(seats, before, after):
+    for rule in detect_code_rules_from_patch(before, after):
+        assert "$" not in rule.before_pattern, "it stays as it is written"
+    learned = seats.agent().rules.learn(before, after, path="shop.py")
+    assert (learned.new, seats.agent().rules.find_code_rules()) == ((), [])
+
+
+HABITS = [
+    ("x = a == None\n", "x = a is None\n", "python"),
+    (
+        "key = rsa.generate_private_key(65537, key_size=1024)\n",
+        "key = rsa.generate_private_key(65537, key_size=2048)\n",
+        "python",
+    ),
+    ("if type(a) == int:\n    f()\n", "if type(a) is int:\n    f()\n", "python"),
+    ("if err == io.EOF {\n\treturn\n}\n", "if errors.Is(err, io.EOF) {\n\treturn\n}\n", "go"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "language"), HABITS)
+def test_a_habit_is_learned_from_one_patch(before, after, language):
+    assert "$" in only_rule(before, after, language).before_pattern
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "other", "language"),
+    [
+        (
+            "if err == io.EOF {\n\treturn\n}\n",
+            "if errors.Is(err, io.EOF) {\n\treturn\n}\n",
+            "if a == b {\n\tf()\n}\n",
+            "go",
+        ),
+        ("if x < 0 {\n\treturn\n}\n", "if x <= 0 {\n\treturn\n}\n", "if y < 7 {\n\tf()\n}\n", "go"),
+        ("const x = a == b;\n", "const x = a === b;\n", "const y = c == d;\n", "typescript"),
+    ],
+)
+def test_operators_alone_are_no_rule_where_no_other_code_is_known(before, after, other, language):
+    rules = detect_code_rules_from_patch(before, after, language)
+    assert apply_rules(rules, other, language) == other
+
+
+PARENTHESES = [
+    (
+        "const x = a.at(0);\n",
+        "const x = a[0];\n",
+        "typescript",
+        "const y = (b || c).at(0);\n",
+        "const y = (b || c)[0];\n",
+    ),
+    ("const x = parseInt(a);\n", "const x = Number(a);\n", "typescript", "parseInt((a, b));\n", "Number((a, b));\n"),
+    (
+        "const x = parseInt(a);\n",
+        "const x = Number(a);\n",
+        "typescript",
+        "parseInt((a), (b));\n",
+        "Number((a), (b));\n",
+    ),
+    (
+        "const x = f(a)!;\n",
+        "const x = f(a) as string;\n",
+        "typescript",
+        "let y = f(b)!.length;\n",
+        "let y = (f(b) as string).length;\n",
+    ),
+    (
+        "const x = _.isNil(a);\n",
+        "const x = a == null;\n",
+        "typescript",
+        "let y = () => _.isNil({});\n",
+        "let y = () => ({} == null);\n",
+    ),
+    ("x = first(a)\n", "x = a[0]\n", "python", "y = first(b or c)\n", "y = (b or c)[0]\n"),
+    ("let x = max(a, b);\n", "let x = a.max(b);\n", "rust", "let y = max(-1, e);\n", "let y = (-1).max(e);\n"),
+    (
+        "int x = Objects.sum(a, b);\n",
+        "int x = a + b;\n",
+        "java",
+        "int y = 2 * Objects.sum(c, d);\n",
+        "int y = 2 * (c + d);\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "language", "source", "made"), PARENTHESES)
+def test_a_rewrite_never_changes_what_an_operator_holds(before, after, language, source, made):
+    assert only_rule(before, after, language).apply(source) == made
+
+
+def test_a_rewrite_that_an_operator_would_take_apart_gets_parentheses_or_is_left_out():
+    """A person may write any rule: this one says `a + b` where a product may stand."""
+    rule = CodeRule(name="x", category="readability", before_pattern="$A * two", after_pattern="$A + $A")
+    for source in ("x = c * two * d\n", "x = (c * two) ** 2\n", "x = -c * two\n", "x = c.d * two\n"):
+        [before] = (eval_text(source),)
+        assert eval_text(rule.apply(source)) == before, rule.apply(source)
+
+
+def eval_text(source: str) -> object:
+    names = {"two": 2, "d": 5, "c": type("C", (int,), {"d": 7})(3)}
+    return eval(source.partition("=")[2], {}, names)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from itertools import combinations
 
-from mnemarch.learning.categories import category_of, name_of, tag_of
+from mnemarch.learning.categories import Category, category_of, name_of, tag_of
 from mnemarch.learning.edits import Patch, lifted, patch_of
-from mnemarch.learning.gates import is_too_common, refusal
+from mnemarch.learning.gates import is_one_off, is_too_common, refusal
 from mnemarch.learning.generalise import LADDER, Generaliser, differing
 from mnemarch.learning.imports import imported_name, origins_of
 from mnemarch.learning.patterns import pattern_of
@@ -138,7 +138,15 @@ def _rule_for(patch: Patch, site: Site) -> CodeRule | None:
         return None
     rungs = ((rung, _wider(site, rung.wider, patch)) for rung in LADDER)
     tried = (_tried(patch, wide, rung) for rung, wide in rungs if wide is not None)
-    return next((rule for rule in tried if rule is not None), None)
+    # What mends one place stays as it is written there.
+    is_literal = is_one_off(site.before, site.after, patch.before.kinds)
+    rules = (rule for rule in tried if rule is not None)
+    return next((rule for rule in rules if not is_literal or _may_be_general(rule)), None)
+
+
+def _may_be_general(rule: CodeRule) -> bool:
+    """Whether a value that changed is kept, or set for safety's sake: a key's size, say."""
+    return rule.category == Category.SECURITY or "$" not in rule.before_pattern
 
 
 def joint_rule(one: Patch, other: Patch) -> CodeRule | None:
@@ -200,11 +208,12 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     form = form_of(before, after, language)
     if form is None or refusal(patch, site, form.nodes, form.new, rung):
         return None
+    category = category_of(patch, site)
     name, tag = name_of(texts, form.nodes, form.new, patch.before.kinds), tag_of(patch, site)
     rule = CodeRule(
         name=name,
         description=f"{tag}: {name}" if tag else name,
-        category=category_of(patch, site),
+        category=category,
         before_pattern=before,
         after_pattern=after,
         languages=(language,),

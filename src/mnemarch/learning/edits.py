@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from mnemarch.learning.imports import imports_of
-from mnemarch.learning.trees import Node
+from mnemarch.learning.trees import Node, without_imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def patch_of(before: Tree, after: Tree) -> Patch:
     """
     kinds = before.kinds
     old, new = imports_of(before), imports_of(after)
-    sites = _sites(_without_imports(before), _without_imports(after), (), kinds)
+    sites = _sites(without_imports(before), without_imports(after), (), kinds)
     if sites and all(site.before and site.after for site in sites):
         gained = tuple(line for line in new if line not in old)
         lost = tuple(line for line in old if line not in new)
@@ -67,12 +67,6 @@ def patch_of(before: Tree, after: Tree) -> Patch:
         sites = _sites(before.root, after.root, (), kinds) if sites or set(old) != set(new) else []
     joined = _joined([lifted(site, kinds) for site in sites], kinds)
     return Patch(before, after, tuple(joined), gained, lost)
-
-
-def _without_imports(tree: Tree) -> Node:
-    root = tree.root
-    left = [node for node in root.children if node.kind not in tree.kinds.imports]
-    return Node(root.kind, root.text, left, root.start, root.end, True)
 
 
 def opcodes(before: list[Node], after: list[Node]) -> list[tuple[str, int, int, int, int]]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _LITERAL_NODES_MAX = 60
 _LONG_STRING_CHARS = 8
 _WEAK_TOKENS = frozenset({".", ":", "=", "->", "::"})
+_ARITHMETIC = frozenset({"<", "<=", ">", ">=", "+", "-", "*", "/", "%", "//", "and", "or", "&&", "||"})
+# Of this language there is code to try rules on.
+_LANGUAGE = "python"
 
 
 def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[Node], rung: Rung) -> str:
@@ -50,12 +53,39 @@ def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[No
     return ""
 
 
+def is_one_off(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> bool:
+    """Whether one patch only mends a value, or a comparison of plain names: a bug is fixed where it is, and no habit.
+
+    `amount < 0` to `<= 0`, `sleep(1)` to `sleep(5)`, `i < n` to `i < n - 1`.
+    """
+    old = [node for root in before for node in root.walk()]
+    new = [node for root in after for node in root.walk()]
+    gone, come = _leaves(old) - _leaves(new), _leaves(new) - _leaves(old)
+    literals = [kinds.literals.get(kind, "") for kind, _ in (*gone, *come)]
+    marks = {(kind, text) for (kind, text), literal in zip((*gone, *come), literals, strict=True) if not literal}
+    if any(kind != text for kind, text in marks) or not (gone or come):
+        return False  # More than operators and literals changed.
+    operators = {kind for kind, _ in marks}
+    is_arithmetic = operators <= _ARITHMETIC
+    is_other_number = gone and come and {"NUMBER"}.issuperset(literals)
+    is_off_by_one = not (gone and come) and operators and is_arithmetic and {"NUMBER", ""}.issuperset(literals)
+    if is_other_number or is_off_by_one:
+        return True
+    has_same_shape = [node.kind for node in old if node.children] == [node.kind for node in new if node.children]
+    # A callee, an attribute, a keyword or a constant is what another place could share: `x == None`.
+    says = kinds.calls | kinds.member | kinds.keyword | kinds.constants
+    return has_same_shape and (is_arithmetic or says.isdisjoint(node.kind for node in old))
+
+
 def _is_long_string(node: Node, kinds: Kinds) -> bool:
     return node.kind in kinds.strings and len(node.text) >= _LONG_STRING_CHARS
 
 
 def _has_anchor(nodes: Sequence[Node], kinds: Kinds, bound: set[str]) -> bool:
-    """Whether a pattern has a word of its own, or two operators, keywords or literals of a kind."""
+    """Whether a pattern has a word of its own, or two operators, keywords or literals of a kind.
+
+    Those hold only where rules are tried on code that nobody complained of: elsewhere `$A == $B` would be met all over.
+    """
     weight = 0
     for node in nodes:
         if node.kind == "$":
@@ -65,7 +95,7 @@ def _has_anchor(nodes: Sequence[Node], kinds: Kinds, bound: set[str]) -> bool:
         elif node.kind in kinds.names or node.kind in kinds.literals:
             weight += 2 * (node.text not in kinds.no_words and node.text not in bound)
         elif node.text and node.text not in _WEAK_TOKENS:
-            weight += 1
+            weight += kinds.language == _LANGUAGE
     return weight >= 2
 
 
@@ -100,7 +130,6 @@ def _free_names(patch: Patch, old: Sequence[Node], new: Sequence[Node], kinds: K
 
 # Code that nobody complained of: a rule that would change much of it is too general
 
-_LANGUAGE = "python"
 _LINES_MAX = 25_000
 _STEP = 5
 _HITS_PER_LINE_MAX = 10 / 100_000

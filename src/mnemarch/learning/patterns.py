@@ -67,7 +67,10 @@ def _with_variables(node: Node, kinds: Kinds, parent: str, holders: list[str]) -
     if mark:
         holders.append(parent)
         return Node("$$$" if mark[1] == _MANY else "$", mark[2], [], node.start, node.end, True)
-    children = [_with_variables(child, kinds, node.kind, holders) for child in node.children]
+    around = [node.kind] * len(node.children)
+    if "subscript" in node.kind:
+        around[:1] = [""]  # There is room in the brackets, not before them.
+    children = [_with_variables(child, kinds, kind, holders) for child, kind in zip(node.children, around, strict=True)]
     if node.kind in kinds.statement and len(children) == 1 and children[0].kind == "$$$":
         return children[0]
     return Node(node.kind, node.text, children, node.start, node.end, node.named)
@@ -140,6 +143,16 @@ def _sequence(pattern: Sequence[Node], nodes: Sequence[Node], bound: Bound, kind
             yield from _sequence(rest, nodes[1:], inner, kinds)
 
 
+def with_bound(pattern: Sequence[Node], bound: Bound) -> Iterator[Node]:
+    """The nodes of a pattern with what its variables stand for in their places."""
+    for node in pattern:
+        if node.kind in {"$", "$$$"}:
+            yield from bound[node.text]
+        else:
+            children = list(with_bound(node.children, bound))
+            yield Node(node.kind, node.text, children, node.start, node.end, node.named)
+
+
 def filled(template: str, holders: Sequence[str], bound: Bound, tree: Tree, at: int) -> str:
     """The template with the text that its variables stand for, indented for the line at which it goes in."""
     template = template.replace("\n", "\n" + margin_at(tree.source, at))
@@ -152,11 +165,13 @@ def filled(template: str, holders: Sequence[str], bound: Bound, tree: Tree, at: 
             return "\0"
         if (found[1] or "").startswith("BODY"):
             return _moved(nodes, tree, len(template[: found.start()].rpartition("\n")[2]))
-        written = tree.source[nodes[0].start : nodes[-1].end]
-        gaps = (tree.source[one.end : other.start] for one, other in pairwise(nodes))
+        if found[2]:
+            return _bracketed(tree.text_of(nodes[0]), nodes[0], holder, tree.kinds)
+        written = tree.source[nodes[0].outer[0] : nodes[-1].outer[1]]
+        gaps = (tree.source[one.outer[1] : other.outer[0]] for one, other in pairwise(nodes))
         if any(gap.strip("\n\t ,") and "#" not in gap for gap in gaps):  # Something between them was taken out.
-            written = ", ".join(tree.source[node.start : node.end] for node in nodes)
-        return written if found[1] else _bracketed(written, nodes[0], holder, tree.kinds)
+            written = ", ".join(tree.source[slice(*node.outer)] for node in nodes)
+        return written
 
     written = VARIABLE.sub(text, template)
     return re.sub(r",\s*\0(?=\s*[)\]}]|$)|\0(?:,\s*)?", "", written)
@@ -178,7 +193,9 @@ def _moved(nodes: Sequence[Node], tree: Tree, column: int) -> str:
 def _bracketed(written: str, node: Node, holder: str, kinds: Kinds) -> str:
     if holder in kinds.holds_code:
         return " " + written if written.startswith("{") else written
-    if node.kind in kinds.atomic or holder in kinds.arguments or (holder in kinds.roomy and "\n" not in written):
+    # An argument in parentheses may be several: `f((a, b))`.
+    is_roomy = holder in kinds.arguments and node.outer == (node.start, node.end)
+    if node.kind in kinds.atomic or is_roomy or (holder in kinds.roomy - kinds.arguments and "\n" not in written):
         return written
     return f"({written})"
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mnemarch.learning.imports import import_lines, imported_name, with_imports
-from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of
-from mnemarch.learning.trees import fragments, kinds_of, parsed, unwrapped
+from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
+from mnemarch.learning.trees import Node, fragments, kinds_of, parsed, unwrapped, without_imports
 from mnemarch.model.value import value
 from mnemarch.policy.typed import typed
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.learning.patterns import Bound
-    from mnemarch.learning.trees import Kinds, Node, Tree
+    from mnemarch.learning.trees import Kinds, Tree
 
 PASSES_MAX = 3
 # Before Python 3.12 none of them may stand in the braces of an f-string.
@@ -28,12 +28,17 @@ TAGS = ("api", "types", "correctness")
 
 
 class Hit(NamedTuple):
-    """Where a rule applies: the offsets in the text, and what would stand there."""
+    """Where a rule applies: the offsets in the text, and what would stand there, as text and as trees.
+
+    `replaced` are the nodes that stand there now.
+    """
 
     start: int
     end: int
     text: str
     rule: CodeRule
+    replaced: tuple[Node, ...]
+    nodes: tuple[Node, ...]
 
 
 class Form(NamedTuple):
@@ -152,13 +157,41 @@ def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, keep_c
         if not trees:
             return source
         [tree] = trees
-        hits = list(hits_in(rules, tree, keep_comments=keep_comments))
+        hits = _sound(tree, list(hits_in(rules, tree, keep_comments=keep_comments)))
         text = unwrapped(changed(tree, hits), tree) if hits else source
         is_kept = not all(hit.rule.form.is_python for hit in hits) or _is_still_python(source, text)
         if text == source or not fragments([text], language) or not is_kept:
             return source
         source = text
     return source
+
+
+def _sound(tree: Tree, hits: list[Hit]) -> list[Hit]:
+    """The hits whose new text reads as the rule means it there: an operator around it may take hold of a part."""
+    if not hits or _reads_as_meant(tree, hits):
+        return hits
+    either = ((hit, hit._replace(text=f"({hit.text})")) for hit in hits)
+    sound = (next((form for form in forms if _reads_as_meant(tree, [form])), None) for forms in either)
+    return [hit for hit in sound if hit is not None]
+
+
+def _reads_as_meant(tree: Tree, hits: Sequence[Hit]) -> bool:
+    if any(node.kind in tree.kinds.imports for hit in hits for node in (*hit.replaced, *hit.nodes)):
+        return True  # No operator holds an import.
+    made = parsed(changed(tree, hits), tree.kinds.language)
+    places = {id(hit.replaced[0]): hit for hit in hits}
+    return made is not None and without_imports(made).hash == _replacing(without_imports(tree), places).hash
+
+
+def _replacing(node: Node, places: dict[int, Hit]) -> Node:
+    """The node with other nodes in these places."""
+    children: list[Node] = []
+    index = 0
+    while index < len(node.children):
+        hit = places.get(id(node.children[index]))
+        children += [_replacing(node.children[index], places)] if hit is None else hit.nodes
+        index += 1 if hit is None else len(hit.replaced)
+    return Node(node.kind, node.text, children, node.start, node.end, node.named)
 
 
 def changed(tree: Tree, hits: Sequence[Hit]) -> str:
@@ -205,7 +238,8 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
             bound = matches(form.nodes, there, tree.kinds)
             if bound is None or not _stays_valid(form, bound, tree):
                 continue
-            hit = Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
+            text = _written(form, bound, tree, node, child)
+            hit = Hit(child.start, there[-1].end, text, rule, tuple(there), tuple(with_bound(form.new, bound)))
             if not form.is_python or _is_still_python(tree.source[hit.start : hit.end], hit.text):
                 yield hit
                 index += len(there)

@@ -85,9 +85,12 @@ def kinds_of(language: str) -> Kinds:
 
 
 class Node:
-    """One node: its kind, its text if it is a leaf, its children, where it stands, and the hash of all of it."""
+    """One node: its kind, its text if it is a leaf, its children, where it stands, and the hash of all of it.
 
-    __slots__ = ("children", "end", "hash", "kind", "named", "size", "start", "text")
+    `outer` is where it stands with the parentheses around it, which are no part of it.
+    """
+
+    __slots__ = ("children", "end", "hash", "kind", "named", "outer", "size", "start", "text")
 
     def __init__(self, kind: str, text: str, children: list[Node], start: int, end: int, named: bool) -> None:
         self.kind: str = kind
@@ -96,6 +99,7 @@ class Node:
         self.start = start
         self.end = end
         self.named = named
+        self.outer = start, end
         self.hash: int = hash((kind, text, *(child.hash for child in children)))
         self.size: int = 1 + sum(child.size for child in children)
 
@@ -156,6 +160,8 @@ class Tree:
                 continue
             light = self._light(child, depth + 1)
             if child_kind in kinds.unwrapped and (len(light.children) == 1 or child_kind == "type_parameter"):
+                for inside in light.children:
+                    inside.outer = light.outer if len(light.children) == 1 else inside.outer
                 children += light.children
             else:
                 children.append(light)
@@ -163,6 +169,13 @@ class Tree:
             callee = Node("callee", "", children[:-1], children[0].start, children[-2].end, True)
             children = [callee, children[-1]]
         return Node(kinds.same_as.get(kind, kind), text, children, start, end, node.is_named())
+
+
+def without_imports(tree: Tree) -> Node:
+    """The root without the import statements directly in it."""
+    root = tree.root
+    left = [node for node in root.children if node.kind not in tree.kinds.imports]
+    return Node(root.kind, root.text, left, root.start, root.end, True)
 
 
 def _value(text: str, language: str) -> str:
