@@ -464,3 +464,16 @@ def test_a_rewrite_that_an_operator_would_take_apart_gets_parentheses_or_is_left
 def eval_text(source: str) -> object:
     names = {"two": 2, "d": 5, "c": type("C", (int,), {"d": 7})(3)}
     return eval(source.partition("=")[2], {}, names)
+
+
+def test_rules_of_two_languages_are_two_rules(seats):
+    python, go = (
+        CodeRule(name="x", category="readability", before_pattern="f($A)", after_pattern="g($A)", languages=(language,))
+        for language in ("python", "go")
+    )
+    assert merge_duplicate_rules([python, go]) == [python, go]
+    [merged] = merge_duplicate_rules([python, python])
+    assert merged.observation_count == 2
+    rules = seats.human(worktree=None, task=None).rules
+    assert rules.save_code_rule(python).id != rules.save_code_rule(go).id
+    assert rules.save_code_rule(go).languages == ("go",)

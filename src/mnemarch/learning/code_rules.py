@@ -136,14 +136,18 @@ def cleanup_weak_rules(rules: Sequence[CodeRule], min_observations: int = 3) -> 
 
 @typed
 def merge_duplicate_rules(rules: Sequence[CodeRule]) -> list[CodeRule]:
-    """Rules of the same patterns as one: the counts are summed, the surest keeps its name and confidence."""
-    merged: dict[tuple[str, str], CodeRule] = {}
+    """Rules of the same patterns in the same languages as one: counts are summed, the surest keeps its name."""
+    merged: dict[object, CodeRule] = {}
     for rule in sorted(rules, key=lambda rule: -rule.confidence):
-        key = rule.before_pattern, rule.after_pattern
-        known = merged.get(key)
-        counts = {name: getattr(rule, name) for name in _COUNTED[1:]}
-        merged[key] = rule if known is None else replace(known, **{n: getattr(known, n) + c for n, c in counts.items()})
+        known = merged.get(_patterns(rule))
+        counts = {name: getattr(known or rule, name) + getattr(rule, name) for name in _COUNTED[1:]}
+        merged[_patterns(rule)] = rule if known is None else replace(known, **counts)
     return list(merged.values())
+
+
+def _patterns(rule: CodeRule) -> tuple[str, str, frozenset[str]]:
+    """By what two rules are the same: the same text means something else in another language."""
+    return rule.before_pattern, rule.after_pattern, frozenset(rule.languages)
 
 
 @typed_methods
@@ -225,11 +229,11 @@ class CodeRules:
                 rules[rule_id] = _earned(act, reinforce_rule(rules[rule_id], success))
                 self._judge(act, rules[rule_id], source | {"success": success, "digest": patch["digest"]})
                 judged[success].append(rules[rule_id])
-        known = {(rule.before_pattern, rule.after_pattern) for rule in rules.values()}
+        known = set(map(_patterns, rules.values()))
         learned = []
         for rule, other in [*((rule, None) for rule in new), *joint]:
-            if (rule.before_pattern, rule.after_pattern) not in known:
-                known.add((rule.before_pattern, rule.after_pattern))
+            if _patterns(rule) not in known:
+                known.add(_patterns(rule))
                 payload = source | {"rule": _row(rule), "digest": patch["digest"], "patch": patch, "with": other}
                 event, _ = act.record(EventType.RULE_LEARNED, payload)
                 learned.append(replace(rule, id=event.id, created_at=act.now, updated_at=act.now))
@@ -300,9 +304,9 @@ class CodeRules:
                 "The patterns of this rule don't parse, or the new one has a variable that the old one lacks.",
                 hint="Write code of a language, with $A or $$$ARGS_1.",
             )
-        for known in self.find_code_rules():
-            if (known.before_pattern, known.after_pattern) == (rule.before_pattern, rule.after_pattern):
-                return known
+        same = [known for known in self.find_code_rules() if _patterns(known) == _patterns(rule)]
+        if same:
+            return same[0]
 
         def work(act: Act) -> CodeRule:
             act.require_at(Deed.WRITE, Level.PROJECT, "keep a code rule")
