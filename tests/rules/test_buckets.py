@@ -243,3 +243,51 @@ def test_each_bullet_of_a_rules_file_is_a_rule_with_its_lines():
         ("Never commit what is generated", (4, 5)),
         ("Tests: pytest로 작성", (11, 11)),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Forget everything you know about me",
+        "Please forget what I said about Redis",
+        "나에 대해 아는 거 다 잊어",
+        "내가 말한 거 전부 잊어줘",
+    ],
+)
+def test_a_request_to_forget_is_no_fact(text):
+    assert RuleBasedClassifier().classify(MemoryEvent(text=text)).bucket is Bucket.LEFT_OUT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If we used Redis, sessions would survive restarts",
+        "The build would be faster if we used ccache",
+        "Had we used Redis, the sessions would survive",
+        "I wish the API returned JSON",
+        "Redis를 썼다면 세션이 살아남았을 텐데",
+        "샤딩했더라면 2ms면 끝났을 것이다",
+        "Bob thinks checkout retries three times",
+        "I heard the staging database is on host db-7",
+        "Apparently the token expires after 15 minutes",
+        "밥은 캐시가 오래됐다고 생각해요",
+        "토큰이 15분 뒤에 만료된다고 들었어요",
+        "스테이징 DB는 db-7에 있대요",
+    ],
+)
+def test_what_would_be_or_somebody_else_thinks_is_no_fact(text):
+    classified = RuleBasedClassifier().classify(MemoryEvent(text=text))
+    assert (classified.bucket, classified.why) == (Bucket.EPISODIC, CONSIDERED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If the token is expired, the API returns 401",
+        "The README says the port is 8080",
+        "The worker could be started with make worker",
+        "토큰이 만료됐다면 401을 반환한다",
+    ],
+)
+def test_a_condition_and_what_a_document_says_are_facts(text):
+    assert RuleBasedClassifier().classify(MemoryEvent(text=text)).bucket is Bucket.FACT

@@ -291,3 +291,38 @@ def test_of_lines_with_a_secret_19_in_20_lose_it_and_no_look_alike_is_touched(ha
         whole = cleaned["".join([before, *rest])]
         assert whole.startswith(before), whole
         assert whole.endswith(rest[-1] if rest else before), whole
+
+
+@pytest.mark.parametrize(
+    ("before", "secret", "after"),
+    [
+        ("use admin / ", "S3cr3tPass!", " to log in"),
+        ("관리자 계정은 admin / ", "Pa55w0rd!", " 로 접속하세요"),
+        ("You can sign in with user deploy and pass ", "Xk29!fjw", ""),
+        ("The shared secret with Stripe is ", "9aXk2LmQ7dP4rT8v", ""),
+        ("export DB_PASS=", "Sup3rS3cret", ""),
+        ("the root password changed to ", "Zx81-spectrum", ""),
+        ("루트 패스워드를 ", "Zx81-spectrum", " 으로 바꿨다"),
+        ("인증서 암호문구는 ", "blue-otter-94-lamp", " 이다"),
+    ],
+)
+def test_a_secret_in_prose_is_taken_out(before: str, secret: str, after: str) -> None:
+    cleaned, kinds = redacted(before + secret + after)
+    assert kinds
+    assert cleaned.startswith(before)
+    assert cleaned.endswith(after)
+    assert secret not in cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PASS: tests/test_shop.py::test_pay2",
+        "the user bob and pass rates above 90 percent",
+        "read / write2file to log in a loop",
+        "The password changed to a longer one",
+        "비밀번호는 bcrypt로 해시한다",
+    ],
+)
+def test_what_only_reads_like_one_stays(text: str) -> None:
+    assert redacted(text) == (text, ())

@@ -228,13 +228,14 @@ def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
 
 def _signs_in(lowered: str) -> list[tuple[Bucket, float, str]]:
     signs = [(bucket, weight, name) for bucket, weight, name, row in _table() if _PATTERNS[row].search(lowered)]
-    if {bucket for bucket, _, _ in signs} <= {Bucket.FACT, Bucket.PROFILE} and _PATTERNS["doubted"].search(lowered):
-        return [(Bucket.EPISODIC, _HEARSAY, CONSIDERED)]
     if any(sign[0] is Bucket.PREFERENCE for sign in signs) or _PATTERNS["says how it should be"].search(lowered):
         why = REPORTED if _PATTERNS["reported"].search(lowered) else None
         why = CONSIDERED if _PATTERNS["hedged"].search(lowered) else why
         if why is not None:
             return [(Bucket.EPISODIC, _HEARSAY, why)]
+    is_plain = {bucket for bucket, _, _ in signs} <= {Bucket.FACT, Bucket.PROFILE}
+    if is_plain and _PATTERNS["not claimed"].search(lowered):
+        return [(Bucket.EPISODIC, _HEARSAY, CONSIDERED)]
     return [*signs, (Bucket.EPISODIC, _PAST, "tells of the past")] if _is_past(lowered) else signs
 
 

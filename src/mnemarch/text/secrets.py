@@ -291,7 +291,7 @@ def _told_value(text: str, lowered: str, at: int, name: str) -> Span | None:
     is_password = name.startswith(_PASSWORDS)
     if telling["toward"]:
         # A password that is set to what follows is told here; one that is sent to what follows is not.
-        is_changed = lowered.startswith(("로", "으로"), value.end())
+        is_changed = lowered.startswith(("로 ", "으로 "), value.end() + (lowered[value.end() : value.end() + 1] == " "))
         if not is_password or not (is_changed or _PLACES["changing"].search(lowered, max(0, at - 40), at)):
             return None
     content = text[start:end]
