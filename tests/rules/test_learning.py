@@ -477,3 +477,35 @@ def test_rules_of_two_languages_are_two_rules(seats):
     rules = seats.human(worktree=None, task=None).rules
     assert rules.save_code_rule(python).id != rules.save_code_rule(go).id
     assert rules.save_code_rule(go).languages == ("go",)
+
+
+def calls_of(function, *arguments) -> int:
+    """How many functions a call calls: a measure of work that a busy machine can't move."""
+    count = 0
+
+    def counted(frame, event, argument) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(counted)
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_long_list_costs_as_much_as_it_is_long():
+    def patch(size: int) -> tuple[str, str]:
+        before = "x = [" + ",\n".join(f"f({number})" for number in range(size)) + "]\n"
+        return before, before.replace("f(7)", "g(7)")
+
+    detect_code_rules_from_patch(*patch(10))
+    small, large = (calls_of(detect_code_rules_from_patch, *patch(size)) for size in (100, 400))
+    assert large < 6 * small
+
+
+def test_a_line_that_a_program_wrote_is_not_read():
+    before = "x = [" + ", ".join(f"f({number})" for number in range(12_000)) + "]\n"
+    assert calls_of(detect_code_rules_from_patch, before, before.replace("f(7)", "g(7)")) < 2_000
+    assert calls_of(only_rule(*RUN).apply, before) < 2_000

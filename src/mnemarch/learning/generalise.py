@@ -63,7 +63,9 @@ class Generaliser:
         self.in_after = {node.hash for node, parent, index in after if self._prefix(node, parent, index) is not None}
         self.after_arguments = {node.hash: node for node, _, _ in after if node.kind in self.kinds.arguments}
         self.after_blocks = {node.hash for node, _, _ in after if node.kind in self.kinds.blocks}
-        self.in_after_order = [node for node, _, _ in after]
+        lists = ((node, self._list_of(node)) for node, _, _ in after)
+        self.after_lists = [(node, *both) for node, both in lists if both is not None]
+        self.unchanged = {node.hash for node, *_ in self.after_lists}
         self.pair: tuple[Node, Node] | None = None
 
     def patterns(self) -> tuple[str, str] | None:
@@ -173,14 +175,14 @@ class Generaliser:
 
     def _has_list_edit(self, node: Node) -> bool:
         """Whether a call changes in its keywords only, or a definition in its parameters: the others become runs."""
-        ours = None if self.pair or self.rung.keep_literals else self._list_of(node)
+        may_be_one = not self.pair and not self.rung.keep_literals and node.hash not in self.unchanged
+        ours = self._list_of(node) if may_be_one else None
         if ours is None:
             return False
         named, items = ours
-        for other in self.in_after_order:
-            theirs = self._list_of(other) if other.kind == node.kind else None
-            if theirs is not None and theirs[0].hash == named.hash:
-                changed = _changed(items.children, theirs[1].children)
+        for other, name, theirs in self.after_lists:
+            if other.kind == node.kind and name.hash == named.hash:
+                changed = _changed(items.children, theirs.children)
                 is_definition = items.kind in self.kinds.parameters
                 if changed and all(item.kind in self.kinds.keyword or is_definition for item in changed):
                     self.pair = node, other

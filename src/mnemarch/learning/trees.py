@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Deeper code is read as if it didn't parse: a match takes several frames for each level.
 _DEPTH_MAX = 150
+# Nobody writes a line so long: it is data, or what a program made of code, and takes seconds.
+_LINE_CHARS_MAX = 4_000
 
 
 class Kinds:
@@ -189,7 +191,9 @@ def _value(text: str, language: str) -> str:
 
 
 def parsed(source: str, language: str) -> Tree | None:
-    """The tree of a whole text; None if it doesn't parse."""
+    """The tree of a whole text; None if it doesn't parse, or a program wrote its lines."""
+    if len(max(source.split("\n"), key=len)) > _LINE_CHARS_MAX:
+        return None
     try:
         tree = Tree(source, kinds_of(language))
     except (RecursionError, RuntimeError, ValueError):
