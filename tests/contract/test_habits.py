@@ -306,3 +306,14 @@ def test_a_test_that_another_task_left_red_is_set_aside_and_said(seats, clock):
     second = ran(seat, test_old=ZERO, test_rate=None)
     assert (second.passed, second.set_aside) == (True, ("test_old",))
     assert ran(seat, test_old=None, test_rate=None).set_aside == ()
+
+
+def test_tasks_that_differ_by_a_number_make_a_skill(seats):
+    def work(number):
+        seat = seats.agent(task=f"T-{number}")
+        seat.log("goal", f"Close issue {number}: regenerate the client of the billing API")
+        seat.log("command", "make client", data={"command": "make client", "exit": 0})
+        return seat.verify(True).skill_id
+
+    assert work(101) is None
+    assert seats.agent().get(work(102)).attributes["code"] == "make client"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mnemarch
-from mnemarch import Actor, Scope, Status
+from mnemarch import Actor, InvalidInput, Scope, Status
 from mnemarch.config import config_from
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import KEPT_AS, LESSON
@@ -218,3 +218,36 @@ def test_a_project_s_lessons_stay_in_it(seats):
     stranger = seats.agent(project="bank", task="T-1")
     assert stranger.reflect().episodes == 0
     assert stranger.recall("no such table users").items == ()
+
+
+POOL_ERROR = "ConnectionError: pool of host db timed out"
+
+
+def test_accounts_that_agents_stored_are_reflected_on(seats):
+    for number, approach in ((1, "Raise the pool size"), (2, "raise the pool size"), (3, None)):
+        stored = seats.agent(task=f"T-{number}").episodes.store(
+            f"Mend the pool of shop {number}", success=approach is not None, errors=[POOL_ERROR], approach=approach
+        )
+        assert str(stored.unit.level) == "worktree"
+    [lesson] = seats.agent().reflect().lessons
+    assert "What worked in both that succeeded" in lesson.content
+    assert "by their own word" in lesson.content
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), 0, -1, "5"])
+def test_so_many_seconds_are_a_number_above_0(seats, seconds):
+    with pytest.raises(InvalidInput, match="seconds must be a number above 0"):
+        seats.agent().reflect(seconds=seconds)
+
+
+def test_a_bug_pattern_does_not_take_the_place_of_a_lesson(seats):
+    for number, passed in ((1, True), (2, True), (3, False)):
+        seat = seats.agent(task=f"T-{number}")
+        seat.fail(POOL_ERROR, approach="wait longer")
+        if passed:
+            seat.log("fix", "Raise the pool size")
+        seat.verify(passed, **({} if passed else {"error": POOL_ERROR}))
+    seats.agent().reflect()
+    items = seats.agent(worktree="other").recall(POOL_ERROR).items
+    derived = sorted(str(item.unit.kind) for item in items if item.unit.is_derived)
+    assert derived == ["fact", "semantic"]

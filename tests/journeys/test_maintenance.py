@@ -129,3 +129,13 @@ def test_maintenance_empties_the_write_ahead_log(disk, seats_of):
     before = os.path.getsize(log)
     disk.maintain(agent)
     assert (before > 0, os.path.getsize(log)) == (True, 0)
+
+
+def test_a_dry_run_writes_no_file_and_waits_for_nobody(worked):
+    place = worked.home / ".mnemarch" / "maintenance.lock"
+    place.unlink(missing_ok=True)
+    with locked_if_free(str(place)):
+        assert worked("maintain", "--dry-run", "--actor", "agent:a").exit_code == 0
+    place.unlink()
+    worked("maintain", "--dry-run", "--actor", "agent:a")
+    assert not place.exists()

@@ -25,13 +25,14 @@ def firmest_first(items: Sequence[Recalled]) -> list[Recalled]:
 
 
 def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-    """At most one lesson, and two hypotheses beside anything better (R2): where there is nothing better, all of them.
+    """At most one lesson and one bug pattern, and two hypotheses beside anything better (R2): where there is nothing better, all of them.
 
     Those that are left out are added to `withheld`.
     """
     # A habit is kept like a lesson, and each says something of its own.
-    derived = [item.unit for item in items if item.unit.is_derived]
-    lessons = [unit.id for unit in derived if unit.kind is not Kind.PREFERENCE][1:]
+    derived = [item.unit for item in items if item.unit.is_derived and item.unit.kind is not Kind.PREFERENCE]
+    first = {unit.kind: unit.id for unit in reversed(derived)}
+    lessons = [unit.id for unit in derived if unit.id != first[unit.kind]]
     withheld |= dict.fromkeys(lessons, "a lesson: an answer takes the one that fits best")
     items = _lesson_first([item for item in items if item.unit.id not in lessons])
     drafts = [item.unit.id for item in items if item.tier == TIER_HYPOTHESIS]

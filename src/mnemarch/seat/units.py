@@ -319,7 +319,7 @@ class UnitVerbs:
         if limit is not None:
             checked_count(limit, "limit", _PAGE_MAX)
         unchecked: Any = seconds
-        if unchecked is not None and (not isinstance(unchecked, int | float) or unchecked <= 0):
+        if unchecked is not None and not (isinstance(unchecked, int | float) and unchecked > 0):
             raise InvalidInput(f"seconds must be a number above 0, not {seconds!r}.", hint="Try seconds=10.")
         self._engine.has_new_units = True
         return Reflecting(self._engine.log, self.caller, self._codebase()).reflect(

@@ -36,7 +36,7 @@ def maintained(
 ) -> Maintained:
     """Every step in order, each with what came of it."""
     steps: list[Step] = []
-    with _alone(engine.place):
+    with _alone(None if dry_run else engine.place):
         for number, (name, work) in enumerate(_STEPS.items(), start=1):
             began = time.monotonic()
             try:

@@ -9,6 +9,7 @@ from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import CALLER, RULES
 from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
+from mnemarch.text.cache import pattern
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import compared, link_units
@@ -246,11 +247,16 @@ def _episodes(act: Act) -> list[Unit]:
 def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
     """Link an episode to similar ones (G11); gives how many of them succeeded."""
     others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
-    tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
-    similar = compared(str(episode.attributes["task"]), tasks, act.config.gate)
+    tasks = [replace(unit, content=_without_numbers(unit.attributes.get("task") or unit.content)) for unit in others]
+    similar = compared(_without_numbers(episode.attributes["task"]), tasks, act.config.gate)
     for each in similar[:_SIMILAR_EPISODES_MAX]:
         link_units(act, episode.id, each.other.id, LinkType.SIMILAR_TO, each.similarity, "similar episode")
     return sum(bool(each.other.attributes.get("success")) for each in similar)
+
+
+def _without_numbers(task: object) -> str:
+    """A task without what only says which one it is: the number of an issue, a version."""
+    return pattern(r"\d+").sub("0", str(task))
 
 
 def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: int) -> str | None:
