@@ -84,3 +84,25 @@ def test_episodes_are_grouped_by_fault_and_the_newest_tells_it() -> None:
 @pytest.mark.parametrize("faults", [None, "x", 7, [None], [{"key": 1, "line": "x"}], [{"key": "x"}], {"key": "x"}])
 def test_attributes_that_somebody_made_up_are_no_errors(faults: object) -> None:
     assert errors_of(episode("a", faults=faults)) == []
+
+
+NEAR = [
+    ("RuntimeError: pool is exhausted (10 of 10 in use)", "RuntimeError: pool is exhausted"),
+    ("FAILED tests/test_a.py::test_b - AssertionError: assert 3 == 4", "AssertionError: assert 3 == 4"),
+    (
+        "TypeError: Cannot read properties of undefined (reading 'map')",
+        "TypeError: Cannot read properties of undefined",
+    ),
+    (
+        "ERROR tests/test_a.py - ModuleNotFoundError: No module named 'yaml'",
+        "ModuleNotFoundError: No module named 'yaml'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), [*NEAR, *(pair[::-1] for pair in NEAR)])
+def test_an_error_is_found_by_a_part_of_its_line_and_the_exact_one_comes_first(one, other):
+    others = ["KeyError: 'x'", "ConnectionError: refused", "ValueError: bad amount", "RuntimeError: loop is closed"]
+    known = [("near", seen_error(one)), *((text, seen_error(text)) for text in others)]
+    assert list(KnownErrors(known).alike(seen_error(other))) == ["near"]
+    assert list(KnownErrors([*known, ("exact", seen_error(other))]).alike(seen_error(other)))[:2] == ["exact", "near"]

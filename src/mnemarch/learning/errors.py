@@ -12,18 +12,22 @@ from mnemarch.text.fingerprint_skeleton import message_skeleton
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from mnemarch.model.unit import Unit
 
 # Below it two errors have only words in common: "no such episode" is the answer.
 ALIKE_MIN = 0.57
+# Two errors are as surely one by a part of their lines.
+_OF_PLAIN = 0.8
 _OF_KEY, _OF_CORE, _OF_WORDS, _OF_LINE = 0.4, 0.25, 0.25, 0.1
 # So many are compared letter by letter: those that share the key, or the most telling words.
 _COMPARED_MAX = 60
 _LINE_CHARS_MAX = 400
 _FAULTS_MAX = 50
+_RUNNER = r"\A(?:(?:FAILED|ERROR|FAIL) \S+(?:::\S+| \S+)* - |E +)"
+_ASIDE = r"[ ,.;:]*\([^()]*\)\W*\Z"
 
 
 @value
@@ -65,6 +69,11 @@ def _as_line(line: str) -> SeenError:
     return SeenError(key=made.hash, core=made.core, line=line)
 
 
+def _plain(line: str) -> str:
+    """What a line says of the error alone: not which test failed by it, nor what stands in parentheses at its end."""
+    return pattern(_ASIDE).sub("", pattern(_RUNNER).sub("", line.strip())) or line
+
+
 @cached(20_000)
 def _trigrams(text: str) -> frozenset[str]:
     padded = f"  {text.lower()} "
@@ -83,13 +92,20 @@ def _words(error: SeenError) -> frozenset[str]:
     return frozenset(word.lower() for word in pattern(r"[^\W\d_]+").findall(text))
 
 
+def _views(error: SeenError) -> dict[SeenError, float]:
+    """What an error is known by, with how much that counts: a person often has the last line alone, or a part of it."""
+    return {_as_line(_plain(error.line)): _OF_PLAIN} | {_as_line(error.line): 1.0, error: 1.0}
+
+
 class KnownErrors:
     """Errors by whoever met them, ready to be compared with a new one."""
 
     def __init__(self, errors: Iterable[tuple[str, SeenError]]) -> None:
-        # A person often has the last line alone: each error is known by that too.
-        views = ((who, view) for who, error in errors for view in (error, _as_line(error.line)))
-        self._errors = list(dict.fromkeys(views))
+        views: dict[tuple[str, SeenError], float] = {}
+        for who, error in errors:
+            for view, share in _views(error).items():
+                views.setdefault((who, view), share)
+        self._errors, self._shares = list(views), list(views.values())
         self._by_key: dict[str, list[int]] = defaultdict(list)
         self._by_word: dict[str, list[int]] = defaultdict(list)
         for number, (_, error) in enumerate(self._errors):
@@ -103,6 +119,16 @@ class KnownErrors:
 
     def alike(self, error: SeenError, least: float = ALIKE_MIN) -> dict[str, tuple[float, SeenError]]:
         """Who met an error like this one, with how alike and which, best first. Nothing is scaled by the best."""
+        best: dict[str, tuple[float, SeenError]] = {}
+        plain = _plain(error.line)
+        asked = [(error, 1.0), *([(_as_line(plain), _OF_PLAIN)] if plain != error.line else [])]
+        for view, share in asked:
+            for who, score, known in self._compared(view):
+                if score * share >= max(least, best.get(who, (0.0,))[0]):
+                    best[who] = score * share, known
+        return dict(sorted(best.items(), key=lambda item: (-item[1][0], item[0])))
+
+    def _compared(self, error: SeenError) -> Iterator[tuple[str, float, SeenError]]:
         shared: dict[int, float] = defaultdict(float)
         for word in _words(error):
             weight = self._weight(word)
@@ -112,18 +138,19 @@ class KnownErrors:
         overlaps = {number: weight / (size + self._sizes[number] - weight) for number, weight in shared.items()}
         same = self._by_key.get(error.key, ())
         nearest = sorted(overlaps, key=lambda number: (-overlaps[number], -number))[:_COMPARED_MAX]
-        best: dict[str, tuple[float, SeenError]] = {}
         for number in {*same, *nearest}:
             who, known = self._errors[number]
-            score = (
-                _OF_KEY * (known.key == error.key)
-                + _OF_CORE * (1.0 if known.key == error.key else dice(known.core, error.core))
-                + _OF_WORDS * overlaps.get(number, 0.0)
-                + _OF_LINE * dice(known.line, error.line)
+            yield (
+                who,
+                self._shares[number]
+                * (
+                    _OF_KEY * (known.key == error.key)
+                    + _OF_CORE * (1.0 if known.key == error.key else dice(known.core, error.core))
+                    + _OF_WORDS * overlaps.get(number, 0.0)
+                    + _OF_LINE * dice(known.line, error.line)
+                ),
+                known,
             )
-            if score >= least and score > best.get(who, (0.0,))[0]:
-                best[who] = score, known
-        return dict(sorted(best.items(), key=lambda item: (-item[1][0], item[0])))
 
 
 @value

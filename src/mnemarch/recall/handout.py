@@ -25,9 +25,9 @@ def firmest_first(items: Sequence[Recalled]) -> list[Recalled]:
 
 
 def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-    """At most one lesson and one bug pattern, and two hypotheses beside anything better (R2): where there is nothing better, all of them.
+    """At most one lesson, one bug pattern, and two hypotheses beside anything better (R2).
 
-    Those that are left out are added to `withheld`.
+    Where there is nothing better, all hypotheses. Those that are left out are added to `withheld`.
     """
     # A habit is kept like a lesson, and each says something of its own.
     derived = [item.unit for item in items if item.unit.is_derived and item.unit.kind is not Kind.PREFERENCE]
