@@ -14,8 +14,11 @@ from mnemarch import Actor, Scope
 from mnemarch.config import AnalystRules, Config, LearningRules
 from mnemarch.interfaces.operate import TEXTS
 from mnemarch.learning import LLMClassifier, MemoryEvent
+from mnemarch.learning.analyst import analysis_by_model
 from mnemarch.model.upkeep import Cognified
 from mnemarch.services.analysis import MeteredModel
+from mnemarch.text.prompt import estimated_tokens
+from mnemarch.units.analysis import LoggedStep
 
 CRITIQUE = "The pool was too small. Raising it in app/pool.py turned it."
 ANSWER = {
@@ -323,3 +326,59 @@ def test_status_says_what_the_model_cost_and_how_many_tasks_wait_for_it(opened, 
     assert person(memory).status().analyst == (
         "1 waiting for fake-1; within a day: calls 1, tokens 1,200 of 500,000, money 0.0030 of 1"
     )
+
+
+def test_what_a_model_is_sent_of_a_long_log_is_bounded(opened, server):
+    memory = opened(material_tokens_max=2_000)
+    looked = "The queue of the mailer was looked at again. " * 40
+    work(memory, extra=[("note", f"{number} {looked}") for number in range(60)])
+    [(_, _, body)] = server.requests
+    material = body["messages"][1]["content"]
+    assert 1_000 < estimated_tokens(material) < 2_500
+    assert "59 The queue" in material, "the newest steps are there"
+
+
+def test_the_money_of_a_day_is_spent_once(opened, server):
+    """A call costs 0.003: two of them fit, whoever asks and however often the memory is opened."""
+    settings = {"money_per_day_max": 0.0075, "output_tokens_max": 100}
+    work(opened(**settings), "T-1")
+    work(opened(**settings), "T-2")
+    last = work(opened(**settings), "T-3")
+    assert len(server.requests) == 2
+    assert last.analyst == "analysed by rules. The budget of the analyst is spent."
+
+
+class Says:
+    """A model that answers the same, whatever it is asked."""
+
+    def __init__(self, **changes):
+        self._answer = ANSWER | changes
+
+    def answer(self, instruction, material, schema):
+        return self._answer
+
+
+STEPS = (
+    LoggedStep(kind="goal", text="Make checkout survive a burst of orders", data={}),
+    LoggedStep(kind="command", text="make broken", data={"command": "make broken", "exit": 2}),
+    LoggedStep(kind="command", text="make pool", data={"command": "make pool", "exit": 0}),
+)
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_model_never_overrules_what_the_tests_said(passed):
+    says = Says(success=True, score=1.0, is_repeatable=True, skill_steps=[2, 3])
+    analysis = analysis_by_model(says, "fake-1", STEPS, passed=passed, tests=["test_burst"], tokens_max=5_000)
+    assert (analysis.success, analysis.is_repeatable) == (passed, passed)
+    assert (analysis.score > 0.5) is passed
+    assert "make broken" not in (analysis.extracted_code or ""), "what failed is no step"
+
+
+def test_the_steps_of_a_failed_task_make_no_skill(opened, server):
+    memory = opened()
+    work(memory, "T-1")
+    skill = work(memory, "T-2").skill_id
+    server.script = [openai_body(json.dumps(ANSWER | {"skill_name": "another", "skill_steps": [4]}))]
+    work(memory, "T-3", passed=False)
+    assert memory.cognify(person(memory)).skills == ()
+    assert [unit.id for unit in person(memory).units(kind="skill")] == [skill]

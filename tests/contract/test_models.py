@@ -194,3 +194,20 @@ def test_a_missing_sdk_says_what_to_install(server, api, monkeypatch):
 
 def test_a_choice_outside_of_its_list_is_a_misfit():
     assert misfit("c", {"type": "string", "enum": ["a", "b"]}, "it") == "it must be one of a, b"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "settings"),
+    [("silence", {"timeout_s": 0.3, "retries_max": 0}), ((200, SOON, []), {"retries_max": 0})],
+    ids=["no answer in time", "no answer of its API"],
+)
+def test_what_may_have_been_charged_is_counted(server, api, trouble, settings):
+    reply = asked(server, api, trouble, **settings)
+    assert reply.usage.input_tokens > 50
+    assert reply.usage.money == reply.usage.input_tokens / 1_000_000
+
+
+@pytest.mark.parametrize("wait", ["61", "100000", "Wed, 21 Oct 2076 07:28:00 GMT", "-1", "soon"])
+def test_nobody_waits_for_a_server_that_asks_for_more_than_a_minute(server, api, wait):
+    reply = asked(server, api, (429, {"retry-after": wait}, {}), BODIES[api](GOOD))
+    assert (reply.error.is_away, len(server.requests)) == (True, 1)
