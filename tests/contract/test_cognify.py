@@ -378,7 +378,7 @@ def test_the_steps_of_a_failed_task_make_no_skill(opened, server):
     memory = opened()
     work(memory, "T-1")
     skill = work(memory, "T-2").skill_id
-    server.script = [openai_body(json.dumps(ANSWER | {"skill_name": "another", "skill_steps": [4]}))]
+    server.script = [openai_body(json.dumps(ANSWER | {"skill_name": "another", "skill_steps": [5]}))]
     work(memory, "T-3", passed=False)
     assert memory.cognify(person(memory)).skills == ()
     assert [unit.id for unit in person(memory).units(kind="skill")] == [skill]
