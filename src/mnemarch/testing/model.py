@@ -86,8 +86,12 @@ class Model(Replay):
         live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.topic_key == topic_key]
         return sorted(live, key=lambda unit: _SURENESS.index(unit.status))[:limit]
 
-    def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
+    def units_citing(
+        self, scope_keys: Sequence[str], kind: str, refs: Sequence[str], *, live_but: Iterable[Kind] | None = None
+    ) -> list[Unit]:
         units = [one.unit for one in self._sorted(scope_keys)]
+        if live_but is not None:
+            units = [unit for unit in units if unit.live and unit.kind not in live_but]
         return [unit for unit in units if any(cited.kind == kind and cited.ref in refs for cited in unit.citations)]
 
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:

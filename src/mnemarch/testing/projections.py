@@ -173,6 +173,7 @@ def _answers(view: Any) -> dict[str, Any]:
             view.units_with_text(_KEYS, name),
             view.units_saying(SHOP, name),
             view.units_citing(_KEYS, "test", [name, "nothing"]),
+            view.units_citing(_KEYS, "test", [name, "nothing"], live_but=[Kind.EPISODE]),
             view.decision_in_force(name),
             view.decision_versions(name),
             view.link(f"l-{name}"),

@@ -45,7 +45,7 @@ SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = 
 SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
 
 -- events_of_scope: What was recorded from exactly one scope.
-SELECT * FROM entries WHERE scope_key = :scope_key ORDER BY position;
+SELECT * FROM entries WHERE scope_key = :scope_key ORDER BY position LIMIT :limit;
 
 -- events_of_subject: The newest events about one subject, oldest first.
 SELECT * FROM (
@@ -203,6 +203,12 @@ ORDER BY id DESC LIMIT :limit;
 -- units_citing: The units that cite one of some things of one kind.
 SELECT DISTINCT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
 WHERE c.kind = :kind AND c.ref IN (:refs) AND coalesce(u.scope_key, '') IN (:scope_keys)
+ORDER BY u.id;
+
+-- live_citing: The live ones among them, but those of some kinds.
+SELECT DISTINCT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
+WHERE c.kind = :kind AND c.ref IN (:refs) AND coalesce(u.scope_key, '') IN (:scope_keys)
+  AND u.live AND NOT u.kind IN (:but)
 ORDER BY u.id;
 
 -- tests_cited: The tests that live units of some scopes cite.

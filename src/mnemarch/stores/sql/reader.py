@@ -6,6 +6,7 @@ from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.rows import (
+    ROWS,
     beginning_of,
     code_rule_of,
     event_of,
@@ -37,8 +38,6 @@ _ALL = 1 << 62
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
-# The projections, and how many columns of `row_…` are the key of each.
-ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2, "code_rules": 1}
 
 
 class Reader:
@@ -100,9 +99,9 @@ class Reader:
         """Every event in commit order."""
         return map(event_of, self.query("events", after=after, limit=_ALL if limit is None else limit))
 
-    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
-        """The events recorded from exactly this scope; the type is the fourth column of a row."""
-        rows = self.query("events_of_scope", scope_key=scope_key)
+    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = (), first: int = _ALL) -> Iterator[Event]:
+        """The `first` events recorded from exactly this scope; the type is the fourth column of a row."""
+        rows = self.query("events_of_scope", scope_key=scope_key, limit=first)
         return (event_of(row) for row in rows if not types or row[3] in types)
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
@@ -112,8 +111,7 @@ class Reader:
 
     def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
         """Of some units, the event that last told why each stays a hypothesis."""
-        events = map(event_of, self._in_parts("held", "subjects", unit_ids))
-        return {event.subject or "": event for event in events}
+        return {event.subject or "": event for event in map(event_of, self._in_parts("held", "subjects", unit_ids))}
 
     def events_back(
         self,
@@ -245,9 +243,12 @@ class Reader:
         """
         return self._units("units_of_topic", scope_keys=scope_keys, topic_key=topic_key, limit=limit)
 
-    def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
-        """The units of these scopes that cite one of these things, by id."""
-        rows = self._in_parts("units_citing", "refs", refs, scope_keys=scope_keys, kind=str(kind))
+    def units_citing(
+        self, scope_keys: Sequence[str], kind: str, refs: Sequence[str], *, live_but: Iterable[Kind] | None = None
+    ) -> list[Unit]:
+        """The units of these scopes that cite one of these things, by id; or the live ones `but` of some kinds."""
+        name, but = ("units_citing", {}) if live_but is None else ("live_citing", {"but": sorted(live_but)})
+        rows = self._in_parts(name, "refs", refs, scope_keys=scope_keys, kind=str(kind), **but)
         return list(map(unit_of, dict.fromkeys(rows)))
 
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
@@ -396,5 +397,4 @@ class Reader:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Every projection row, by table and key: the table's name, then its columns, the same on every store."""
         for table in ROWS:
-            for row in self.query(f"row_{table}"):
-                yield (table, *row)
+            yield from ((table, *row) for row in self.query(f"row_{table}"))

@@ -8,7 +8,7 @@ from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
 from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import event_columns, unit_columns, unit_of
+from mnemarch.stores.sql.rows import ROWS, event_columns, unit_columns, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ else:
     # A process that only logs needs neither.
     testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
-
-_PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests", "uses", "code_rules")
 
 
 class Transaction(Reader):
@@ -234,5 +232,5 @@ class Transaction(Reader):
 
     def clear_projections(self) -> None:
         self.forget()
-        for table in _PROJECTIONS:
+        for table in ROWS:
             self.query(f"clear_{table}")
