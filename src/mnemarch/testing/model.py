@@ -98,8 +98,11 @@ class Model(Replay):
         units = [one.unit for one in self._sorted(scope_keys, live=True)]
         return sorted({cited.ref for unit in units for cited in unit.citations if cited.kind == "test"})
 
-    def newest_citing(self, scope_keys: Sequence[str], kind: str, ref: str, limit: int) -> list[Unit]:
-        return self.units_citing(scope_keys, kind, [ref])[::-1][:limit]
+    def newest_citing(
+        self, scope_keys: Sequence[str], kind: str, ref: str, limit: int, live: bool = False
+    ) -> list[Unit]:
+        units = self.units_citing(scope_keys, kind, [ref], live_but=() if live else None)
+        return units[::-1][:limit]
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         units = [one.unit for one in self._sorted() if one.unit.id > after]

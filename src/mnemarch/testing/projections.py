@@ -181,6 +181,7 @@ def _answers(view: Any) -> dict[str, Any]:
             view.units_of_link(f"l-{name}"),
             view.open_conflicts([f"fact-{name}", f"skill-{name}"]),
             view.newest_citing(_KEYS, "test", name, 1),
+            view.newest_citing(_KEYS, "test", name, 1, live=True),
             view.uses_of_unit(name),
             view.uses_of_task(name),
             view.units_met(name),

@@ -225,7 +225,7 @@ def rivals_of(act: Act, said: Claim | Unit, citations: Iterable[Citation]) -> Ri
     naming = naming if naming and _amounts(said) else []
     return (
         reader.units_of_topic(keys, stating.topic_key(said.content), _MEMBERS_READ_MAX),
-        [(each, reader.newest_citing(keys, each.kind, each.ref, _MEMBERS_READ_MAX)) for each in naming],
+        [(each, reader.newest_citing(keys, each.kind, each.ref, _MEMBERS_READ_MAX, live=True)) for each in naming],
     )
 
 

@@ -217,7 +217,7 @@ WHERE u.live AND u.scope_key IN (:scope_keys) AND c.kind = 'test' ORDER BY c.ref
 
 -- newest_citing: The newest units that cite one thing.
 SELECT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
-WHERE c.kind = :kind AND c.ref = :ref AND coalesce(u.scope_key, '') IN (:scope_keys)
+WHERE c.kind = :kind AND c.ref = :ref AND coalesce(u.scope_key, '') IN (:scope_keys) AND (:any OR u.live)
 ORDER BY c.unit_id DESC LIMIT :limit;
 
 -- units_citing_code: A page of the units that cite files or symbols, in every scope, for the janitor.

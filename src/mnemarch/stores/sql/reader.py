@@ -58,6 +58,10 @@ class Reader:
     def _one(self, name: str, /, **parameters: Any) -> Any:
         return self.query(name, **parameters).fetchone()
 
+    def _first(self, read: Callable[[Any], T], name: str, /, **parameters: Any) -> T | None:
+        row = self._one(name, **parameters)
+        return read(row) if row else None
+
     def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
         return [unit_of(row) for row in self.query(name, **parameters)]
 
@@ -88,12 +92,10 @@ class Reader:
         return event.id if event is not None and event.position == position else ""
 
     def event(self, event_id: str) -> Event | None:
-        row = self._one("event", id=event_id)
-        return event_of(row) if row else None
+        return self._first(event_of, "event", id=event_id)
 
     def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None:
-        row = self._one("event_for_key", scope_key=scope_key, actor=actor, key=key)
-        return event_of(row) if row else None
+        return self._first(event_of, "event_for_key", scope_key=scope_key, actor=actor, key=key)
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
         """Every event in commit order."""
@@ -182,8 +184,7 @@ class Reader:
     # Units
 
     def unit(self, unit_id: str) -> Unit | None:
-        row = self._one("unit", id=unit_id)
-        return unit_of(row) if row else None
+        return self._first(unit_of, "unit", id=unit_id)
 
     def units_named(self, beginning: str, limit: int) -> list[Unit]:
         """The units whose id, or its last group, begins so."""
@@ -255,8 +256,11 @@ class Reader:
         """The names of the tests that live units of these scopes cite."""
         return [ref for (ref,) in self.query("tests_cited", scope_keys=scope_keys)]
 
-    def newest_citing(self, scope_keys: Sequence[str], kind: str, ref: str, limit: int) -> list[Unit]:
-        return self._units("newest_citing", scope_keys=scope_keys, kind=str(kind), ref=ref, limit=limit)
+    def newest_citing(
+        self, scope_keys: Sequence[str], kind: str, ref: str, limit: int, live: bool = False
+    ) -> list[Unit]:
+        wanted = {"scope_keys": scope_keys, "kind": str(kind), "ref": ref, "limit": limit, "any": not live}
+        return self._units("newest_citing", **wanted)
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
@@ -277,8 +281,7 @@ class Reader:
     # Links, tests, uses
 
     def link(self, link_id: str) -> Link | None:
-        row = self._one("link", id=link_id)
-        return link_of(row) if row else None
+        return self._first(link_of, "link", id=link_id)
 
     def links_named(self, beginning: str, limit: int) -> list[Link]:
         """The links whose id, or its last group, begins so."""
@@ -320,8 +323,7 @@ class Reader:
         return [code_rule_of(row) for row in self.query("code_rules", project_id=project_id)]
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
-        row = self._one("use", unit_id=unit_id, task_key=task_key)
-        return use_of(row) if row else None
+        return self._first(use_of, "use", unit_id=unit_id, task_key=task_key)
 
     def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
         """Those of these units that the task was handed, used or was credited with."""
@@ -344,8 +346,7 @@ class Reader:
 
     def decision_in_force(self, root: str) -> Unit | None:
         """The one version of a decision that is in force."""
-        row = self._one("in_force", root=root)
-        return unit_of(row) if row else None
+        return self._first(unit_of, "in_force", root=root)
 
     def decision_versions(self, root: str) -> list[Unit]:
         """Every version, the first first: for its history, never on the way to what is in force (D7)."""
@@ -385,8 +386,6 @@ class Reader:
 
     def relations_to(self, roots: Sequence[str]) -> list[Relation]:
         return [relation_of(row) for row in self._in_parts("relations_to", "roots", roots)]
-
-    # All of it
 
     def counts(self) -> dict[str, dict[str, int]]:
         counted: dict[str, dict[str, int]] = {"status": {}, "kind": {}, "level": {}, "total": {}}

@@ -74,7 +74,10 @@ class Transaction(Reader):
         self._texts.clear()
 
     def unit(self, unit_id: str) -> Unit | None:
-        return self._written.get(unit_id) or super().unit(unit_id)
+        unit = self._written.get(unit_id) or super().unit(unit_id)
+        if unit is not None:
+            self._written[unit_id] = unit
+        return unit
 
     def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
         return [self._written.get(row[0]) or unit_of(row) for row in self.query(name, **parameters)]
@@ -147,8 +150,11 @@ class Transaction(Reader):
                 f"Decision {version_key.root} has a version {version_key.number}, or another one in force, already.",
                 hint="Read the version in force and decide anew.",
             ) from None
+        before = self._written.get(unit.id)
         self._written[unit.id] = unit
         self._texts.clear()
+        if before is not None and before.keys == unit.keys:
+            return
         if unit.version > 1 or unit.erased_at:
             self.query("drop_citations", unit_id=unit.id)
         for kind, ref in sorted(unit.keys):
