@@ -164,10 +164,12 @@ class Verification:
         """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
         act = self._act
         helped = {event.subject for event in self._uses if (event.payload or {}).get("helped")}
-        for use in act.transaction.uses_of_task(act.caller.scope_key):
-            if use.credited if succeeded else not use.used or use.blamed:
-                continue  # Most of them, in a task that ran its tests before.
-            unit = act.transaction.unit(use.unit_id)
+        uses = act.transaction.uses_of_task(act.caller.scope_key)
+        # Most of them are settled in a task that ran its tests before.
+        unsettled = [use for use in uses if not (use.credited if succeeded else not use.used or use.blamed)]
+        units = act.transaction.units([use.unit_id for use in unsettled])
+        for use in unsettled:
+            unit = units.get(use.unit_id)
             if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
                 continue
             if succeeded and act.caller.task_key is not None:
