@@ -114,8 +114,8 @@ def _reflect(engine: Engine, caller: Caller, dry_run: bool) -> str:
 
 
 def _in_each_project(engine: Engine, caller: Caller) -> list[Caller]:
-    scopes = engine.store.read(lambda reader: reader.scopes())
-    projects = dict.fromkeys((scope.org, scope.project) for scope in scopes if scope.project is not None)
+    streams = engine.store.read(lambda reader: reader.heads())
+    projects = dict.fromkeys((stream.org, stream.project) for stream in streams if stream.project is not None)
     return [Caller(caller.actor, Scope(org=org, project=project)) for org, project in projects]
 
 
