@@ -6,6 +6,7 @@ from mnemarch.errors import Hint, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import receipt_for
 from mnemarch.loops import attempts
+from mnemarch.model.testrun import Outcome
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.loops import failed_approaches
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from mnemarch.code import git
     from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Receipt
+    from mnemarch.model.event import Event, Receipt
     from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict
+    from mnemarch.model.testrun import TestRun
     from mnemarch.policy.loops import Attempt
     from mnemarch.text import fingerprint as fingerprints
 else:
@@ -82,6 +84,15 @@ class CircularFixDetector:
             mended=tuple(mended),
         )
         return lambda act: attempts.fail(act, subject, given, key)
+
+    def counting_run(
+        self, error: str, approach: str | None, run: TestRun, tree: str, staged: Sequence[Event]
+    ) -> Callable[[Act], LoopVerdict]:
+        """The same of a run of tests, of which the task has staged these events."""
+        from mnemarch.units.account import mended_in
+
+        failed, mended = run.named(Outcome.FAIL), mended_in(staged, run)
+        return self.counting(error, approach, tree=tree or None, tests=failed, errors=run.errors, mended=mended)
 
     def settle(self, act: Act, passed_tests: Collection[str] | None = None) -> None:
         """The task succeeded, in the act that is under way: its failures no longer count.

@@ -187,12 +187,7 @@ class Seat(Systems):
         own = seen.without(scene.set_aside)
         if error is None and not seen.passed and seen.witnessed:
             error = own.error
-        count_failure = None
-        if error is not None:
-            from mnemarch.units.account import mended_in
-
-            told: dict[str, Any] = {"tree": scene.tree or None, "tests": own.named(Outcome.FAIL), "errors": own.errors}
-            count_failure = loops.counting(error, approach, **told, mended=mended_in(met.events, seen))
+        count_failure = None if error is None else loops.counting_run(error, approach, own, scene.tree, met.events)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
