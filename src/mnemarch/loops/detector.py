@@ -85,15 +85,6 @@ class CircularFixDetector:
         )
         return lambda act: attempts.fail(act, subject, given, key)
 
-    def counting_run(
-        self, error: str, approach: str | None, run: TestRun, tree: str, staged: Sequence[Event]
-    ) -> Callable[[Act], LoopVerdict]:
-        """The same of a run of tests, of which the task has staged these events."""
-        from mnemarch.units.account import mended_in
-
-        failed, mended = run.named(Outcome.FAIL), mended_in(staged, run)
-        return self.counting(error, approach, tree=tree or None, tests=failed, errors=run.errors, mended=mended)
-
     def settle(self, act: Act, passed_tests: Collection[str] | None = None) -> None:
         """The task succeeded, in the act that is under way: its failures no longer count.
 
@@ -166,3 +157,20 @@ class CircularFixDetector:
     @staticmethod
     def _reason(text: str) -> str:
         return checked_text(text, "The reason", _REASON_BYTES_MAX)
+
+
+def counting_run(
+    loops: CircularFixDetector,
+    error: str | None,
+    approach: str | None,
+    run: TestRun,
+    tree: str,
+    staged: Sequence[Event],
+) -> Callable[[Act], LoopVerdict] | None:
+    """What counts the error of a run of tests, in a task that has staged these events; None if it has no error."""
+    if error is None:
+        return None
+    from mnemarch.units.account import mended_in
+
+    failed, mended = run.named(Outcome.FAIL), mended_in(staged, run)
+    return loops.counting(error, approach, tree=tree or None, tests=failed, errors=run.errors, mended=mended)

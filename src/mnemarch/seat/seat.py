@@ -167,6 +167,7 @@ class Seat(Systems):
         wrote; `passed` and `tests` only report. `approach` says what was tried. After a failure the answer's `loop`
         tells whether to go on. Without an `account` the episode is left to `consolidate`.
         """
+        from mnemarch.loops.detector import counting_run
         from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import read_scene, scene_of
         from mnemarch.units.verify import Verification, read_ahead
@@ -187,7 +188,7 @@ class Seat(Systems):
         own = seen.without(scene.set_aside)
         if error is None and not seen.passed and seen.witnessed:
             error = own.error
-        count_failure = None if error is None else loops.counting_run(error, approach, own, scene.tree, met.events)
+        count_failure = counting_run(loops, error, approach, own, scene.tree, met.events)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
