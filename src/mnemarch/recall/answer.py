@@ -27,7 +27,6 @@ from mnemarch.recall.question import Question
 from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
 from mnemarch.text.coherence import project_key
 from mnemarch.units.gate import Gate, withheld_reason
-from mnemarch.units.status import red_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -348,7 +347,10 @@ class Recall:
             reader.together(lambda reader: self._note(reader, ids))
         contested = self._contested.intersection(ids)
         self.handed_before = self.handed_before.intersection(ids)
-        self._red = red_here(reader, self._caller, [item.unit for item in (*bound, *items)])
+        if proven := [item.unit for item in (*bound, *items) if item.unit.proof is not None]:
+            from mnemarch.units.status import red_here
+
+            self._red = red_here(reader, self._caller, proven)
         if self._red:
             # Of one tier, what fails here comes after what holds here (R8).
             items.sort(key=lambda item: (item.tier, item.unit.id in self._red))

@@ -109,14 +109,16 @@ class Relevance:
         *("total", "weight"),
     )
 
-    def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float) -> None:
+    def __init__(
+        self, sketch: Sketch, lexical: float, neighbours: float, session: float, bonuses: dict[str, float]
+    ) -> None:
         self.sketch = sketch
         self.covered = self.strength = 0.0
         self.lexical = lexical
         self.neighbours = neighbours
         self.session = session
-        self.bonuses: dict[str, float] = {}
-        self.total = lexical + neighbours + session
+        self.bonuses = bonuses
+        self.total = lexical + neighbours + session + sum(bonuses.values())
 
     def rank(self, weight: float, recency: float, importance: float) -> None:
         """Set the axes of M4, the score and the tier; `weight` is that of the similarity."""
@@ -172,8 +174,9 @@ def judged(
     window: list[float] = []
     for sketch in pool.values():
         counts = counted[sketch.id]
-        seen, length = _window(sketch, counts, counted, placed, coherence)
-        covered.append(sum([asked_weights[number] * min(1.0, count) for number, count in seen.items()]) / asked_total)
+        seen, length = _window(sketch, counts, counted, placed, coherence) if coherence else (counts, sketch.length)
+        said = [asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
+        covered.append(sum(said) / asked_total)
         own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
         window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
         alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
@@ -190,16 +193,19 @@ def judged(
         # The window contains the text itself; its neighbours' share is the rest.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
-        meaning = meaning_weight * _meaning(sketch, meanings, placed, coherence) if meanings else 0.0
-        asked = _NOMINATED_WEIGHT * nominated.get(sketch.id, 0.0)
-        if lexical or near or session[number] or meaning or asked:
-            result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
+        bonuses: dict[str, float] = {}
+        if meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
+            bonuses["meaning"] = meaning
+        if sketch.id in nominated:
+            bonuses["asked"] = _NOMINATED_WEIGHT * nominated[sketch.id]
+        if lexical or near or session[number] or bonuses:
+            if coherence:
+                bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * covered[number]
+                bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
+            _add_bonuses(bonuses, sketch, question, own_session)
+            result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
             result.strength = (lexical + near) / asked_total / (1 + _WINDOW_WEIGHT)
-            said, turn = coherence * _COVERAGE_WEIGHT * covered[number], turn_bonuses[sketch.speaker, sketch.signs]
-            bonuses = {"coverage": said, "meaning": meaning, "asked": asked, "turn": turn}
-            result.bonuses = {name: bonus for name, bonus in bonuses.items() if bonus}
-            _add_bonuses(result, question, own_session)
             results.append(result)
     return results
 
@@ -298,21 +304,18 @@ def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts],
     return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
 
 
-def _add_bonuses(result: Relevance, question: Question, own_session: str | None) -> None:
-    sketch = result.sketch
+def _add_bonuses(bonuses: dict[str, float], sketch: Sketch, question: Question, own_session: str | None) -> None:
     if sketch.speaker and question.speakers.issuperset(sketch.speaker.split()):
-        result.bonuses["speaker"] = _SPEAKER_BONUS
+        bonuses["speaker"] = _SPEAKER_BONUS
     if question.dates:
         on = instant(sketch.occurred_at).date()
         fit = max(date.fit(on) for date in question.dates)
         if fit:
-            result.bonuses["date"] = _DATE_BONUS * fit
+            bonuses["date"] = _DATE_BONUS * fit
     if own_session is not None and sketch.session == own_session:
-        result.bonuses["own_session"] = _OWN_SESSION_BONUS
-    if sketch.kind.partition(".")[0] in question.intent.kinds:
-        result.bonuses["intent"] = _INTENT_BONUS
-    if result.bonuses:
-        result.total += sum(result.bonuses.values())
+        bonuses["own_session"] = _OWN_SESSION_BONUS
+    if question.intent.kinds and sketch.kind.partition(".")[0] in question.intent.kinds:
+        bonuses["intent"] = _INTENT_BONUS
 
 
 def add_reranked(relevances: Sequence[Relevance], scores: Sequence[float]) -> None:
