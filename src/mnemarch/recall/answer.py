@@ -259,10 +259,8 @@ class Recall:
                     items.append(item)
             if len(items) >= self._k:
                 break
-        elsewhere = self.gate.elsewhere
-        items = sorted(
-            [*items, *repeated[: self._k - len(items)]], key=lambda item: (item.tier, item.unit.id in elsewhere)
-        )
+        items += repeated[: self._k - len(items)]
+        items.sort(key=lambda item: (item.tier, item.unit.id in self.gate.elsewhere))
         return self._answered(reader, items, withheld, past)
 
     def _read_first(self, reader: Reader, unit_ids: Sequence[str], past: Sequence[str]) -> None:

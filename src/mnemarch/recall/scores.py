@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import exp
 
-from mnemarch.model.search import Recalled, place
+from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import instant
 from mnemarch.model.unit import (
     DRAFT_STATE,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     # How often each term of the question occurs, by its number; only those that do.
     Counts = dict[int, float]
+    # Sketches by their session and turn.
+    Placed = Mapping[str, Mapping[int, Sketch]]
 
 _K1 = 1.2
 _B = 0.9
@@ -45,6 +47,7 @@ _WINDOW_LENGTH = 80
 # lean on their neighbours, long ones hardly do, and those of SELF_CONTAINED words not at all.
 _REACH = 30.0
 HOPS = 3
+_REACHED = (range(-1, -HOPS - 1, -1), range(1, HOPS + 1))
 _FAINT = 0.05
 SELF_CONTAINED = 180
 
@@ -164,22 +167,9 @@ def judged(
     counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
     weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
-    placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
+    placed = _placed(pool.values()) if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
-    asked_weights = [term.weight if term.is_asked else 0.0 for term in terms]
-    asked_total = sum(asked_weights) or 1.0
-    covered: list[float] = []
-    alone: list[float] = []
-    own: list[float] = []
-    window: list[float] = []
-    for sketch in pool.values():
-        counts = counted[sketch.id]
-        seen, length = _window(sketch, counts, counted, placed, coherence) if coherence else (counts, sketch.length)
-        said = [asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
-        covered.append(sum(said) / asked_total)
-        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
-        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
-        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
+    own, window, alone, covered = _word_scores(pool.values(), counted, weights, placed, coherence)
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
@@ -188,6 +178,8 @@ def judged(
     alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
     meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
+    speakers = {sketch.speaker for sketch in pool.values() if sketch.speaker}
+    named = {speaker for speaker in speakers if question.speakers.issuperset(speaker.split())}
     results = []
     for number, sketch in enumerate(pool.values()):
         # The window contains the text itself; its neighbours' share is the rest.
@@ -202,12 +194,29 @@ def judged(
             if coherence:
                 bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * covered[number]
                 bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
-            _add_bonuses(bonuses, sketch, question, own_session)
+            _add_bonuses(bonuses, sketch, question, named, own_session)
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
-            result.strength = (lexical + near) / asked_total / (1 + _WINDOW_WEIGHT)
+            result.strength = (lexical + near) / weights.asked_total / (1 + _WINDOW_WEIGHT)
             results.append(result)
     return results
+
+
+def _word_scores(
+    sketches: Iterable[Sketch], counted: Mapping[str, Counts], weights: Weights, placed: Placed, coherence: float
+) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Of each text the scores of its own words, of its window, and of its own words by the window's measure; and the
+    share of the question that its window says."""
+    own, window, alone, covered = [], [], [], []
+    for sketch in sketches:
+        counts = counted[sketch.id]
+        seen, length = _window(sketch, counts, counted, placed, coherence) if coherence else (counts, sketch.length)
+        said = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
+        covered.append(sum(said) / weights.asked_total)
+        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
+        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
+        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
+    return own, window, alone, covered
 
 
 def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
@@ -225,10 +234,12 @@ def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
 class Weights:
     """What each term adds to a score, and which of them were asked."""
 
-    __slots__ = ("asked", "instead_of", "weights")
+    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "weights")
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self.weights = [term.weight * (_K1 + 1) for term in terms]
+        self.asked_weights = [term.weight if term.is_asked else 0.0 for term in terms]
+        self.asked_total = sum(self.asked_weights) or 1.0
         self.instead_of = [term.instead_of for term in terms]
         self.asked = sum([term.is_asked for term in terms])
 
@@ -251,23 +262,27 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
     return total
 
 
+def _placed(sketches: Iterable[Sketch]) -> dict[str, dict[int, Sketch]]:
+    sessions: dict[str, dict[int, Sketch]] = {}
+    for sketch in sketches:
+        if sketch.session:
+            sessions.setdefault(sketch.session, {})[sketch.turn] = sketch
+    return sessions
+
+
 def _window(
-    sketch: Sketch,
-    counts: Counts,
-    counted: Mapping[str, Counts],
-    placed: Mapping[str, Sketch],
-    coherence: float,
+    sketch: Sketch, counts: Counts, counted: Mapping[str, Counts], placed: Placed, coherence: float
 ) -> tuple[Counts, float]:
     """The counts of a text and of its neighbours by nearness, and the length of it all."""
     length: float = sketch.length
-    if not coherence or not sketch.session or length > SELF_CONTAINED:
+    turns = placed.get(sketch.session)
+    if turns is None or length > SELF_CONTAINED:
         return counts, length
     window = None
-    for step in (-1, 1):
-        gap, turn = sketch.length / 2, sketch.turn
-        for _ in range(HOPS):
-            turn += step
-            neighbour = placed.get(place(sketch.session, turn))
+    for reached in _REACHED:
+        gap = sketch.length / 2
+        for hops in reached:
+            neighbour = turns.get(sketch.turn + hops)
             if neighbour is None:
                 break
             nearness = exp(-(gap + neighbour.length / 2) / _REACH)
@@ -282,11 +297,12 @@ def _window(
     return counts if window is None else window, length
 
 
-def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Mapping[str, Sketch], coherence: float) -> float:
+def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Placed, coherence: float) -> float:
     """The cosine of a text and, in a conversation, of the turns around it."""
     total, weight = meanings.get(sketch.id, 0.0), 1.0
-    for step, share in _NEIGHBOUR_SHARES.items() if placed and sketch.session else ():
-        neighbour = placed.get(place(sketch.session, sketch.turn + step))
+    turns = placed.get(sketch.session, {})
+    for step, share in _NEIGHBOUR_SHARES.items() if turns else ():
+        neighbour = turns.get(sketch.turn + step)
         if neighbour is not None and neighbour.id in meanings:
             total += coherence * share * meanings[neighbour.id]
             weight += coherence * share * _ALIKE
@@ -304,8 +320,10 @@ def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts],
     return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
 
 
-def _add_bonuses(bonuses: dict[str, float], sketch: Sketch, question: Question, own_session: str | None) -> None:
-    if sketch.speaker and question.speakers.issuperset(sketch.speaker.split()):
+def _add_bonuses(
+    bonuses: dict[str, float], sketch: Sketch, question: Question, named: set[str], own_session: str | None
+) -> None:
+    if sketch.speaker in named:
         bonuses["speaker"] = _SPEAKER_BONUS
     if question.dates:
         on = instant(sketch.occurred_at).date()
