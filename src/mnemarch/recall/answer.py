@@ -313,9 +313,8 @@ class Recall:
             for unit, notes in self.gate.admitted(units, withheld)
         ]
         elsewhere = self.gate.elsewhere
-        items = sorted(
-            items[:limit], key=lambda item: (item.tier, item.unit.id in elsewhere, -item.score, item.unit.id)
-        )
+        items = items[:limit]
+        items.sort(key=lambda item: (item.tier, item.unit.id in elsewhere, -item.score, item.unit.id))
         live = {unit.id for unit in units if unit.live}
         withheld = {unit_id: reason for unit_id, reason in withheld.items() if unit_id in live}
         return self._answered(reader, items[: self._k], withheld, ())

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     # How often each term of the question occurs, by its number; only those that do.
     Counts = dict[int, float]
+    Bonuses = dict[str, float]
     # Sketches by their session and turn.
-    Placed = Mapping[str, Mapping[int, Sketch]]
+    Placed = Mapping[tuple[str, int], Sketch]
 
 _K1 = 1.2
 _B = 0.9
@@ -47,7 +48,6 @@ _WINDOW_LENGTH = 80
 # lean on their neighbours, long ones hardly do, and those of SELF_CONTAINED words not at all.
 _REACH = 30.0
 HOPS = 3
-_REACHED = (range(-1, -HOPS - 1, -1), range(1, HOPS + 1))
 _FAINT = 0.05
 SELF_CONTAINED = 180
 
@@ -112,9 +112,7 @@ class Relevance:
         *("total", "weight"),
     )
 
-    def __init__(
-        self, sketch: Sketch, lexical: float, neighbours: float, session: float, bonuses: dict[str, float]
-    ) -> None:
+    def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float, bonuses: Bonuses) -> None:
         self.sketch = sketch
         self.covered = self.strength = 0.0
         self.lexical = lexical
@@ -167,7 +165,7 @@ def judged(
     counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
     weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
-    placed = _placed(pool.values()) if coherence else {}
+    placed = {(sketch.session, sketch.turn): sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
     own, window, alone, covered = _word_scores(pool.values(), counted, weights, placed, coherence)
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
@@ -185,7 +183,7 @@ def judged(
         # The window contains the text itself; its neighbours' share is the rest.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
-        bonuses: dict[str, float] = {}
+        bonuses: Bonuses = {}
         if meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
             bonuses["meaning"] = meaning
         if sketch.id in nominated:
@@ -194,7 +192,9 @@ def judged(
             if coherence:
                 bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * covered[number]
                 bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
-            _add_bonuses(bonuses, sketch, question, named, own_session)
+            if sketch.speaker in named:
+                bonuses["speaker"] = _SPEAKER_BONUS
+            _add_bonuses(bonuses, sketch, question, own_session)
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
             result.strength = (lexical + near) / weights.asked_total / (1 + _WINDOW_WEIGHT)
@@ -262,27 +262,18 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
     return total
 
 
-def _placed(sketches: Iterable[Sketch]) -> dict[str, dict[int, Sketch]]:
-    sessions: dict[str, dict[int, Sketch]] = {}
-    for sketch in sketches:
-        if sketch.session:
-            sessions.setdefault(sketch.session, {})[sketch.turn] = sketch
-    return sessions
-
-
 def _window(
     sketch: Sketch, counts: Counts, counted: Mapping[str, Counts], placed: Placed, coherence: float
 ) -> tuple[Counts, float]:
     """The counts of a text and of its neighbours by nearness, and the length of it all."""
     length: float = sketch.length
-    turns = placed.get(sketch.session)
-    if turns is None or length > SELF_CONTAINED:
+    if not sketch.session or length > SELF_CONTAINED:
         return counts, length
     window = None
-    for reached in _REACHED:
+    for step in (-1, 1):
         gap = sketch.length / 2
-        for hops in reached:
-            neighbour = turns.get(sketch.turn + hops)
+        for hops in range(step, step * (HOPS + 1), step):
+            neighbour = placed.get((sketch.session, sketch.turn + hops))
             if neighbour is None:
                 break
             nearness = exp(-(gap + neighbour.length / 2) / _REACH)
@@ -300,9 +291,8 @@ def _window(
 def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Placed, coherence: float) -> float:
     """The cosine of a text and, in a conversation, of the turns around it."""
     total, weight = meanings.get(sketch.id, 0.0), 1.0
-    turns = placed.get(sketch.session, {})
-    for step, share in _NEIGHBOUR_SHARES.items() if turns else ():
-        neighbour = turns.get(sketch.turn + step)
+    for step, share in _NEIGHBOUR_SHARES.items() if placed and sketch.session else ():
+        neighbour = placed.get((sketch.session, sketch.turn + step))
         if neighbour is not None and neighbour.id in meanings:
             total += coherence * share * meanings[neighbour.id]
             weight += coherence * share * _ALIKE
@@ -320,11 +310,7 @@ def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts],
     return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
 
 
-def _add_bonuses(
-    bonuses: dict[str, float], sketch: Sketch, question: Question, named: set[str], own_session: str | None
-) -> None:
-    if sketch.speaker in named:
-        bonuses["speaker"] = _SPEAKER_BONUS
+def _add_bonuses(bonuses: Bonuses, sketch: Sketch, question: Question, own_session: str | None) -> None:
     if question.dates:
         on = instant(sketch.occurred_at).date()
         fit = max(date.fit(on) for date in question.dates)
