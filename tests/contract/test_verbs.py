@@ -788,18 +788,18 @@ def test_the_rule_that_holds_a_unit_back_is_logged_when_it_changes_and_returned_
     assert agent.explain(bare.id).status_reason.endswith("(S10.2)")
 
 
-def test_verify_reads_only_the_events_it_judges(memory, store_kind, seats, monkeypatch):
+def test_verify_reads_the_events_it_judges_once_and_no_others(memory, store_kind, seats, monkeypatch):
     agent = seats.agent()
     agent.log("thought", "Try the pears first")
     agent.remember("Bare fact about pears")
     agent.recall("pears")
     read = []
-    kind = memory._engine.store.write(type)
+    kind = memory._engine.store.read(type)  # What an act works with is one too.
     seen = kind.events_of_scope
 
-    def watched(self, scope_key, types=()):
-        found = list(seen(self, scope_key, types))
-        read.extend(event.type for event in found)
+    def watched(self, scope_key, types=(), **part):
+        found = list(seen(self, scope_key, types, **part))
+        read.extend(event.type for event in found if not part)  # When the task began is asked of its first event.
         return iter(found)
 
     monkeypatch.setattr(kind, "events_of_scope", watched)
@@ -814,6 +814,23 @@ def test_r2_a_visible_unit_that_waits_for_a_test_rises_when_it_passes(seats):
     waiting = seats.agent(task="T-2").remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit
     promotion = seats.agent(task="T-1").verify(True, tests=[TEST])
     assert [unit.id for unit in promotion.units] == [waiting.id]
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_an_episode_can_be_left_for_later_and_is_the_same_then(memory, seats, passed):
+    now, later = seats.agent(task="T-1"), seats.agent(task="T-2")
+    for agent in (now, later):
+        agent.log("plan", "Make checkout retry")
+        agent.fail("pool timed out", approach="more tries")
+    at_once = now.verify(passed, tests=[TEST])
+    left = later.verify(passed, tests=[TEST], account=False)
+    assert (left.episode_id, left.passed) == ("", passed)
+    told = later.consolidate()
+    assert (told.passed, told.receipt) == (passed, left.receipt)
+    texts = [now.get(each.episode_id).content.partition("\n") for each in (at_once, told)]
+    assert texts[0][1:] == texts[1][1:]
+    assert later.consolidate() is None
+    assert seats.agent(task="T-3").consolidate() is None
 
 
 @pytest.mark.parametrize("passed", [True, False])

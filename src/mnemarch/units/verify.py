@@ -1,4 +1,4 @@
-"""The gate (G4, R20): a run of tests judges what a task claimed, and what it relied on; an episode is kept."""
+"""The gate (G4, R20): a run of tests judges what a task claimed, and what it relied on."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units.analysis import analysed, analysis_from, steps_of
-from mnemarch.units.episode import keep_episode
 from mnemarch.units.evidence import retake
-from mnemarch.units.faults import faults_of
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
-from mnemarch.units.scene import STAGED
+from mnemarch.units.scene import NOT_CLAIMS, STAGED, events_of_task, units_citing_tests
 from mnemarch.units.status import (
     as_gate,
     blame,
@@ -43,7 +40,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
-    from mnemarch.units.scene import Scene
+    from mnemarch.units.scene import Met, Scene
 
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing that the"
@@ -56,33 +53,36 @@ _REPORTED = Refusal(
     "For the project only a test seen passing that is about it counts, or a person's word.",
     "Run it with `verify -- COMMAND`, or have a person approve it.",
 )
-# Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
-NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
 
 
-def read_ahead(staged: Sequence[Event]) -> None:
-    """Read what a task claimed, and its errors, before the act that judges it begins: other writers would wait."""
+def read_ahead(staged: Sequence[Event], *, account: bool) -> None:
+    """Read what a task claimed, and did, before the act that judges it begins: other writers would wait."""
     for event in staged:
         payload = event.payload or {}
         said = payload.get("claim") or payload.get("unit") or {}
         # What cites nothing is not raised, and an episode is no claim: nobody asks for their keys.
         if said.get("content") and said.get("citations") and said.get("kind") not in NOT_CLAIMS:
             keys_of(redacted(str(said["content"]))[0])
-    faults_of(staged)
-    analysed(steps_of(staged), False, 0)
+    if account:
+        from mnemarch.units import episode
+
+        episode.read_ahead(staged)
 
 
 class Verification:
-    """One run of tests, judged in one act."""
+    """One run of tests, judged in one act. `met` is what was read before it."""
 
-    def __init__(self, act: Act, run: TestRun, scene: Scene) -> None:
+    def __init__(self, act: Act, run: TestRun, scene: Scene, met: Met) -> None:
         self._act = act
         self._run = run
         self._scene = scene
         self._passed = run.named(Outcome.PASS)
         self._failed = run.named(Outcome.FAIL)
         self._trust_changes: dict[tuple[str, str], TrustChange] = {}
-        events = list(act.transaction.events_of_scope(act.caller.scope_key, (*STAGED, EventType.UNIT_USED)))
+        # A task's log can be long. It is read again only if somebody wrote, or erased, something meanwhile.
+        events = (
+            met.events if met.position == act.transaction.position() else events_of_task(act.transaction, act.caller)
+        )
         self._staged = [event for event in events if event.type in STAGED]
         self._uses = [event for event in events if event.type is EventType.UNIT_USED]
         self.succeeded = self._has_succeeded(self._staged)
@@ -91,13 +91,12 @@ class Verification:
                 "Verify judges what a task staged, and this seat has no task.", hint=Hint("name the task")
             )
 
-    def judge(self, analysis: Analysis | Mapping[str, Any] | None, newest: Receipt | None = None) -> Promotion:
+    def judge(self, newest: Receipt | None = None) -> Promotion:
         """Run the gate over everything that the seat's task staged; `newest` is what this run itself staged."""
         act, run, staged, succeeded = self._act, self._run, self._staged, self.succeeded
         event = None if newest is None else act.transaction.event(newest.event_id)
         if event is not None and all(event.id != known.id for known in staged):
             staged.append(event)
-        given = None if analysis is None else analysis_from(analysis, succeeded)
         event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
         if run.witnessed:
             self._settle_reliance(succeeded)
@@ -106,11 +105,9 @@ class Verification:
             self._follow_renames()
             for unit in self._citing((*self._passed, *self._failed)):
                 self._noting(unit, Signal.TESTS_FAILED, self._followed(unit))
-        tests = self._passed if succeeded else self._failed
-        episode, skill_id = keep_episode(act, staged, succeeded, tests, run, given)
         return Promotion(
-            episode_id=episode.id,
-            skill_id=skill_id,
+            episode_id="",
+            skill_id=None,
             units=tuple(units),
             refused=tuple(refused),
             receipt=receipt_for(event),
@@ -118,6 +115,16 @@ class Verification:
             passed=succeeded,
             trust_changes=tuple(self._trust_changes.values()),
         )
+
+    def told(self, judged: Promotion, analysis: Analysis | Mapping[str, Any] | None) -> Promotion:
+        """The answer with the task's episode, which is kept."""
+        from mnemarch.units.analysis import analysis_from
+        from mnemarch.units.episode import keep_episode
+
+        tests = self._passed if self.succeeded else self._failed
+        given = None if analysis is None else analysis_from(analysis, self.succeeded)
+        episode, skill_id = keep_episode(self._act, self._staged, self.succeeded, tests, self._run, given)
+        return replace(judged, episode_id=episode.id, skill_id=skill_id)
 
     def _payload(self, succeeded: bool) -> dict[str, Any]:
         run = self._run
@@ -163,10 +170,12 @@ class Verification:
         """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
         act = self._act
         helped = {event.subject for event in self._uses if (event.payload or {}).get("helped")}
-        for use in act.transaction.uses_of_task(act.caller.scope_key):
-            if use.credited if succeeded else not use.used or use.blamed:
-                continue  # Most of them, in a task that ran its tests before.
-            unit = act.transaction.unit(use.unit_id)
+        uses = act.transaction.uses_of_task(act.caller.scope_key)
+        # Most of them are settled in a task that ran its tests before.
+        unsettled = [use for use in uses if not (use.credited if succeeded else not use.used or use.blamed)]
+        units = act.transaction.units([use.unit_id for use in unsettled])
+        for use in unsettled:
+            unit = units.get(use.unit_id)
             if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
                 continue
             if succeeded and act.caller.task_key is not None:
@@ -212,9 +221,10 @@ class Verification:
     def _follow_renames(self) -> None:
         """Units cite a renamed test by its new name; of a test that is gone the proof says until when it held (R2)."""
         act, renamed = self._act, self._scene.renamed
-        for unit in act.transaction.units_citing(act.caller.visible_keys, CitationKind.TEST, sorted(renamed)):
+        keys = act.caller.visible_keys
+        for unit in act.transaction.units_citing(keys, CitationKind.TEST, sorted(renamed), live_but=NOT_CLAIMS):
             proof = unit.proof
-            if proof is None or not self._is_home(unit) or not unit.live:
+            if proof is None or not self._is_home(unit):
                 continue
             names = {name: renamed[name] for name in proof.tests if name in renamed}
             new = [name for name in names.values() if name is not None]
@@ -260,7 +270,7 @@ class Verification:
 
     def _candidates(self, staged: Sequence[Event]) -> tuple[list[Unit], Mapping[str, Event]]:
         """The live units this task wrote, and visible ones that cite a test which has just passed; what held each."""
-        own = {event.subject for event in staged if event.type is EventType.UNIT_REMEMBERED and event.subject}
+        own = {event.subject for event in staged if _tells_a_claim(event) and event.subject}
         citing = {unit.id: unit for unit in self._citing(self._passed)}
         units = self._act.transaction.units(sorted(own)) | citing
         held = self._act.transaction.held(own.union(citing))
@@ -268,9 +278,7 @@ class Verification:
 
     def _citing(self, names: Sequence[str]) -> list[Unit]:
         """The visible units that cite one of these tests, by whichever of its names."""
-        refs = {form for name in names for form in forms_of(name)}
-        units = self._act.transaction.units_citing(self._act.caller.visible_keys, CitationKind.TEST, sorted(refs))
-        return [unit for unit in units if _is_judged(unit)]
+        return units_citing_tests(self._act.transaction, self._act.caller, names)
 
     def _with_whole_names(self, unit: Unit) -> Unit:
         """The unit citing by its whole name the one test of this run that it cites by a bare name or from a folder.
@@ -338,6 +346,11 @@ class Verification:
             if refusal_to_verify(claim.citations, tests) is None:
                 waiting.append((claim, Act(act.transaction, author, act.now, act.config)))
         return waiting
+
+
+def _tells_a_claim(event: Event) -> bool:
+    record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
+    return bool(record) and record.get("kind") not in NOT_CLAIMS
 
 
 def _is_judged(unit: Unit) -> bool:
