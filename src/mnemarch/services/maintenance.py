@@ -19,7 +19,7 @@ from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Maintained, Step
 from mnemarch.policy.trust import confidence_at
 from mnemarch.text.words import counted
-from mnemarch.units.episode import keep_last_episode
+from mnemarch.units.episode import consolidate
 from mnemarch.units.remember import Intake
 from mnemarch.units.succession import pruned
 
@@ -93,7 +93,7 @@ def _tell_what_was_left(engine: Engine, there: Caller) -> None:
 
     for run in {run.scope.key: run for run in reversed(engine.store.read(read))}.values():
         author = Caller(run.actor, run.scope, run.session)
-        kept = engine.log.act(author, keep_last_episode)
+        kept = consolidate(engine.log, author)
         if kept is not None:
             knowing = SemanticMemoryManager(engine.log, author, Intake(engine.log, author, None))
             knowing.learn_from_episode(kept.episode_id, code=False)
