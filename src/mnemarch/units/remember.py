@@ -319,10 +319,11 @@ class Intake:
             self._check_citations(checked)
         complete = [self._with_named_code(claim) for claim in checked]
         sources = self._test_sources(complete)
+        judged = list(zip(complete, (kinds for _, kinds in cleaned), strict=True))
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
-            batch = list(zip(complete, (kinds for _, kinds in cleaned), strict=True))[start : start + size]
+            batch = judged[start : start + size]
             for claim, _ in batch:
                 keys_of(claim.content)
             outcomes += self._log.act(
