@@ -517,6 +517,19 @@ def test_what_was_remembered_before_a_yes_can_be_taken_along(cli):
     assert "Checkout retries" in cli("recall", "checkout").out
 
 
+def test_the_doctor_leaves_nothing_for_git_and_counts_as_no_project(ann, bob):
+    for _ in range(2):
+        assert all(finding.ok for finding in ann.memory.doctor())
+        assert ann.git("status", "--porcelain") == ""
+        remembered(ann, "The gateway is idempotent")
+        remembered(bob, "Orders are numbered by day")
+        bob.commit()
+        ann.pull(bob)  # All files are read anew, and the doctor's traces are gone with what was read before.
+        ann.require_whole()
+    assert len(os.listdir(ann.folder / "log")) == 2, "no third writer"
+    assert ann.memory.stats().projects == 1
+
+
 @pytest.mark.parametrize("url", ["file://", "file:", "file://host/x", "file:///", "qdrant://x"])
 def test_an_address_that_is_no_folder_is_refused(url):
     with pytest.raises(InvalidInput):
