@@ -210,8 +210,9 @@ def test_importing_twice_changes_nothing_whoever_does_it(folder, tmp_path, who):
 
 def test_a_copy_is_further_evidence_of_one_decision(seat, tmp_path):
     folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"), n1_b=nygard(1, "aa"))
-    import_folder(seat, folder)
-    import_folder(seat, folder)
+    first = [one.note for one in import_folder(seat, folder)]
+    again = [one.note for one in import_folder(seat, folder)]
+    assert (first, again) == (["decided", "says what 0001-a.md says"], ["unchanged", "says what 0001-a.md says"])
     assert titles(seat) == ["aa"]
     assert made(seat) == 1
     assert export_folder(seat, str(tmp_path / "out")) == ["0001-a.md", "0001-b.md"]
