@@ -356,6 +356,21 @@ def test_r2_what_a_branch_alone_showed_falls_for_all_when_it_turns_red_there(mem
     assert memory.rebuild().same
 
 
+def test_r2_a_test_that_is_known_by_two_names_and_then_removed_leaves_a_date(memory, shop):
+    agent, body = place(memory, shop), "def {}():\n    lucky = 7\n    assert lucky > 6\n"
+    commit(shop, "before the task", test_luck__py=body.format("test_luck"))
+    agent.remember("Rain helps", citations=[Citation.test("test_luck.py::test_luck")])
+    (unit,) = outcome(memory, shop, True).units
+    assert not unit.proof.about
+    commit(shop, "renamed", test_luck__py=body.format("test_fortune"))
+    for task in ("T-2", "T-3", "T-4"):  # The first cites the new name, the second counts both, the third joins them.
+        outcome(memory, shop, True, task=task, name="test_luck.py::test_fortune")
+    assert agent.get(unit.id).proof.tests == ("test_luck.py::test_fortune",)
+    commit(shop, "no luck", test_luck__py="def test_else():\n    assert 1\n")
+    outcome(memory, shop, True, task="T-9", name="test_luck.py::test_else")
+    assert label(agent, unit) == "[VERIFIED until 2026-03-01]"
+
+
 def test_r2_a_test_that_is_gone_leaves_a_date_until_it_passes_again(memory, shop):
     agent, (name, text) = place(memory, shop), ("test_luck.py::test_luck", FLAKY + "\n# in this task\n")
     agent.remember("Luck helps", citations=[Citation.test(name)])
