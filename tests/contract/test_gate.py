@@ -336,6 +336,21 @@ def test_r2_a_reader_in_a_red_worktree_is_told_that_the_test_fails_there(memory,
     assert label(red, unit) == "[VERIFIED by test_luck]"
 
 
+def test_r2_what_fell_is_recalled_with_its_failing_test_in_the_worktree_that_made_it(memory, shop, tmp_path):
+    there = worktree(shop, tmp_path / "feat", "-b", "feat")
+    place(memory, shop).remember("Luck helps", citations=[Citation.test("test_luck.py::test_luck")])
+    (shop / "test_luck.py").write_text(FLAKY + "\n# changed in this task\n")
+    (unit,) = outcome(memory, shop, True).units
+    (shop / "test_luck.py").write_text("def test_luck():\n    assert 0\n")
+    outcome(memory, shop, False, task="T-2")
+    assert (unit.level, label(place(memory, shop, task="T-3"), unit)) == (
+        Level.PROJECT,
+        "[HYPOTHESIS: test_luck fails]",
+    )
+    other = place(memory, there, tree="feat", task="T-3")
+    assert unit.id not in [item.unit.id for item in other.recall("luck helps").items]
+
+
 def test_r2_what_a_branch_alone_showed_falls_for_all_when_it_turns_red_there(memory, shop, tmp_path):
     there, name = worktree(shop, tmp_path / "feat", "-b", "feat"), "test_new.py::test_new"
     worktree(shop, tmp_path / "other", "-b", "other")
