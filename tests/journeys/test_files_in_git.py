@@ -587,6 +587,26 @@ def test_an_export_of_one_memory_in_files_is_the_same_in_another(ann, bob, tmp_p
         assert new.rebuild().same
 
 
+@pytest.mark.parametrize("store", ["sqlite", "files"])
+def test_a_longer_export_of_several_writers_goes_on_where_the_first_ended(ann, bob, tmp_path, clock, store):
+    old = remembered(ann, "Checkout retries 3 times")
+    meet(ann, bob)
+    # Both replace one unit, and neither knows of the other: told apart only by what came before.
+    for clone, text in ((ann, "Checkout retries 4 times"), (bob, "Checkout retries 5 times")):
+        clone.person.supersede(remembered(clone, text).id, old.id, "measured")
+    ann.memory.export(tmp_path / "first.jsonl")
+    meet(ann, bob)
+    ann.memory.export(tmp_path / "second.jsonl")
+    place = tmp_path / "new" if store == "sqlite" else f"file://{tmp_path}/new"
+    with mnemarch.open(place, clock=clock) as new:
+        new.import_(tmp_path / "first.jsonl")
+        assert new.import_(tmp_path / "second.jsonl").events
+        assert new.audit(full=True).ok
+        assert new.rebuild().same
+        disputes = [set(each.units) for each in new.seat(Actor.human("ann"), WHERE).conflicts()]
+        assert disputes == [set(each.units) for each in ann.person.conflicts()] != []
+
+
 def test_what_another_store_exported_comes_before_what_is_written_here(tmp_path, clock):
     with mnemarch.open(":memory:", clock=clock) as source:
         source.seat(Actor.human("h"), WHERE).remember("Checkout retries 3 times")
