@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from mnemarch.units.scene import Scene
 
 _LOCAL = (
-    "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing that the"
-    " claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
+    "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
+    " that it is about the claim. Cite the file or symbol that both are about, or let a lead accept it."
 )
 # An event has a size limit, and so many names fit in it.
 _NAMES_MAX = 5_000
