@@ -30,6 +30,7 @@ OF_EVERYTHING = {
 # Where the planner has a choice, what it must begin with.
 BEGINNINGS = {
     "units_citing": "SEARCH c USING PRIMARY KEY (kind=? AND ref=?)",
+    "live_citing": "SEARCH c USING PRIMARY KEY (kind=? AND ref=?)",
     "units_citing_code": "SEARCH u USING INDEX units_id (id>?)",
     "ageing_units": "SEARCH units USING INDEX units_kind (kind=?)",
     "guides_in": "SEARCH units USING INDEX units_guiding",

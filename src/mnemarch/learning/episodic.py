@@ -223,8 +223,10 @@ class EpisodicMemoryManager:
         `fault` is a fingerprint's hash. One look into an index: it is asked at every failure.
         """
         keys = self._caller.visible_keys
-        units = self._log.store.read(lambda reader: reader.newest_citing(keys, FAULT, fault, _SAME_FAULT_MAX))
-        others = {unit.id: unit for unit in units if unit.live and _tells_of_others(unit, self._caller.scope_key)}
+        units = self._log.store.read(
+            lambda reader: reader.newest_citing(keys, FAULT, fault, _SAME_FAULT_MAX, live=True)
+        )
+        others = {unit.id: unit for unit in units if _tells_of_others(unit, self._caller.scope_key)}
         if not others:
             return ""
         items = self._admitted([(unit_id, 1.0, {}) for unit_id in others], _SAME_FAULT_MAX, others)

@@ -9,7 +9,7 @@ from mnemarch.log.replay import Replay
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import sha256
 from mnemarch.model.value import replace
-from mnemarch.stores.sql.reader import ROWS
+from mnemarch.stores.sql.rows import ROWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import short_name
 from mnemarch.model.unit import Use, unit_to_json
-from mnemarch.stores.sql.reader import ROWS
-from mnemarch.stores.sql.rows import CODE_RULE, unit_columns
+from mnemarch.stores.sql.rows import CODE_RULE, ROWS, unit_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -190,10 +190,10 @@ class Seat(Systems):
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
-        read_ahead(met[0])
+        read_ahead(met.events)
 
         def judge(act: Act) -> Promotion:
-            verification = Verification(act, seen, scene)
+            verification = Verification(act, seen, scene, met)
             succeeded = verification.succeeded
             if seen.witnessed or (succeeded and self.actor.kind == "human"):
                 loops.settle(act, None if succeeded else seen.named(Outcome.PASS))

@@ -24,8 +24,8 @@ from mnemarch.units.imports import WAITING_MAX, judge_import, replacing, waiting
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
 from mnemarch.units.same_text import RULE
+from mnemarch.units.scene import NOT_CLAIMS
 from mnemarch.units.succession import acting_in
-from mnemarch.units.verify import NOT_CLAIMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -97,6 +97,7 @@ class LogContract:
         for scope in HERE.visible:
             assert [event.scope for event in store.events_of_scope(scope.key)] == [scope, scope]
             (held,) = store.events_of_scope(scope.key, [EventType.UNIT_HELD])
+            assert [event.type for event in store.events_of_scope(scope.key, first=1)] == [EventType.LOGGED]
             assert held.type is EventType.UNIT_HELD
 
     def test_events_of_a_unit_come_in_order_and_from_every_stream(self, store: Probe) -> None:

@@ -86,16 +86,23 @@ class Model(Replay):
         live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.topic_key == topic_key]
         return sorted(live, key=lambda unit: _SURENESS.index(unit.status))[:limit]
 
-    def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
+    def units_citing(
+        self, scope_keys: Sequence[str], kind: str, refs: Sequence[str], *, live_but: Iterable[Kind] | None = None
+    ) -> list[Unit]:
         units = [one.unit for one in self._sorted(scope_keys)]
+        if live_but is not None:
+            units = [unit for unit in units if unit.live and unit.kind not in live_but]
         return [unit for unit in units if any(cited.kind == kind and cited.ref in refs for cited in unit.citations)]
 
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
         units = [one.unit for one in self._sorted(scope_keys, live=True)]
         return sorted({cited.ref for unit in units for cited in unit.citations if cited.kind == "test"})
 
-    def newest_citing(self, scope_keys: Sequence[str], kind: str, ref: str, limit: int) -> list[Unit]:
-        return self.units_citing(scope_keys, kind, [ref])[::-1][:limit]
+    def newest_citing(
+        self, scope_keys: Sequence[str], kind: str, ref: str, limit: int, live: bool = False
+    ) -> list[Unit]:
+        units = self.units_citing(scope_keys, kind, [ref], live_but=() if live else None)
+        return units[::-1][:limit]
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         units = [one.unit for one in self._sorted() if one.unit.id > after]

@@ -180,7 +180,7 @@ def _is_host(word: str, *, has_port: bool) -> bool:
 # What a message is compared without, in this order (patterns of data/errors.txt), and what stands for it.
 _MASKS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("moment", MASK),
-    ("setting", r"\1=*"),
+    ("setting", lambda found: f"{found[1]}=*"),
     ("address", MASK),
     ("amount", MASK),
     ("word", _masked_word),

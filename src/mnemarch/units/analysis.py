@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.event import EventType
+from mnemarch.model.json_text import from_json
 from mnemarch.model.outcome import CALLER, Analysis
 from mnemarch.model.value import replace, value
-from mnemarch.text.cache import pattern
+from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import STOP_WORDS, counted
@@ -57,25 +58,31 @@ def steps_of(staged: Iterable[Event]) -> list[LoggedStep]:
     """What a task logged and where it failed, in order. A failure is an error that knows what was tried."""
     steps: dict[str, LoggedStep] = {}
     for event in staged:
-        payload = event.payload
-        if payload is None:
+        if event.body is None:
             continue
         if event.type is EventType.LOGGED:
-            # What recall handed to a task is not what it did: an episode must not keep it again (R6).
-            text = without_fenced(payload.get("text", ""))
-            steps[event.id] = LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
-        elif event.type is EventType.ATTEMPT_FAILED:
+            steps[event.id] = logged_step(event.body)
+        elif event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             # One that tells an earlier one in full takes its place.
             data = {name: payload[name] for name in ("approach", "line") if payload.get(name)}
             steps[payload.get("tells") or event.id] = LoggedStep(kind="failure", text=payload["error"], data=data)
     return list(steps.values())
 
 
+@cached(4_096)
+def logged_step(body: str) -> LoggedStep:
+    """A log entry as a step: one verification looks at each several times."""
+    payload = from_json(body)
+    # What recall handed to a task is not what it did: an episode must not keep it again (R6).
+    text = without_fenced(payload.get("text", ""))
+    return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
+
+
 def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) -> Analysis:
     """What the log alone says: what went wrong, what turned it, what was decided, and the steps that worked."""
     failures = _failures(steps)
     results = [step for step in steps if step.kind.lower() in _RESULT]
-    code = "\n".join(_worked(steps)) or None
+    code = "\n".join(_worked(steps, failures)) or None
     return Analysis(
         success=passed,
         critique=_critique(steps, passed, failures),
@@ -154,7 +161,7 @@ def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]
     told = f"{counted(len(failures), 'error')}: {left_out}{', then '.join(quoted[-_SHOWN_MAX:])}."
     if not passed:
         return f"Failed with {told}"
-    turn = _listed(_worked(steps[failures[-1] + 1 :]))
+    turn = _listed(_worked(steps[failures[-1] + 1 :], []))
     return f"Passed after {told}{f' After the last one: {turn}.' if turn else ''}"
 
 
@@ -178,13 +185,14 @@ def _tells_of(before: LoggedStep, step: LoggedStep) -> bool:
 
 
 def _is_failure(step: LoggedStep) -> bool:
-    command = _command(step)
-    return step.kind.lower() in TROUBLE or (bool(command) and _has_failed(step) and not _is_look(command))
+    if step.kind.lower() in TROUBLE:
+        return True
+    command = _command(step) if _has_failed(step) else ""
+    return bool(command) and not _is_look(command)
 
 
 def _has_failed(step: LoggedStep) -> bool:
-    codes = [step.data[name] for name in _EXITS if name in step.data]
-    return any(code not in (0, None, "0", False) for code in codes)
+    return any(step.data.get(name) not in (0, None, "0", False) for name in _EXITS)
 
 
 def _told(step: LoggedStep) -> str:
@@ -199,12 +207,11 @@ def _told(step: LoggedStep) -> str:
 # What worked
 
 
-def _worked(steps: Sequence[LoggedStep]) -> list[str]:
+def _worked(steps: Sequence[LoggedStep], failures: Sequence[int]) -> list[str]:
     """The commands, code and edits that led to success, in order: those after the last failure, if it has any.
 
     What was run several times stands where it was run last.
     """
-    failures = _failures(steps)
     after = _runnable(steps[failures[-1] + 1 :]) if failures else []
     chosen = after if any(not line.startswith("# ") for line in after) else _runnable(steps)
     return chosen if any(not line.startswith("# ") for line in chosen) else []
@@ -212,11 +219,11 @@ def _worked(steps: Sequence[LoggedStep]) -> list[str]:
 
 def _runnable(steps: Sequence[LoggedStep]) -> list[str]:
     lines: dict[str, None] = {}
-    for step in steps:
-        for line in runnable_lines(step):
-            lines.pop(line, None)
-            lines[line] = None
-    return list(lines)[-_SKILL_STEPS_MAX:]
+    for step in reversed(steps):
+        lines |= dict.fromkeys(reversed(runnable_lines(step)))
+        if len(lines) >= _SKILL_STEPS_MAX:
+            break
+    return list(lines)[:_SKILL_STEPS_MAX][::-1]
 
 
 def runnable_lines(step: LoggedStep) -> list[str]:

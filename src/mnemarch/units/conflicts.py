@@ -110,6 +110,13 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     return None
 
 
+def resembling(content: str, others: Iterable[Unit], rules: GateRules) -> list[tuple[Unit, float]]:
+    """The units whose texts are worded alike, the closest first; what they say of numbers and names may differ."""
+    alike = [(other, _similarity(content, other.content)) for other in others if _shares_words(content, other.content)]
+    near = [each for each in alike if each[1] >= rules.tau_sim]
+    return sorted(near, key=lambda each: (-each[1], each[0].id))
+
+
 def _shares_words(left: str, right: str) -> bool:
     ours, theirs = _words(left), _words(right)
     return len(ours & theirs) >= _SHARED_WORDS_MIN * len(ours | theirs)
@@ -218,7 +225,7 @@ def rivals_of(act: Act, said: Claim | Unit, citations: Iterable[Citation]) -> Ri
     naming = naming if naming and _amounts(said) else []
     return (
         reader.units_of_topic(keys, stating.topic_key(said.content), _MEMBERS_READ_MAX),
-        [(each, reader.newest_citing(keys, each.kind, each.ref, _MEMBERS_READ_MAX)) for each in naming],
+        [(each, reader.newest_citing(keys, each.kind, each.ref, _MEMBERS_READ_MAX, live=True)) for each in naming],
     )
 
 

@@ -11,7 +11,7 @@ from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
-from mnemarch.units.conflicts import compared, link_units
+from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.faults import KEPT_CHARS_MAX, KEPT_MAX, faults_of, named
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
@@ -249,10 +249,10 @@ def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
     """Link an episode to similar ones (G11); gives how many of them succeeded."""
     others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
-    similar = compared(str(episode.attributes["task"]), tasks, act.config.gate)
-    for each in similar[:_SIMILAR_EPISODES_MAX]:
-        link_units(act, episode.id, each.other.id, LinkType.SIMILAR_TO, each.similarity, "similar episode")
-    return sum(bool(each.other.attributes.get("success")) for each in similar)
+    similar = resembling(str(episode.attributes["task"]), tasks, act.config.gate)
+    for other, similarity in similar[:_SIMILAR_EPISODES_MAX]:
+        link_units(act, episode.id, other.id, LinkType.SIMILAR_TO, similarity, "similar episode")
+    return sum(bool(other.attributes.get("success")) for other, _ in similar)
 
 
 def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: int) -> str | None:

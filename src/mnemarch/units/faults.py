@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.event import EventType
 from mnemarch.text.cache import cached
-from mnemarch.units.analysis import TROUBLE, steps_of
+from mnemarch.units.analysis import TROUBLE, logged_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ def faults_of(staged: Iterable[Event], worked: str = "") -> list[dict[str, Any]]
     failing = ""
     waiting: list[tuple[dict[str, Any], list[str]]] = []
     for event in staged:
-        payload = event.payload or {}
-        if event.type is EventType.ATTEMPT_FAILED and payload:
+        if event.body is None:
+            continue
+        if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             fault: dict[str, Any] = dict(_fault(payload["error"], payload["fingerprint"], payload.get("line")))
             if payload["approach"]:
                 fault["approach"] = payload["approach"][:KEPT_CHARS_MAX]
@@ -50,14 +51,13 @@ def faults_of(staged: Iterable[Event], worked: str = "") -> list[dict[str, Any]]
                 waiting.append((fault, []))
             # One that tells an earlier one in full takes its place.
             faults[payload.get("tells") or event.id] = fault
-        elif event.type is EventType.LOGGED and str(payload.get("kind")).lower() in TROUBLE:
-            fault = dict(_fault(payload["text"]))
-            if all(known["key"] != fault["key"] for known in faults.values()):
-                faults[event.id] = fault
-        elif event.type is EventType.LOGGED and payload:
-            [step] = steps_of([event])
-            command = named(step, "command", "command")
-            if command:
+        elif event.type is EventType.LOGGED:
+            step = logged_step(event.body)
+            if step.kind.lower() in TROUBLE:
+                fault = dict(_fault(step.text))
+                if all(known["key"] != fault["key"] for known in faults.values()):
+                    faults[event.id] = fault
+            elif command := named(step, "command", "command"):
                 failing = _noted(str(command)[:KEPT_CHARS_MAX], bool(step.data.get("exit")), waiting)
     if worked:
         _noted(worked[:KEPT_CHARS_MAX], False, waiting)

@@ -13,7 +13,7 @@ from mnemarch.model.caller import Level
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, forms_of
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.unit import Claim, Kind, Status
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -29,14 +29,28 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
-    # The log of the task, when it began, the units it met or that cite a test of the run, the tests that units cite.
-    Met = tuple[list[Event], datetime | None, list[Unit], list[str]]
 
-
+# Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
+NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
 # What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
 STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
+
+
+@value
+class Met:
+    """What the store says of a run before it is judged, and its `position` then.
+
+    `events` are the log of the task, which `began` at that moment; `units` are those it met or that cite a test of the
+    run; `cited` are the tests that units cite.
+    """
+
+    position: int
+    events: list[Event]
+    began: datetime | None = None
+    units: Sequence[Unit] = ()
+    cited: Sequence[str] = ()
 
 
 @value
@@ -73,16 +87,29 @@ class Scene:
 
 
 def read_scene(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun) -> Met:
-    """What the store says of a run that has just ended, for `scene_of`; and the log of its task."""
-    events = list(reader.events_of_scope(caller.scope_key, STAGED))
+    """What the store says of a run that has just ended."""
+    position, events = reader.position(), events_of_task(reader, caller)
     if codebase is None:
-        return events, None, [], []
-    return (
+        return Met(position, events)
+    names = [result.name for result in run.results]
+    return Met(
+        position,
         events,
         _began_at(reader, caller, codebase),
-        _units_met(reader, caller, run, events),
+        [*units_citing_tests(reader, caller, names), *reader.units_met(caller.scope_key)],
         reader.tests_cited(caller.visible_keys) if run.witnessed else [],
     )
+
+
+def events_of_task(reader: Reader, caller: Caller) -> list[Event]:
+    """What the gate judges, what an episode tells, and what was used."""
+    return list(reader.events_of_scope(caller.scope_key, (*STAGED, EventType.UNIT_USED)))
+
+
+def units_citing_tests(reader: Reader, caller: Caller, names: Iterable[str]) -> list[Unit]:
+    """The visible claims that cite one of these tests, by whichever of its names."""
+    refs = {form for name in names for form in forms_of(name)}
+    return reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs), live_but=NOT_CLAIMS)
 
 
 def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, met: Met) -> Scene:
@@ -92,13 +119,13 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         return Scene(places=(worktree or DEFAULT_BRANCH,))
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
-    events, began, units, cited = met
+    units = met.units
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
-    since = _Since(codebase, began, log.config.witness.test_commands, is_default=is_default)
-    missing = [name for name in cited if name not in ran and is_missing(codebase.tree, name)]
+    since = _Since(codebase, met.began, log.config.witness.test_commands, is_default=is_default)
+    missing = [name for name in met.cited if name not in ran and is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
-    raised = units if _has_refused_claim(events) else [unit for unit in units if _may_rise(unit)]
-    named = {item.ref for unit in raised for item in unit.citations if item.kind is CitationKind.TEST}
+    cited = [item for unit in units if _may_rise(unit) for item in unit.citations]
+    named = {item.ref for item in cited if item.kind is CitationKind.TEST} | _tests_of_refused(met.events)
     files = {item.ref for unit in units for item in unit.citations if item.kind in OF_CODE}
     return Scene(
         places=tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ())))),
@@ -117,27 +144,16 @@ def _only_ending(name: str, ran: Iterable[str]) -> str | None:
     return whole.pop() if len(whole) == 1 else None
 
 
-def _units_met(reader: Reader, caller: Caller, run: TestRun, events: Sequence[Event]) -> list[Unit]:
-    """The visible units that cite a test of the run, and those that the task was handed or used.
-
-    Episodes cite tests too and are not judged by them: they count only for a refused claim, which may cite the same.
-    """
-    names = [result.name for result in run.results]
-    refs = {form for name in names for form in forms_of(name)}
-    citing = reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs))
-    if not _has_refused_claim(events):
-        citing = [unit for unit in citing if unit.kind is not Kind.EPISODE]
-    return [*citing, *reader.units_met(caller.scope_key)]
-
-
-def _has_refused_claim(events: Sequence[Event]) -> bool:
-    return any(event.type is EventType.CLAIM_REFUSED for event in events)
+def _tests_of_refused(events: Iterable[Event]) -> set[str]:
+    """The tests that refused claims of a task cite: the next run may let them in."""
+    refused = [event.payload for event in events if event.type is EventType.CLAIM_REFUSED and event.payload]
+    claims = [Claim.from_json(payload["claim"]) for payload in refused]
+    return {item.ref for claim in claims for item in claim.citations if item.kind is CitationKind.TEST}
 
 
 def _may_rise(unit: Unit) -> bool:
-    """Whether it matters what a test's source says: what is proved for everybody, or is an account, stays as it is."""
-    is_proved = unit.status is not Status.HYPOTHESIS and (unit.proof is None or unit.proof.carries)
-    return not is_proved and unit.kind is not Kind.EPISODE
+    """Whether it matters what a test's source says: what is proved for everybody stays as it is."""
+    return unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries)
 
 
 def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | None:
@@ -145,7 +161,7 @@ def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | 
 
     In a repository without a commit, what came after the last entry of others is new: it began then.
     """
-    first = None if caller.task_key is None else next(reader.events_of_scope(caller.scope_key), None)
+    first = None if caller.task_key is None else next(reader.events_of_scope(caller.scope_key, first=1), None)
     if first is None or codebase.head() is not None or repository_around(codebase.root) is None:
         return None if first is None else first.recorded_at
     earlier = reader.events_back(caller.scope.at(Level.PROJECT), before=first.position, limit=1)

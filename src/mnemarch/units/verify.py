@@ -22,7 +22,7 @@ from mnemarch.units.faults import faults_of
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
-from mnemarch.units.scene import STAGED
+from mnemarch.units.scene import NOT_CLAIMS, STAGED, events_of_task, units_citing_tests
 from mnemarch.units.status import (
     as_gate,
     blame,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
-    from mnemarch.units.scene import Scene
+    from mnemarch.units.scene import Met, Scene
 
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
@@ -56,8 +56,6 @@ _REPORTED = Refusal(
     "For the project only a test seen passing that is about it counts, or a person's word.",
     "Run it with `verify -- COMMAND`, or have a person approve it.",
 )
-# Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
-NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
 
 
 def read_ahead(staged: Sequence[Event]) -> None:
@@ -73,16 +71,19 @@ def read_ahead(staged: Sequence[Event]) -> None:
 
 
 class Verification:
-    """One run of tests, judged in one act."""
+    """One run of tests, judged in one act. `met` is what was read before it."""
 
-    def __init__(self, act: Act, run: TestRun, scene: Scene) -> None:
+    def __init__(self, act: Act, run: TestRun, scene: Scene, met: Met) -> None:
         self._act = act
         self._run = run
         self._scene = scene
         self._passed = run.named(Outcome.PASS)
         self._failed = run.named(Outcome.FAIL)
         self._trust_changes: dict[tuple[str, str], TrustChange] = {}
-        events = list(act.transaction.events_of_scope(act.caller.scope_key, (*STAGED, EventType.UNIT_USED)))
+        # A task's log can be long. It is read again only if somebody wrote, or erased, something meanwhile.
+        events = (
+            met.events if met.position == act.transaction.position() else events_of_task(act.transaction, act.caller)
+        )
         self._staged = [event for event in events if event.type in STAGED]
         self._uses = [event for event in events if event.type is EventType.UNIT_USED]
         self.succeeded = self._has_succeeded(self._staged)
@@ -163,10 +164,12 @@ class Verification:
         """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
         act = self._act
         helped = {event.subject for event in self._uses if (event.payload or {}).get("helped")}
-        for use in act.transaction.uses_of_task(act.caller.scope_key):
-            if use.credited if succeeded else not use.used or use.blamed:
-                continue  # Most of them, in a task that ran its tests before.
-            unit = act.transaction.unit(use.unit_id)
+        uses = act.transaction.uses_of_task(act.caller.scope_key)
+        # Most of them are settled in a task that ran its tests before.
+        unsettled = [use for use in uses if not (use.credited if succeeded else not use.used or use.blamed)]
+        units = act.transaction.units([use.unit_id for use in unsettled])
+        for use in unsettled:
+            unit = units.get(use.unit_id)
             if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
                 continue
             if succeeded and act.caller.task_key is not None:
@@ -212,9 +215,10 @@ class Verification:
     def _follow_renames(self) -> None:
         """Units cite a renamed test by its new name; of a test that is gone the proof says until when it held (R2)."""
         act, renamed = self._act, self._scene.renamed
-        for unit in act.transaction.units_citing(act.caller.visible_keys, CitationKind.TEST, sorted(renamed)):
+        keys = act.caller.visible_keys
+        for unit in act.transaction.units_citing(keys, CitationKind.TEST, sorted(renamed), live_but=NOT_CLAIMS):
             proof = unit.proof
-            if proof is None or not self._is_home(unit) or not unit.live:
+            if proof is None or not self._is_home(unit):
                 continue
             names = {name: renamed[name] for name in proof.tests if name in renamed}
             new = [name for name in names.values() if name is not None]
@@ -261,7 +265,7 @@ class Verification:
 
     def _candidates(self, staged: Sequence[Event]) -> tuple[list[Unit], Mapping[str, Event]]:
         """The live units this task wrote, and visible ones that cite a test which has just passed; what held each."""
-        own = {event.subject for event in staged if event.type is EventType.UNIT_REMEMBERED and event.subject}
+        own = {event.subject for event in staged if _tells_a_claim(event) and event.subject}
         citing = {unit.id: unit for unit in self._citing(self._passed)}
         units = self._act.transaction.units(sorted(own)) | citing
         held = self._act.transaction.held(own.union(citing))
@@ -269,9 +273,7 @@ class Verification:
 
     def _citing(self, names: Sequence[str]) -> list[Unit]:
         """The visible units that cite one of these tests, by whichever of its names."""
-        refs = {form for name in names for form in forms_of(name)}
-        units = self._act.transaction.units_citing(self._act.caller.visible_keys, CitationKind.TEST, sorted(refs))
-        return [unit for unit in units if _is_judged(unit)]
+        return units_citing_tests(self._act.transaction, self._act.caller, names)
 
     def _with_whole_names(self, unit: Unit) -> Unit:
         """The unit citing by its whole name the one test of this run that it cites by a bare name or from a folder.
@@ -339,6 +341,11 @@ class Verification:
             if refusal_to_verify(claim.citations, tests) is None:
                 waiting.append((claim, Act(act.transaction, author, act.now, act.config)))
         return waiting
+
+
+def _tells_a_claim(event: Event) -> bool:
+    record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
+    return bool(record) and record.get("kind") not in NOT_CLAIMS
 
 
 def _is_judged(unit: Unit) -> bool:

@@ -45,7 +45,7 @@ SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = 
 SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
 
 -- events_of_scope: What was recorded from exactly one scope.
-SELECT * FROM entries WHERE scope_key = :scope_key ORDER BY position;
+SELECT * FROM entries WHERE scope_key = :scope_key ORDER BY position LIMIT :limit;
 
 -- events_of_subject: The newest events about one subject, oldest first.
 SELECT * FROM (
@@ -205,13 +205,19 @@ SELECT DISTINCT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
 WHERE c.kind = :kind AND c.ref IN (:refs) AND coalesce(u.scope_key, '') IN (:scope_keys)
 ORDER BY u.id;
 
+-- live_citing: The live ones among them, but those of some kinds.
+SELECT DISTINCT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
+WHERE c.kind = :kind AND c.ref IN (:refs) AND coalesce(u.scope_key, '') IN (:scope_keys)
+  AND u.live AND NOT u.kind IN (:but)
+ORDER BY u.id;
+
 -- tests_cited: The tests that live units of some scopes cite.
 SELECT DISTINCT c.ref FROM units u JOIN citations c ON c.unit_id = u.id
 WHERE u.live AND u.scope_key IN (:scope_keys) AND c.kind = 'test' ORDER BY c.ref;
 
 -- newest_citing: The newest units that cite one thing.
 SELECT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
-WHERE c.kind = :kind AND c.ref = :ref AND coalesce(u.scope_key, '') IN (:scope_keys)
+WHERE c.kind = :kind AND c.ref = :ref AND coalesce(u.scope_key, '') IN (:scope_keys) AND (:any OR u.live)
 ORDER BY c.unit_id DESC LIMIT :limit;
 
 -- units_citing_code: A page of the units that cite files or symbols, in every scope, for the janitor.

@@ -6,6 +6,7 @@ from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.rows import (
+    ROWS,
     beginning_of,
     code_rule_of,
     event_of,
@@ -37,8 +38,6 @@ _ALL = 1 << 62
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
-# The projections, and how many columns of `row_…` are the key of each.
-ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2, "code_rules": 1}
 
 
 class Reader:
@@ -58,6 +57,10 @@ class Reader:
 
     def _one(self, name: str, /, **parameters: Any) -> Any:
         return self.query(name, **parameters).fetchone()
+
+    def _first(self, read: Callable[[Any], T], name: str, /, **parameters: Any) -> T | None:
+        row = self._one(name, **parameters)
+        return read(row) if row else None
 
     def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
         return [unit_of(row) for row in self.query(name, **parameters)]
@@ -89,20 +92,18 @@ class Reader:
         return event.id if event is not None and event.position == position else ""
 
     def event(self, event_id: str) -> Event | None:
-        row = self._one("event", id=event_id)
-        return event_of(row) if row else None
+        return self._first(event_of, "event", id=event_id)
 
     def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None:
-        row = self._one("event_for_key", scope_key=scope_key, actor=actor, key=key)
-        return event_of(row) if row else None
+        return self._first(event_of, "event_for_key", scope_key=scope_key, actor=actor, key=key)
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
         """Every event in commit order."""
         return map(event_of, self.query("events", after=after, limit=_ALL if limit is None else limit))
 
-    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
-        """The events recorded from exactly this scope; the type is the fourth column of a row."""
-        rows = self.query("events_of_scope", scope_key=scope_key)
+    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = (), first: int = _ALL) -> Iterator[Event]:
+        """The `first` events recorded from exactly this scope; the type is the fourth column of a row."""
+        rows = self.query("events_of_scope", scope_key=scope_key, limit=first)
         return (event_of(row) for row in rows if not types or row[3] in types)
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
@@ -112,8 +113,7 @@ class Reader:
 
     def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
         """Of some units, the event that last told why each stays a hypothesis."""
-        events = map(event_of, self._in_parts("held", "subjects", unit_ids))
-        return {event.subject or "": event for event in events}
+        return {event.subject or "": event for event in map(event_of, self._in_parts("held", "subjects", unit_ids))}
 
     def events_back(
         self,
@@ -184,8 +184,7 @@ class Reader:
     # Units
 
     def unit(self, unit_id: str) -> Unit | None:
-        row = self._one("unit", id=unit_id)
-        return unit_of(row) if row else None
+        return self._first(unit_of, "unit", id=unit_id)
 
     def units_named(self, beginning: str, limit: int) -> list[Unit]:
         """The units whose id, or its last group, begins so."""
@@ -245,17 +244,23 @@ class Reader:
         """
         return self._units("units_of_topic", scope_keys=scope_keys, topic_key=topic_key, limit=limit)
 
-    def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
-        """The units of these scopes that cite one of these things, by id."""
-        rows = self._in_parts("units_citing", "refs", refs, scope_keys=scope_keys, kind=str(kind))
+    def units_citing(
+        self, scope_keys: Sequence[str], kind: str, refs: Sequence[str], *, live_but: Iterable[Kind] | None = None
+    ) -> list[Unit]:
+        """The units of these scopes that cite one of these things, by id; or the live ones `but` of some kinds."""
+        name, but = ("units_citing", {}) if live_but is None else ("live_citing", {"but": sorted(live_but)})
+        rows = self._in_parts(name, "refs", refs, scope_keys=scope_keys, kind=str(kind), **but)
         return list(map(unit_of, dict.fromkeys(rows)))
 
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
         """The names of the tests that live units of these scopes cite."""
         return [ref for (ref,) in self.query("tests_cited", scope_keys=scope_keys)]
 
-    def newest_citing(self, scope_keys: Sequence[str], kind: str, ref: str, limit: int) -> list[Unit]:
-        return self._units("newest_citing", scope_keys=scope_keys, kind=str(kind), ref=ref, limit=limit)
+    def newest_citing(
+        self, scope_keys: Sequence[str], kind: str, ref: str, limit: int, live: bool = False
+    ) -> list[Unit]:
+        wanted = {"scope_keys": scope_keys, "kind": str(kind), "ref": ref, "limit": limit, "any": not live}
+        return self._units("newest_citing", **wanted)
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
@@ -276,8 +281,7 @@ class Reader:
     # Links, tests, uses
 
     def link(self, link_id: str) -> Link | None:
-        row = self._one("link", id=link_id)
-        return link_of(row) if row else None
+        return self._first(link_of, "link", id=link_id)
 
     def links_named(self, beginning: str, limit: int) -> list[Link]:
         """The links whose id, or its last group, begins so."""
@@ -319,8 +323,7 @@ class Reader:
         return [code_rule_of(row) for row in self.query("code_rules", project_id=project_id)]
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
-        row = self._one("use", unit_id=unit_id, task_key=task_key)
-        return use_of(row) if row else None
+        return self._first(use_of, "use", unit_id=unit_id, task_key=task_key)
 
     def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
         """Those of these units that the task was handed, used or was credited with."""
@@ -343,8 +346,7 @@ class Reader:
 
     def decision_in_force(self, root: str) -> Unit | None:
         """The one version of a decision that is in force."""
-        row = self._one("in_force", root=root)
-        return unit_of(row) if row else None
+        return self._first(unit_of, "in_force", root=root)
 
     def decision_versions(self, root: str) -> list[Unit]:
         """Every version, the first first: for its history, never on the way to what is in force (D7)."""
@@ -385,8 +387,6 @@ class Reader:
     def relations_to(self, roots: Sequence[str]) -> list[Relation]:
         return [relation_of(row) for row in self._in_parts("relations_to", "roots", roots)]
 
-    # All of it
-
     def counts(self) -> dict[str, dict[str, int]]:
         counted: dict[str, dict[str, int]] = {"status": {}, "kind": {}, "level": {}, "total": {}}
         for name, item, count in self.query("counts"):
@@ -396,5 +396,4 @@ class Reader:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Every projection row, by table and key: the table's name, then its columns, the same on every store."""
         for table in ROWS:
-            for row in self.query(f"row_{table}"):
-                yield (table, *row)
+            yield from ((table, *row) for row in self.query(f"row_{table}"))

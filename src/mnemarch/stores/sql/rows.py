@@ -31,6 +31,8 @@ else:
 # What reading a damaged row, or one that somebody forged, can raise.
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, InvalidInput)
 
+# The projections, and how many columns of `row_…` are the key of each.
+ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2, "code_rules": 1}
 _SESSION_PARTS = 3  # Org, project and name: see `Unit.session_key`.
 
 

@@ -8,7 +8,7 @@ from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
 from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import event_columns, unit_columns, unit_of
+from mnemarch.stores.sql.rows import ROWS, event_columns, unit_columns, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ else:
     # A process that only logs needs neither.
     testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
-
-_PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests", "uses", "code_rules")
 
 
 class Transaction(Reader):
@@ -76,7 +74,10 @@ class Transaction(Reader):
         self._texts.clear()
 
     def unit(self, unit_id: str) -> Unit | None:
-        return self._written.get(unit_id) or super().unit(unit_id)
+        unit = self._written.get(unit_id) or super().unit(unit_id)
+        if unit is not None:
+            self._written[unit_id] = unit
+        return unit
 
     def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
         return [self._written.get(row[0]) or unit_of(row) for row in self.query(name, **parameters)]
@@ -149,8 +150,11 @@ class Transaction(Reader):
                 f"Decision {version_key.root} has a version {version_key.number}, or another one in force, already.",
                 hint="Read the version in force and decide anew.",
             ) from None
+        before = self._written.get(unit.id)
         self._written[unit.id] = unit
         self._texts.clear()
+        if before is not None and before.keys == unit.keys:
+            return
         if unit.version > 1 or unit.erased_at:
             self.query("drop_citations", unit_id=unit.id)
         for kind, ref in sorted(unit.keys):
@@ -234,5 +238,5 @@ class Transaction(Reader):
 
     def clear_projections(self) -> None:
         self.forget()
-        for table in _PROJECTIONS:
+        for table in ROWS:
             self.query(f"clear_{table}")
