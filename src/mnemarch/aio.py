@@ -276,6 +276,7 @@ class AsyncSeat(_Wrapper):
         context = _awaited(Seat.context)
         about = _awaited(Seat.about)
         awaited_tests = _awaited(Seat.awaited_tests)
+        consolidate = _awaited(Seat.consolidate)
 
 
 class AsyncMemory(_Wrapper):

@@ -540,6 +540,7 @@ def test_of_episodes_about_the_same_test_one_is_told_and_a_success_before_failur
         other.fails(number)
         if ends_well:
             other.passes()
+            other.tells("stop")
 
     works_in(1, ends_well=False)
     works_in(2, ends_well=False)

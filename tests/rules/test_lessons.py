@@ -14,7 +14,7 @@ from mnemarch.learning.reflection import is_due
 from mnemarch.learning.telling import quoted
 from mnemarch.model.unit import Kind
 from mnemarch.testing.builders import made_unit
-from mnemarch.units.faults import command_head
+from mnemarch.units.account import command_head
 
 LINE = "KeyError: 'token'"
 

@@ -32,7 +32,7 @@ SURFACES = {
     ),
     mnemarch.Seat: (
         "log log_many ingest ingest_many ingest_file ingested validate_approach fail failed_approaches mark_stuck "
-        "clear_stuck remember remember_many about awaited_tests "
+        "clear_stuck remember remember_many about awaited_tests consolidate "
         "verify promote reflect inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
         "show recall context actor scope loops decisions graph rules working core episodes knowledge items",

@@ -29,7 +29,7 @@ from mnemarch.learning.telling import (
 )
 from mnemarch.model.value import Names, value
 from mnemarch.text.words import counted
-from mnemarch.units.faults import command_head
+from mnemarch.units.account import command_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

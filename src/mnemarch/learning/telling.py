@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.text.approach import approach as read_approach
 from mnemarch.text.approach import same_approach
 from mnemarch.text.cache import cached
-from mnemarch.units.faults import command_head
+from mnemarch.units.account import command_head
 from mnemarch.witness.commands import runner_of
 
 TYPE_CHECKING = False

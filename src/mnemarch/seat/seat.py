@@ -159,12 +159,13 @@ class Seat(Systems):
         analysis: Analysis | Mapping[str, Any] | None = None,
         error: str | None = None,
         approach: str | None = None,
+        account: bool = True,
     ) -> Promotion:
         """Verify the task: the gate judges what it staged by each test, and an episode is kept.
 
         `run` runs a test command and sees each test, or is the run that a host's hook saw; `report` reads what a runner
         wrote; `passed` and `tests` only report. `approach` says what was tried. After a failure the answer's `loop`
-        tells whether to go on.
+        tells whether to go on. Without an `account` the episode is left to `consolidate`.
         """
         from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import read_scene, scene_of
@@ -184,13 +185,12 @@ class Seat(Systems):
         caller, codebase = self.caller, self._codebase()
         met = self._read(lambda reader: reader.together(lambda reader: read_scene(reader, caller, codebase, seen)))
         scene = scene_of(self._engine.log, caller, codebase, seen, met)
-        failed = seen.named(Outcome.FAIL)
-        tree = scene.tree or None
+        tree, failed = scene.tree or None, seen.named(Outcome.FAIL)
         count_failure = None if error is None else loops.counting(error, approach, tree=tree, tests=failed)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
-        read_ahead(met.events)
+        read_ahead(met.events, account=account)
 
         def judge(act: Act) -> Promotion:
             verification = Verification(act, seen, scene, met)
@@ -200,7 +200,8 @@ class Seat(Systems):
             loop = None if count_failure is None or succeeded else count_failure(act)
             # The episode tells of this failure too, or of what was tried before this success.
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
-            return replace(verification.judge(analysis, receipt), loop=loop)
+            judged = replace(verification.judge(receipt), loop=loop)
+            return verification.told(judged, analysis) if account else judged
 
         judged = self._learned_from(self._act(judge, durable=True), codebase)
         units = tuple(self._aged(unit) for unit in judged.units)

@@ -99,8 +99,21 @@ class Systems(IngestVerbs):
         cited = self._engine.store.read(lambda reader: reader.tests_cited(self.caller.visible_keys))
         return list(dict.fromkeys((*cited, *failed)))
 
+    def consolidate(self) -> Promotion | None:
+        """Keep the episode of the task's last run of tests, if that was only judged, and learn from it."""
+        from mnemarch.units.episode import keep_last_episode
+
+        told = self._engine.log.act(self.caller, keep_last_episode, durable=True, together=True)
+        self._engine.has_new_units = True
+        return None if told is None else self._learned_from(told, self._codebase())
+
     def _learned_from(self, judged: Promotion, codebase: Codebase | None) -> Promotion:
-        """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection."""
+        """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection.
+
+        Without an episode only what came of the same error in other tasks is added.
+        """
+        if not judged.episode_id:
+            return replace(judged, loop=judged.loop and self._with_earlier(judged.loop))
         from mnemarch.learning.reflection import reflect_if_due, seen_before_reflecting
 
         task = self.caller.scope_key

@@ -10,13 +10,17 @@ from contextlib import contextmanager
 
 from mnemarch.errors import MnemarchError, StoreCorrupt, StoreUnavailable
 from mnemarch.files import PARTIAL_END, locked_if_free
+from mnemarch.learning.knowledge import SemanticMemoryManager
 from mnemarch.learning.reflection import Reflecting
 from mnemarch.log.audit import audited
 from mnemarch.model.caller import Caller, Level, Scope
+from mnemarch.model.event import EventType
 from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Maintained, Step
 from mnemarch.policy.trust import confidence_at
 from mnemarch.text.words import counted
+from mnemarch.units.episode import keep_last_episode
+from mnemarch.units.remember import Intake
 from mnemarch.units.succession import pruned
 
 TYPE_CHECKING = False
@@ -24,11 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from mnemarch.model.event import Event
     from mnemarch.services.engine import Engine
+    from mnemarch.stores.sql.reader import Reader
 
 _LOCK = "maintenance.lock"
 # What is written now is younger.
 _LEFT_BEHIND_S = 86_400.0
+_RUNS_MAX = 1_000
 
 
 def maintained(
@@ -78,12 +85,28 @@ def _sweep(engine: Engine, caller: Caller, dry_run: bool) -> str:
     )
 
 
+def _tell_what_was_left(engine: Engine, there: Caller) -> None:
+    """Keep the episodes of tasks whose sessions ended without one: a host that is killed says nothing."""
+
+    def read(reader: Reader) -> list[Event]:
+        return reader.events_back(there.scope, types=[EventType.TASK_VERIFIED], limit=_RUNS_MAX)
+
+    for run in {run.scope.key: run for run in reversed(engine.store.read(read))}.values():
+        author = Caller(run.actor, run.scope, run.session)
+        kept = engine.log.act(author, keep_last_episode)
+        if kept is not None:
+            knowing = SemanticMemoryManager(engine.log, author, Intake(engine.log, author, None))
+            knowing.learn_from_episode(kept.episode_id, code=False)
+
+
 def _reflect(engine: Engine, caller: Caller, dry_run: bool) -> str:
     """In every project of the memory; only of the caller's is there a working tree."""
     changed, retired, episodes = 0, 0, 0
     for there in _in_each_project(engine, caller):
         is_own = there.scope.key == caller.scope.at(Level.PROJECT).key if caller.scope.project else False
         codebase = engine.codebase(caller.root) if is_own and caller.root is not None else None
+        if not dry_run:
+            _tell_what_was_left(engine, there)
         done = Reflecting(engine.log, there, codebase).reflect(dry_run=dry_run)
         changed, retired, episodes = changed + done.changed, retired + len(done.retired), episodes + done.episodes
     made = f"{counted(changed, 'lesson')} {_would(dry_run)}made or changed"
@@ -100,9 +123,6 @@ def _code_rules(engine: Engine, caller: Caller, dry_run: bool) -> str:
     """Learn from the edits of tasks that succeeded, which no verification waits for."""
     if dry_run:
         return "left out in a dry run"
-    from mnemarch.learning.knowledge import SemanticMemoryManager
-    from mnemarch.units.remember import Intake
-
     learned = [
         SemanticMemoryManager(engine.log, there, Intake(engine.log, there, None)).learn_from_edits()
         for there in _in_each_project(engine, caller)

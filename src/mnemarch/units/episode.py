@@ -2,101 +2,40 @@
 
 from __future__ import annotations
 
+from mnemarch.log.act import receipt_for
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.outcome import CALLER, RULES
+from mnemarch.model.outcome import RULES, Promotion
+from mnemarch.model.testrun import Outcome, TestRun
 from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import replace
 from mnemarch.text.prompt import without_fenced
+from mnemarch.units.account import KEPT_CHARS_MAX, KEPT_MAX, Account, cut, faults_of, named, text_of
 from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import link_units, resembling
-from mnemarch.units.faults import KEPT_CHARS_MAX, KEPT_MAX, faults_of, named
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
+from mnemarch.units.scene import STAGED
 from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Analysis
-    from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
     from mnemarch.units.analysis import LoggedStep
 
 
-_CHARS_MAX = 4_000
-_TESTS_MAX = 5
-_APPROACHES_MAX = 3
 _APPROACH_SHOWN_CHARS = 300
 # Kinds of log entries that say what is tried. The last one before a success is what worked.
 _APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
 _EDITS = frozenset({"edit", "patch", "write"})
-
-
-@value
-class Account:
-    """What is known of a task when it is verified."""
-
-    name: str
-    passed: bool
-    success: bool
-    steps: Sequence[LoggedStep]
-    faults: Sequence[Mapping[str, Any]]
-    failed_approaches: Sequence[str]
-    approach: str | None
-    tests: Sequence[str]
-    commit: str | None
-    critique: str
-    analyst: str
-
-
-def text_of(account: Account) -> str:
-    """The account in sentences, each of which is true if the log is."""
-    described = task_described(account.steps)
-    task = f"{account.name} (“{cut(described)}”)" if described else account.name
-    lines = [f"{task} {'succeeded' if account.success else 'failed'}."]
-    if account.tests:
-        lines.append(_tested(account))
-    if account.commit:
-        lines.append(f"At commit {account.commit}.")
-    if account.failed_approaches:
-        quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
-        lines.append(f"Tried, and failed: {_listed(quoted, _APPROACHES_MAX)}.")
-    if account.faults and not account.critique:
-        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
-        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
-    if account.approach and account.faults:
-        lines.append(f"What worked, as it was said: “{account.approach}”.")
-    if account.critique:
-        lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
-    first = account.steps[0] if account.steps and not described else None
-    if first is not None and first.text.strip():
-        lines.append(f"Logged first, as {first.kind or 'a note'} and not verified: “{cut(first.text)}”.")
-    return "\n".join(lines)
-
-
-def _tested(account: Account) -> str:
-    """The tests by name, but only their number if nothing else is known: recall would find it by their names."""
-    outcome = "passed" if account.passed else "failed"
-    if account.steps or account.failed_approaches or account.critique:
-        return f"{outcome.capitalize()}: {_listed(account.tests, _TESTS_MAX)}."
-    return f"{len(account.tests)} test{'' if len(account.tests) == 1 else 's'} {outcome}."
-
-
-def cut(text: str) -> str:
-    """The beginning of a long text; the whole is in the log that the episode cites."""
-    return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]} … ({len(text)} characters in all)"
-
-
-def _listed(items: Sequence[str], shown_max: int) -> str:
-    shown = ", ".join(items[:shown_max])
-    return shown if len(items) <= shown_max else f"{shown} and {len(items) - shown_max} more"
 
 
 _CITED_LOGS_MAX = 20
@@ -109,6 +48,42 @@ _ANALYSED_STEPS_MIN = 2
 _OF_AN_ANALYSIS = frozenset({"critique", "reward", "key_decisions", "analyst", WAITS})
 _BY_MODEL = "\nCritique by "
 _SIMILAR_EPISODES_MAX = 3
+
+
+def read_ahead(staged: Sequence[Event]) -> None:
+    """Read a task's errors and what it said before the act that tells of it begins: other writers would wait."""
+    faults_of(staged)
+    analysed(steps_of(staged), False, 0)
+
+
+def keep_last_episode(act: Act) -> Promotion | None:
+    """Keep what happened up to the last run of tests, if it was only judged; None if there is nothing to tell."""
+    events = list(act.transaction.events_of_scope(act.caller.scope_key, (*STAGED, EventType.TASK_VERIFIED)))
+    judged = [event for event in events if event.type is EventType.TASK_VERIFIED and event.payload]
+    told = [event for event in events if _is_account(event)]
+    if not judged or (told and told[-1].position > judged[-1].position):
+        return None
+    last = judged[-1].payload or {}
+    run = TestRun(
+        runner=last["runner"],
+        command=last["command"],
+        results=(),
+        exit_code=last["exit_code"],
+        witnessed=last["witnessed"],
+        commit=last["commit"],
+    )
+    tests = last["tests"][Outcome.PASS if last["passed"] else Outcome.FAIL]
+    staged = [event for event in events if event.type in STAGED]
+    episode, skill_id = keep_episode(act, staged, last["passed"], tests, run, None)
+    return Promotion(
+        episode_id=episode.id,
+        skill_id=skill_id,
+        units=(),
+        refused=(),
+        receipt=receipt_for(judged[-1]),
+        witnessed=run.witnessed,
+        passed=last["passed"],
+    )
 
 
 def keep_episode(
@@ -331,13 +306,15 @@ def _tells_more(claim: Claim, before: Unit) -> bool:
 
 
 def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
-    for event in reversed(staged):
-        record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
-        # What somebody told of the past is an episode too, and no account of this task.
-        if record.get("kind") == "episode" and "task_key" in record.get("attributes", {}):
-            unit = act.transaction.unit(event.subject or "")
-            return unit if unit is not None and unit.live else None
-    return None
+    last = next(filter(_is_account, reversed(staged)), None)
+    unit = None if last is None else act.transaction.unit(last.subject or "")
+    return unit if unit is not None and unit.live else None
+
+
+def _is_account(event: Event) -> bool:
+    """Whether it tells of its task. What somebody told of the past is an episode too, and no account of this one."""
+    record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
+    return record.get("kind") == "episode" and "task_key" in record.get("attributes", {})
 
 
 def _approach_of(staged: Sequence[Event]) -> str | None:

@@ -1,4 +1,4 @@
-"""The gate (G4, R20): a run of tests judges what a task claimed, and what it relied on; an episode is kept."""
+"""The gate (G4, R20): a run of tests judges what a task claimed, and what it relied on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units.analysis import analysed, analysis_from, steps_of
-from mnemarch.units.episode import keep_episode
 from mnemarch.units.evidence import retake
-from mnemarch.units.faults import faults_of
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
@@ -58,16 +55,18 @@ _REPORTED = Refusal(
 )
 
 
-def read_ahead(staged: Sequence[Event]) -> None:
-    """Read what a task claimed, and its errors, before the act that judges it begins: other writers would wait."""
+def read_ahead(staged: Sequence[Event], *, account: bool) -> None:
+    """Read what a task claimed, and did, before the act that judges it begins: other writers would wait."""
     for event in staged:
         payload = event.payload or {}
         said = payload.get("claim") or payload.get("unit") or {}
         # What cites nothing is not raised, and an episode is no claim: nobody asks for their keys.
         if said.get("content") and said.get("citations") and said.get("kind") not in NOT_CLAIMS:
             keys_of(redacted(str(said["content"]))[0])
-    faults_of(staged)
-    analysed(steps_of(staged), False, 0)
+    if account:
+        from mnemarch.units import episode
+
+        episode.read_ahead(staged)
 
 
 class Verification:
@@ -92,13 +91,12 @@ class Verification:
                 "Verify judges what a task staged, and this seat has no task.", hint=Hint("name the task")
             )
 
-    def judge(self, analysis: Analysis | Mapping[str, Any] | None, newest: Receipt | None = None) -> Promotion:
+    def judge(self, newest: Receipt | None = None) -> Promotion:
         """Run the gate over everything that the seat's task staged; `newest` is what this run itself staged."""
         act, run, staged, succeeded = self._act, self._run, self._staged, self.succeeded
         event = None if newest is None else act.transaction.event(newest.event_id)
         if event is not None and all(event.id != known.id for known in staged):
             staged.append(event)
-        given = None if analysis is None else analysis_from(analysis, succeeded)
         event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
         if run.witnessed:
             self._settle_reliance(succeeded)
@@ -107,11 +105,9 @@ class Verification:
             self._follow_renames()
             for unit in self._citing((*self._passed, *self._failed)):
                 self._noting(unit, Signal.TESTS_FAILED, self._followed(unit))
-        tests = self._passed if succeeded else self._failed
-        episode, skill_id = keep_episode(act, staged, succeeded, tests, run, given)
         return Promotion(
-            episode_id=episode.id,
-            skill_id=skill_id,
+            episode_id="",
+            skill_id=None,
             units=tuple(units),
             refused=tuple(refused),
             receipt=receipt_for(event),
@@ -119,6 +115,16 @@ class Verification:
             passed=succeeded,
             trust_changes=tuple(self._trust_changes.values()),
         )
+
+    def told(self, judged: Promotion, analysis: Analysis | Mapping[str, Any] | None) -> Promotion:
+        """The answer with the task's episode, which is kept."""
+        from mnemarch.units.analysis import analysis_from
+        from mnemarch.units.episode import keep_episode
+
+        tests = self._passed if self.succeeded else self._failed
+        given = None if analysis is None else analysis_from(analysis, self.succeeded)
+        episode, skill_id = keep_episode(self._act, self._staged, self.succeeded, tests, self._run, given)
+        return replace(judged, episode_id=episode.id, skill_id=skill_id)
 
     def _payload(self, succeeded: bool) -> dict[str, Any]:
         run = self._run

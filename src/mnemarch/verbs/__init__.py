@@ -89,6 +89,7 @@ _VERIFICATION = (
     Parameter("analysis", of.OBJECT, "your own: critique, score, key_decisions, ...", None),
     Parameter("error", of.OUTPUT, "of a failure: the error; - reads standard input", None),
     _APPROACH,
+    Parameter("account", of.FLAG, "keep the episode now", True, offered=False),
 )
 _LISTED = (
     Parameter("kind", of.KIND, "fact, preference, episode, skill, ...", None),
@@ -221,6 +222,7 @@ _LOOPS = (
 _TO = Parameter("to", of.LEVEL, "worktree, project (default) or org", "project")
 _GATE = (
     Verb("seat.verify", "work", "Promotion", _VERIFICATION),
+    Verb("seat.consolidate", "work", "Promotion | None", (), None),
     Verb("seat.promote", "work", "Stored | Refused", (_UNIT, _TO, _VERSION)),
 )
 _ERASURE = (

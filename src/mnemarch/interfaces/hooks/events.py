@@ -212,12 +212,15 @@ def after_tool(moment: Moment) -> str:
     run = tools.run_in(event, seat, root, configured, moment.reports) if rules.verifies else None
     if run is None or not run.ran:
         return ""
-    judged = seat.verify(run=run)
+    judged = seat.verify(run=run, account=False)
     if judged.passed:
-        moment.session.change(lambda state: state.update(edits=[], failed_edits=[], failures=0))
+        moment.session.change(lambda state: state.update(edits=[], failed_edits=[], failures=0, untold=True))
         return "\n".join([*_raised(judged), *_trust_changed(judged)])
+    if judged.loop is not None and judged.loop.details["count"] == 1:
+        # Whoever meets a new error meanwhile is told; that it was met again waits for the end of the turn.
+        moment.later.append(seat.consolidate)
     failed = [*moment.session.listed("failed_edits"), *moment.session.listed("edits")]
-    moment.session.change(lambda state: state.update(edits=[], failed_edits=failed[-100:], failures=1))
+    moment.session.change(lambda state: state.update(edits=[], failed_edits=failed[-100:], failures=1, untold=True))
     return "\n".join([*_verdict(judged.loop), *_trust_changed(judged)])
 
 
@@ -268,7 +271,8 @@ def compact(moment: Moment) -> str:
 def stop(moment: Moment) -> str:
     """What the person asked for becomes claims, and the agent's last words go to the log, where they prove nothing.
 
-    What the tests showed was judged when they ran. Nothing is said: a host would take it as a reason to go on.
+    What the tests showed was judged when they ran; now the task's episode is kept. Nothing is said: a host would take
+    it as a reason to go on.
     """
     said = prompts.without_fenced(moment.event.said).strip()[:_SAID_CHARS_MAX]
     if said and moment.rules.records and not moment.event.payload.get("stop_hook_active"):
@@ -276,7 +280,14 @@ def stop(moment: Moment) -> str:
     # A subagent acts under a name of its own, and the prompts wait for who was asked.
     if moment.session.state.get("asked") and moment.event.name != "subagent_stop":
         moment.later.append(lambda: _take_up_prompts(moment))
+    if moment.session.state.get("untold"):
+        moment.later.append(lambda: _consolidate(moment))
     return ""
+
+
+def _consolidate(moment: Moment) -> None:
+    moment.seat.consolidate()
+    moment.session.change(lambda state: state.update(untold=False))
 
 
 def _take_up_prompts(moment: Moment) -> None:

@@ -1,14 +1,16 @@
-"""The faults that a task met, read from its log: what each is known by, what failed, and what worked again after it."""
+"""What a task's log tells: its account in sentences, and the faults that it met."""
 
 from __future__ import annotations
 
 from mnemarch.model.event import EventType
+from mnemarch.model.outcome import CALLER
+from mnemarch.model.value import value
 from mnemarch.text.cache import cached
-from mnemarch.units.analysis import TROUBLE, logged_step
+from mnemarch.units.analysis import TROUBLE, logged_step, task_described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.event import Event
@@ -22,6 +24,72 @@ _THEN_MAX = 3
 _GOING = frozenset({"cd", "source", "export", "set", "sudo", "."})
 _IN_NAMES = str.maketrans("", "", "-_./")
 _HEAD_WORDS_MAX = 3
+_CHARS_MAX = 4_000
+_TESTS_MAX = 5
+_APPROACHES_MAX = 3
+
+
+@value
+class Account:
+    """What is known of a task when it is verified."""
+
+    name: str
+    passed: bool
+    success: bool
+    steps: Sequence[LoggedStep]
+    faults: Sequence[Mapping[str, Any]]
+    failed_approaches: Sequence[str]
+    approach: str | None
+    tests: Sequence[str]
+    commit: str | None
+    critique: str
+    analyst: str
+
+
+def text_of(account: Account) -> str:
+    """The account in sentences, each of which is true if the log is."""
+    described = task_described(account.steps)
+    task = f"{account.name} (“{cut(described)}”)" if described else account.name
+    lines = [f"{task} {'succeeded' if account.success else 'failed'}."]
+    if account.tests:
+        lines.append(_tested(account))
+    if account.commit:
+        lines.append(f"At commit {account.commit}.")
+    if account.failed_approaches:
+        quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
+        lines.append(f"Tried, and failed: {_listed(quoted, _APPROACHES_MAX)}.")
+    if account.faults and not account.critique:
+        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
+        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
+    if account.approach and account.faults:
+        lines.append(f"What worked, as it was said: “{account.approach}”.")
+    if account.critique:
+        lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
+    first = account.steps[0] if account.steps and not described else None
+    if first is not None and first.text.strip():
+        lines.append(f"Logged first, as {first.kind or 'a note'} and not verified: “{cut(first.text)}”.")
+    return "\n".join(lines)
+
+
+def _tested(account: Account) -> str:
+    """The tests by name, but only their number if nothing else is known: recall would find it by their names."""
+    outcome = "passed" if account.passed else "failed"
+    if account.steps or account.failed_approaches or account.critique:
+        return f"{outcome.capitalize()}: {_listed(account.tests, _TESTS_MAX)}."
+    return f"{len(account.tests)} test{'' if len(account.tests) == 1 else 's'} {outcome}."
+
+
+def cut(text: str) -> str:
+    """The beginning of a long text; the whole is in the log that the episode cites."""
+    return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]} … ({len(text)} characters in all)"
+
+
+def _listed(items: Sequence[str], shown_max: int) -> str:
+    shown = ", ".join(items[:shown_max])
+    return shown if len(items) <= shown_max else f"{shown} and {len(items) - shown_max} more"
+
+
+# Faults: what each is known by, what failed, and what worked again after it
 
 
 def named(step: LoggedStep, field: str, kind: str) -> object:
