@@ -817,6 +817,23 @@ def test_r2_a_visible_unit_that_waits_for_a_test_rises_when_it_passes(seats):
 
 
 @pytest.mark.parametrize("passed", [True, False])
+def test_an_episode_can_be_left_for_later_and_is_the_same_then(memory, seats, passed):
+    now, later = seats.agent(task="T-1"), seats.agent(task="T-2")
+    for agent in (now, later):
+        agent.log("plan", "Make checkout retry")
+        agent.fail("pool timed out", approach="more tries")
+    at_once = now.verify(passed, tests=[TEST])
+    left = later.verify(passed, tests=[TEST], account=False)
+    assert (left.episode_id, left.passed) == ("", passed)
+    told = later.consolidate()
+    assert (told.passed, told.receipt) == (passed, left.receipt)
+    texts = [now.get(each.episode_id).content.partition("\n") for each in (at_once, told)]
+    assert texts[0][1:] == texts[1][1:]
+    assert later.consolidate() is None
+    assert seats.agent(task="T-3").consolidate() is None
+
+
+@pytest.mark.parametrize("passed", [True, False])
 def test_g9_an_episode_is_kept_for_success_and_for_failure(memory, seats, passed):
     agent = seats.agent()
     agent.log("plan", "Make checkout retry", data={"task_description": "Fix the checkout", "context": {"n": 1}})

@@ -533,6 +533,43 @@ def process(folder, stdin):
     return subprocess.run(COMMAND, cwd=folder, input=stdin, capture_output=True, timeout=60, check=False)
 
 
+def accounts(repo):
+    """Every account of the task, the oldest first, whatever became of it."""
+    with mnemarch.open(repo) as memory:
+        return seat_in(memory, repo, actor=Actor.human("ada"), task=None).units(kind="episode")[::-1]
+
+
+def test_an_error_that_is_new_is_told_at_once_and_the_rest_when_the_turn_ends(repo, agent):
+    one = agent()
+    one.tells("prompt", prompt="Make the pool hold three connections")
+    one.fails(1)
+    assert ["failed" in unit.content for unit in accounts(repo)] == [True]
+    one.fails(2)
+    one.passes()
+    assert len(accounts(repo)) == 1
+    one.tells("stop")
+    first, last = accounts(repo)
+    assert (first.live, last.live) == (False, True)
+    assert "succeeded" in last.content
+    assert last.attributes["success"]
+    one.tells("end")
+    assert len(accounts(repo)) == 2
+
+
+def test_a_night_tells_of_a_session_that_was_killed(repo, agent):
+    one = agent()
+    one.fails(1)
+    one.passes()
+    assert [unit.attributes["success"] for unit in accounts(repo)] == [False]
+    with mnemarch.open(repo) as memory:
+        person = seat_in(memory, repo, actor=Actor.human("ada"), task=None)
+        for _ in range(2):
+            memory.maintain(person)
+    told = accounts(repo)
+    assert [unit.attributes["success"] for unit in told] == [False, True]
+    assert told[-1].provenance[0].actor == Actor.agent("claude-code")
+
+
 def test_of_episodes_about_the_same_test_one_is_told_and_a_success_before_failures(repo, agent):
     def works_in(number, *, ends_well):
         other = agent(root=worktree(repo, f"other-{number}", f"feat/{number}"), session=f"o-{number}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.decisions.loading import GLOBAL
 from mnemarch.errors import NotAllowed
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
@@ -11,7 +12,6 @@ from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
-from mnemarch.text.opposition import breaks
 from mnemarch.units import evidence, succession
 from mnemarch.units.same_text import rejection_of
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import GuardianVerdict
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import opposition as opposing
+else:
+    opposing = Lazy("mnemarch.text.opposition")
 
 RULE = "D11"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
@@ -62,7 +65,7 @@ def opposed(
     root = None if base is None else base.root_id
     firm = [Decision(unit) for unit in reader.firm(caller.visible_keys, list(dict.fromkeys((domain, GLOBAL))))]
     others = [one for one in firm if one.unit.level >= level and one.root_id != root]
-    pairs = [(one, opposition.reason) for one in others if (opposition := breaks(text, one.text)) is not None]
+    pairs = [(one, found.reason) for one in others if (found := opposing.breaks(text, one.text)) is not None]
     return sorted(pairs, key=lambda pair: firmest_first(pair[0]))
 
 

@@ -101,9 +101,9 @@ class Systems(IngestVerbs):
 
     def consolidate(self) -> Promotion | None:
         """Keep the episode of the task's last run of tests, if that was only judged, and learn from it."""
-        from mnemarch.units.episode import keep_last_episode
+        from mnemarch.units.episode import consolidate
 
-        told = self._engine.log.act(self.caller, keep_last_episode, durable=True, together=True)
+        told = consolidate(self._engine.log, self.caller)
         self._engine.has_new_units = True
         return None if told is None else self._learned_from(told, self._codebase())
 

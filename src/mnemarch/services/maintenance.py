@@ -19,7 +19,7 @@ from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Maintained, Step
 from mnemarch.policy.trust import confidence_at
 from mnemarch.text.words import counted
-from mnemarch.units.episode import keep_last_episode
+from mnemarch.units.episode import consolidate
 from mnemarch.units.remember import Intake
 from mnemarch.units.succession import pruned
 
@@ -93,7 +93,7 @@ def _tell_what_was_left(engine: Engine, there: Caller) -> None:
 
     for run in {run.scope.key: run for run in reversed(engine.store.read(read))}.values():
         author = Caller(run.actor, run.scope, run.session)
-        kept = engine.log.act(author, keep_last_episode)
+        kept = consolidate(engine.log, author)
         if kept is not None:
             knowing = SemanticMemoryManager(engine.log, author, Intake(engine.log, author, None))
             knowing.learn_from_episode(kept.episode_id, code=False)
@@ -114,8 +114,8 @@ def _reflect(engine: Engine, caller: Caller, dry_run: bool) -> str:
 
 
 def _in_each_project(engine: Engine, caller: Caller) -> list[Caller]:
-    scopes = engine.store.read(lambda reader: reader.scopes())
-    projects = dict.fromkeys((scope.org, scope.project) for scope in scopes if scope.project is not None)
+    streams = engine.store.read(lambda reader: reader.heads())
+    projects = dict.fromkeys((stream.org, stream.project) for stream in streams if stream.project is not None)
     return [Caller(caller.actor, Scope(org=org, project=project)) for org, project in projects]
 
 

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Act
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.analysis import LoggedStep
 
 
@@ -56,14 +58,37 @@ def read_ahead(staged: Sequence[Event]) -> None:
     analysed(steps_of(staged), False, 0)
 
 
-def keep_last_episode(act: Act) -> Promotion | None:
+def consolidate(log: Log, caller: Caller) -> Promotion | None:
     """Keep what happened up to the last run of tests, if it was only judged; None if there is nothing to tell."""
-    events = list(act.transaction.events_of_scope(act.caller.scope_key, (*STAGED, EventType.TASK_VERIFIED)))
+
+    def read(reader: Reader) -> tuple[int, list[Event]]:
+        types = (*STAGED, EventType.TASK_VERIFIED)
+        return reader.position(), list(reader.events_of_scope(caller.scope_key, types))
+
+    position, events = log.store.read(read)
+    if _unaccounted(events) is None:
+        return None
+    read_ahead(events)
+
+    def keep(act: Act) -> Promotion | None:
+        is_known = act.transaction.position() == position
+        return _keep_last(act, events if is_known else read(act.transaction)[1])
+
+    return log.act(caller, keep, durable=True, together=True)
+
+
+def _unaccounted(events: Sequence[Event]) -> Event | None:
+    """The last run of tests, if no account came after it."""
     judged = [event for event in events if event.type is EventType.TASK_VERIFIED and event.payload]
     told = [event for event in events if _is_account(event)]
-    if not judged or (told and told[-1].position > judged[-1].position):
+    return judged[-1] if judged and not (told and told[-1].position > judged[-1].position) else None
+
+
+def _keep_last(act: Act, events: Sequence[Event]) -> Promotion | None:
+    judged = _unaccounted(events)
+    if judged is None or judged.payload is None:
         return None
-    last = judged[-1].payload or {}
+    last = judged.payload
     run = TestRun(
         runner=last["runner"],
         command=last["command"],
@@ -80,7 +105,7 @@ def keep_last_episode(act: Act) -> Promotion | None:
         skill_id=skill_id,
         units=(),
         refused=(),
-        receipt=receipt_for(judged[-1]),
+        receipt=receipt_for(judged),
         witnessed=run.witnessed,
         passed=last["passed"],
     )
