@@ -89,7 +89,6 @@ class Recall:
         self._question = Question(query, rules)
         self._k = k
         self._binding, self._binding_count = binding
-        self._domain = domain
         self._drafts = drafts
         self._visible = caller.visible_keys
         self._as_of, self._now = as_of, now
@@ -355,18 +354,13 @@ class Recall:
             from mnemarch.recall.binding import winners_first
 
             items = winners_first(reader, items, contested & {item.unit.id for item in items})
-        unlisted = max(0, self._binding_count - len(bound))
-        if unlisted:
-            where = f" --domain {self._domain}" if self._domain else ""
-            note = f"{unlisted} more that bind are not listed here. See them: mnemarch decisions load{where}"
-            self._notes.append(note)
         return Found(
             items=tuple(self._labelled(item, contested) for item in items),
             withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],
             intent=self._question.intent.name,
             notes=(*self._notes, *(self._finder.notes if self._question.weights else ())),
             binding=tuple(self._labelled(item, contested) for item in bound),
-            unlisted=unlisted,
+            unlisted=max(0, self._binding_count - len(bound)),
             fit=self._fit,
         )
 
