@@ -237,7 +237,8 @@ def cold_commands(folder: str, rounds: int) -> dict[str, dict[str, float]]:
     """The command line at 20,000 units against an interpreter that does nothing."""
     home = os.path.join(folder, "commands")
     with mnemarch.open(home) as memory:
-        seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="load"))
+        # A plain folder is a worktree called main: from another place the command would find nothing.
+        seat = memory.seat(Actor.agent("bench"), Scope(project="bench", worktree="main", task="load"))
         seat.remember_many([Claim(content=text) for text in texts(20_000)])
     where = ("--store", home, "--actor", "agent:bench", "--project", "bench", "--task", "load")
     commands = {
@@ -245,6 +246,10 @@ def cold_commands(folder: str, rounds: int) -> dict[str, dict[str, float]]:
         "log": ("-m", "mnemarch", "log", "thought", "cold", *where),
         "recall": ("-m", "mnemarch", "recall", "which step throttles webhooks of module_7", *where),
     }
+    command = [sys.executable, *commands["recall"]]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=home).stdout
+    if "module_7" not in answer or "Nothing found" in answer:
+        raise RuntimeError(f"The command to be measured found nothing:\n{answer}")
     spent: dict[str, list[float]] = {name: [] for name in commands}
     for round in range(rounds + 1):
         for name, command in commands.items():

@@ -5,6 +5,8 @@ import os
 import sys
 
 _NEWLY_MADE_MAX = 50_000
+# Without these no thread runs and nothing is registered for the end.
+_WAITED_FOR = {"atexit", "threading"}
 
 
 def main() -> int:
@@ -19,7 +21,12 @@ def main() -> int:
             os._exit(code)  # All is written and closed, and nobody waits for modules to be taken down.
         from mnemarch.interfaces import cli
 
-        return cli.main()
+        code = cli.main()
+        if sys.modules.keys().isdisjoint(_WAITED_FOR):
+            sys.stdout.flush()
+            _keep_patterns()
+            os._exit(code)
+        return code
     finally:
         _keep_patterns()
         gc.freeze()  # The interpreter would look through everything once more as it ends.

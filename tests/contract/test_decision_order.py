@@ -473,6 +473,7 @@ def test_r10_a_hundred_decisions_neither_crowd_out_the_answer_nor_go_missing_in_
     pack = world.lead.context("was the checkout of the shop slow?", 400, domain="coding")
     assert FACT in contents(pack.items)
     assert f"({101 - len(pack.binding)} more that bind had no room. See them: mnemarch decisions load" in pack.text
+    assert not [note for note in pack.notes if "that bind" in note], "one count, not two"
     assert sum(map(estimated_tokens, contents(pack.binding))) <= 160
     assert pack.tokens <= 400
 

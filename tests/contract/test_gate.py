@@ -336,6 +336,21 @@ def test_r2_a_reader_in_a_red_worktree_is_told_that_the_test_fails_there(memory,
     assert label(red, unit) == "[VERIFIED by test_luck]"
 
 
+def test_r2_what_fell_is_recalled_with_its_failing_test_in_the_worktree_that_made_it(memory, shop, tmp_path):
+    there = worktree(shop, tmp_path / "feat", "-b", "feat")
+    place(memory, shop).remember("Luck helps", citations=[Citation.test("test_luck.py::test_luck")])
+    (shop / "test_luck.py").write_text(FLAKY + "\n# changed in this task\n")
+    (unit,) = outcome(memory, shop, True).units
+    (shop / "test_luck.py").write_text("def test_luck():\n    assert 0\n")
+    outcome(memory, shop, False, task="T-2")
+    assert (unit.level, label(place(memory, shop, task="T-3"), unit)) == (
+        Level.PROJECT,
+        "[HYPOTHESIS: test_luck fails]",
+    )
+    other = place(memory, there, tree="feat", task="T-3")
+    assert unit.id not in [item.unit.id for item in other.recall("luck helps").items]
+
+
 def test_r2_what_a_branch_alone_showed_falls_for_all_when_it_turns_red_there(memory, shop, tmp_path):
     there, name = worktree(shop, tmp_path / "feat", "-b", "feat"), "test_new.py::test_new"
     worktree(shop, tmp_path / "other", "-b", "other")
@@ -354,6 +369,21 @@ def test_r2_what_a_branch_alone_showed_falls_for_all_when_it_turns_red_there(mem
     outcome(memory, tmp_path / "other", False, tree="other", task="T-5", name=name)
     assert reader.get(unit.id).status is Status.VERIFIED
     assert memory.rebuild().same
+
+
+def test_r2_a_test_that_is_known_by_two_names_and_then_removed_leaves_a_date(memory, shop):
+    agent, body = place(memory, shop), "def {}():\n    lucky = 7\n    assert lucky > 6\n"
+    commit(shop, "before the task", test_luck__py=body.format("test_luck"))
+    agent.remember("Rain helps", citations=[Citation.test("test_luck.py::test_luck")])
+    (unit,) = outcome(memory, shop, True).units
+    assert not unit.proof.about
+    commit(shop, "renamed", test_luck__py=body.format("test_fortune"))
+    for task in ("T-2", "T-3", "T-4"):  # The first cites the new name, the second counts both, the third joins them.
+        outcome(memory, shop, True, task=task, name="test_luck.py::test_fortune")
+    assert agent.get(unit.id).proof.tests == ("test_luck.py::test_fortune",)
+    commit(shop, "no luck", test_luck__py="def test_else():\n    assert 1\n")
+    outcome(memory, shop, True, task="T-9", name="test_luck.py::test_else")
+    assert label(agent, unit) == "[VERIFIED until 2026-03-01]"
 
 
 def test_r2_a_test_that_is_gone_leaves_a_date_until_it_passes_again(memory, shop):

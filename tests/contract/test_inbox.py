@@ -93,6 +93,15 @@ def test_a_conflict_that_the_inbox_lists_is_resolved_from_wherever_a_person_stan
             seat.resolve(conflict.id, both=True, reason="no")
 
 
+def test_a_request_says_what_a_yes_would_take_out_of_force(seats, person):
+    why = {"reason": Reason("risk", "measured"), "snapshots": ["seen"]}
+    lock = person.decisions.commit(person.decisions.propose("Use Kafka for mail", strength="lock", **why))
+    agent = seats.agent(worktree="w1")
+    agent.decisions.commit(agent.decisions.propose("Use Redis for mail", revises=lock.id, **why))
+    (request,) = person.inbox()
+    assert request.evidence == f"measured; revises the lock {lock.id}, “Use Kafka for mail”"
+
+
 def test_what_nobody_wanted_for_30_days_leaves_the_inbox(seats, person, clock):
     agent = seats.agent(worktree="w1")
     for text in ("Deploys need a ticket", "Totals are rounded up", "Totals are rounded down"):

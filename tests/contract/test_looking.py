@@ -244,3 +244,14 @@ def test_r20_of_several_items_none_is_accepted_if_one_can_not_be(seats, wrong):
     assert items["refused claim"] in {item.id for item in lead.inbox()}
     assert lead.accept([items["refused claim"]] * 2)[0].unit.status == "verified"
     assert "refused claim" not in {item.what for item in lead.inbox()}
+
+
+def test_an_entry_of_the_log_is_cited_by_the_id_that_was_printed(seats):
+    agent = seats.agent()
+    whole = agent.log("tool_output", "terraform: the state is locked").event_id
+    unit = agent.remember("The state is locked", citations=[Citation.log(whole[24:32])]).unit
+    assert unit.citations[0].ref == whole
+    again = agent.cite(agent.remember("Plans lock the state").unit.id, Citation.log(whole[24:30]))
+    assert again.citations[0].ref == whole
+    with pytest.raises(InvalidInput, match="No event 'ffffff'"):
+        agent.remember("Nobody said so", citations=[Citation.log("ffffff")])

@@ -70,3 +70,19 @@ def test_nothing_of_another_worktree_or_that_was_erased_is_told(memory):
     assert {hidden.id, gone.id}.isdisjoint(other for _, other in around(here, unit.id))
     with pytest.raises(mnemarch.NotFound):
         here.related(hidden.id)
+
+
+def test_a_claim_came_from_the_one_episode_of_its_task_however_often_it_was_verified(memory):
+    _, unit = verified(memory, "T-1", passed=False, said="Checkout retries three times")
+    verified(memory, "T-1", passed=True)
+    newest, _ = verified(memory, "T-1", passed=True)
+    here = seat(memory, "T-1")
+    assert [each.unit.id for each in here.related(unit.id) if each.how == "came_from"] == [newest]
+
+
+def test_what_is_not_alike_at_all_is_not_listed_as_alike(memory):
+    for number in (1, 2):
+        here = seat(memory, f"T-{number}")
+        here.log("task", f"do work {number}")
+        episode = here.verify(passed=True, tests=[TEST.ref]).episode_id
+    assert [each for each in here.related(episode) if not each.weight] == []

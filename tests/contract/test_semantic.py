@@ -45,6 +45,16 @@ FACTS = (
 )
 
 
+def test_a_context_for_a_prompt_has_the_best_item_that_meaning_alone_finds(memory):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    for fact in ("The horse is sleeping under the tree", *FACTS):
+        agent.remember(fact)
+    memory.reindex()
+    pack = agent.context("말이 나무 아래에서 자고 있다", tokens=800, floor="auto")
+    assert [item.unit.content for item in pack.items] == ["The horse is sleeping under the tree"]
+    assert agent.context("대통령 선거는 언제 했어?", tokens=800, floor="auto").text == ""
+
+
 @pytest.mark.parametrize("question", ["what is the capital of France", "write me a poem about the sea", "얼룩말 이동"])
 def test_what_is_no_nearer_than_unrelated_texts_is_not_found(memory, question):
     agent = memory.seat(Actor.agent("a"), SCOPE)

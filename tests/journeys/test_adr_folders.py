@@ -36,9 +36,9 @@ def put(folder, **texts):
 
 
 def export_folder(seat, folder):
-    """The names of the files that an export writes; it leaves none as it is."""
+    """The names of the files of an export; it leaves none that should be written."""
     outcomes = adr.export_folder(seat, folder)
-    assert {one.note for one in outcomes} <= {"written"}
+    assert {one.note for one in outcomes} <= {"written", "unchanged"}
     return [one.name for one in outcomes]
 
 
@@ -210,8 +210,9 @@ def test_importing_twice_changes_nothing_whoever_does_it(folder, tmp_path, who):
 
 def test_a_copy_is_further_evidence_of_one_decision(seat, tmp_path):
     folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"), n1_b=nygard(1, "aa"))
-    import_folder(seat, folder)
-    import_folder(seat, folder)
+    first = [one.note for one in import_folder(seat, folder)]
+    again = [one.note for one in import_folder(seat, folder)]
+    assert (first, again) == (["decided", "says what 0001-a.md says"], ["unchanged", "says what 0001-a.md says"])
     assert titles(seat) == ["aa"]
     assert made(seat) == 1
     assert export_folder(seat, str(tmp_path / "out")) == ["0001-a.md", "0001-b.md"]
@@ -564,7 +565,8 @@ def test_an_exported_folder_can_be_brought_up_to_date(seat, folder, tmp_path):
     known = {one.name: one.decision_id for one in import_folder(seat, out)}
     decided(seat, "cache rows", revises=native.id)
     seat.decisions.relate(known["0005-integers.md"], "DEPENDS_ON", known["0002-use-sqlite.md"])
-    assert export_folder(seat, out) == names
+    notes = {one.name: one.note for one in adr.export_folder(seat, out)}
+    assert notes == dict.fromkeys(names, "unchanged") | {"0006-cache-pages.md": "written"}
     assert "# 6. cache rows" in (tmp_path / "out" / "0006-cache-pages.md").read_text(encoding="utf-8")
     seat.reject(known["0005-integers.md"], "no more")
     import_folder(seat, put(tmp_path / "more", n9_x=nygard(9, "xx")))

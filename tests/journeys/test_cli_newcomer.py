@@ -73,6 +73,7 @@ def test_what_init_says_to_a_person_at_a_terminal_works_there(bare):
     [
         ("Ada Lovelace", "ada", b"\n", "Ada Lovelace"),
         ("", "mina", b"\n", "mina"),
+        ("", "mina", b"y\n", "mina"),
         ("", "mina", "미나\n".encode(), "미나"),
         ("", None, b"\n", pwd.getpwuid(os.getuid()).pw_name),
     ],

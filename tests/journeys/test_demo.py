@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +16,10 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Scope
+from mnemarch.errors import StoreUnavailable
 from mnemarch.interfaces import demo
 from mnemarch.interfaces.cli import main
-from mnemarch.interfaces.demo_agents import Proof, Witness, proofs_of
+from mnemarch.interfaces.demo_agents import Agents, Proof, Witness, proofs_of
 
 AGENTS, EVENTS = 3, 10
 
@@ -65,7 +68,7 @@ def test_every_agent_logged_from_a_process_of_its_own(told):
     assert len({process for _, process, _ in rows}) == AGENTS
     for name, _, receipts in rows:
         logged = [event for event in events if event["actor"] == f"agent:{name}" and event["type"] == "logged"]
-        assert EVENTS <= len(logged) <= int(receipts)
+        assert len(logged) >= int(receipts) == EVENTS
 
 
 def test_the_story_shows_the_refusals_by_their_rules(told):
@@ -125,3 +128,24 @@ def test_a_proof_that_fails_ends_the_demo_with_1_and_json_is_one_document_also_w
     assert (answer["ok"], [proof["claim"] for proof in answer["proofs"] if not proof["ok"]]) == (False, [failed.claim])
     assert "proofs, 1 DO NOT HOLD" in printed.err
     assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in printed.err.partition("Recall:")[2]
+
+
+def test_an_agent_that_is_killed_ends_the_demo_at_once_and_leaves_nobody_behind(tmp_path):
+    script = {"store": str(tmp_path), "actor": "agent:a", "scope": {"project": "p"}, "root": None, "pause_s_max": 0.0}
+    wait, log = {}, {"do": "log", "kind": "note", "text": "written"}
+    with Agents({"one": script | {"steps": [log, wait]}, "other": script | {"steps": [log, wait, wait]}}) as agents:
+        reports = dict(agents.reports())
+        assert {report["receipt"]["duplicate"] for report in reports.values()} == {False}
+        os.kill(reports["other"]["process"], signal.SIGKILL)
+        with pytest.raises(StoreUnavailable, match="other of the demo broke off"):
+            list(agents.reports())
+    for report in reports.values():
+        with pytest.raises(ProcessLookupError):
+            os.kill(report["process"], 0)
+
+
+def test_what_stops_an_agent_of_the_demo_is_told(tmp_path):
+    (tmp_path / ".mnemarch").write_text("no folder")
+    script = {"store": str(tmp_path), "actor": "agent:a", "scope": {"project": "p"}, "root": None, "pause_s_max": 0.0}
+    with Agents({"a": script | {"steps": []}}) as agents, pytest.raises(StoreUnavailable, match="mnemarch"):
+        list(agents.reports())

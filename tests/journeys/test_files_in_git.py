@@ -517,6 +517,19 @@ def test_what_was_remembered_before_a_yes_can_be_taken_along(cli):
     assert "Checkout retries" in cli("recall", "checkout").out
 
 
+def test_the_doctor_leaves_nothing_for_git_and_counts_as_no_project(ann, bob):
+    for _ in range(2):
+        assert all(finding.ok for finding in ann.memory.doctor())
+        assert ann.git("status", "--porcelain") == ""
+        remembered(ann, "The gateway is idempotent")
+        remembered(bob, "Orders are numbered by day")
+        bob.commit()
+        ann.pull(bob)  # All files are read anew, and the doctor's traces are gone with what was read before.
+        ann.require_whole()
+    assert len(os.listdir(ann.folder / "log")) == 2, "no third writer"
+    assert ann.memory.stats().projects == 1
+
+
 @pytest.mark.parametrize("url", ["file://", "file:", "file://host/x", "file:///", "qdrant://x"])
 def test_an_address_that_is_no_folder_is_refused(url):
     with pytest.raises(InvalidInput):
@@ -572,6 +585,26 @@ def test_an_export_of_one_memory_in_files_is_the_same_in_another(ann, bob, tmp_p
         ]
         new.seat(Actor.human("ann"), WHERE).log("note", "life goes on")
         assert new.rebuild().same
+
+
+@pytest.mark.parametrize("store", ["sqlite", "files"])
+def test_a_longer_export_of_several_writers_goes_on_where_the_first_ended(ann, bob, tmp_path, clock, store):
+    old = remembered(ann, "Checkout retries 3 times")
+    meet(ann, bob)
+    # Both replace one unit, and neither knows of the other: told apart only by what came before.
+    for clone, text in ((ann, "Checkout retries 4 times"), (bob, "Checkout retries 5 times")):
+        clone.person.supersede(remembered(clone, text).id, old.id, "measured")
+    ann.memory.export(tmp_path / "first.jsonl")
+    meet(ann, bob)
+    ann.memory.export(tmp_path / "second.jsonl")
+    place = tmp_path / "new" if store == "sqlite" else f"file://{tmp_path}/new"
+    with mnemarch.open(place, clock=clock) as new:
+        new.import_(tmp_path / "first.jsonl")
+        assert new.import_(tmp_path / "second.jsonl").events
+        assert new.audit(full=True).ok
+        assert new.rebuild().same
+        disputes = [set(each.units) for each in new.seat(Actor.human("ann"), WHERE).conflicts()]
+        assert disputes == [set(each.units) for each in ann.person.conflicts()] != []
 
 
 def test_what_another_store_exported_comes_before_what_is_written_here(tmp_path, clock):

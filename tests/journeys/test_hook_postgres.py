@@ -12,6 +12,7 @@ from test_hook import NAME, Agent, made_repository
 import mnemarch
 from mnemarch import Actor, Scope
 from mnemarch.interfaces.hooks import relay
+from mnemarch.interfaces.show import without_password
 
 
 @pytest.fixture
@@ -34,6 +35,19 @@ def server(agent):
     process.kill()
     process.wait()
     process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ada:pw@db.local:5433/shop?sslmode=require", "postgresql://db.local:5433/shop"),
+        ("postgresql:///shop?host=/run/pg&password=pw&port=5433", "postgresql:///shop?host=/run/pg&port=5433"),
+        ("postgresql://ada:@/shop?host=/run/pg", "postgresql:///shop?host=/run/pg"),
+        ("", ""),
+    ],
+)
+def test_an_address_says_where_the_server_is_and_no_password(url, shown):
+    assert without_password(url) == shown
 
 
 def test_without_a_server_a_session_is_told_what_to_start_and_the_rest_is_silent(agent):

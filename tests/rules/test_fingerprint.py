@@ -152,7 +152,25 @@ def test_a_trace_and_its_bare_error_line_are_one_error(tool: str, start: str) ->
 def test_the_hash_is_that_of_the_core() -> None:
     found = fingerprint(ALL["python"]["raised in a library"][0])
     assert found.hash == sha256(found.core.encode()).hexdigest()
-    assert FINGERPRINT_VERSION == 2
+    assert FINGERPRINT_VERSION == 3
+
+
+def test_what_pytest_adds_to_a_comparison_is_not_the_fault() -> None:
+    """The empty line under an assertion parts it from its explanation, which is nearly the same for every test."""
+    output = """
+____________________________ test_{name} ____________________________
+    def test_{name}():
+>       assert pay() == [1, 2, 4]
+E       assert [1, 2, 3] == [1, 2, 4]
+E
+E         At index 2 diff: 3 != 4
+E         Use -v to get more diff
+
+test_shop.py:3: AssertionError
+"""
+    first, second = (output.format(name=name) for name in ("first", "second"))
+    assert fingerprint(first) != fingerprint(second)
+    assert telling_line(first) == "assert [1, 2, 3] == [1, 2, 4]"
 
 
 def test_a_type_inside_a_line_is_the_kind_too() -> None:

@@ -87,6 +87,8 @@ def test_r6_the_pairs_of_the_other_half_are_told_apart():
         ("주문 번호는 디비가 만든다", "주문 번호는 클라이언트가 만든다"),
         ("계획 회의는 월요일이다", "계획 회의는 수요일이다"),
         ("데일리는 9시 30분이다", "데일리는 10시다"),
+        ("worker-1 has 4 GB", "worker-1 has 8 GB"),
+        ("The leader is db-1", "The leader is db-2"),
     ],
 )
 def test_r6_one_thing_chosen_done_or_said_two_ways_is_a_conflict(left, right):
@@ -209,6 +211,10 @@ def test_r12_a_rule_is_broken_by_what_is_said_of_more_or_less_than_it(text, rule
         ("The crash happens in Firefox", "The crash happens in Safari"),
         ("워커는 Redis를 사용한다", "워커는 메모리 2GB를 사용한다"),
         ("iOS ✅", "iOS ❌"),
+        ("The port of service-1 is 8001", "The port of service-2 is 8002"),
+        ("worker-1 has 4 GB", "worker-2 has 8 GB"),
+        ("v1 retries 3 times", "v2 retries 5 times"),
+        ("service-1의 포트는 8001이다", "service-2의 포트는 8002이다"),
     ],
 )
 def test_r6_names_of_two_kinds_and_things_of_a_series_go_together(left, right):

@@ -81,3 +81,19 @@ def test_among_unrelated_statements_the_kind_of_turn_counts_for_nothing():
 )
 def test_what_a_question_asks_for_lifts_the_turns_that_can_answer_it(query, first, second):
     assert order(query, second, first)[0] == first
+
+
+def test_a_question_after_what_a_user_tells_is_no_sign_against_it():
+    stated = "user: I moved the cluster to Frankfurt last week. A name for it comes next."
+    asking = stated.replace("next.", "next?")
+    assert order("Where did I move the cluster?", stated, asking)[0] == asking
+    assert order("Where did she move the cluster?", asking, stated)[0] == stated
+
+
+def test_the_first_turn_of_a_session_comes_before_a_later_one_that_says_the_same():
+    rules = RecallRules(sessions=False)
+    question = Question("cluster", rules)
+    turns = [*said("the cluster is fine", session="late", start=2), *said("the cluster is fine", session="first")]
+    found = judged(question, [Term(["cluster"], 1.0, 2.0)], turns, [], coherence=1.0, own_session=None, rules=rules)
+    totals = {each.sketch.id: each.total for each in found}
+    assert totals["first.1"] > totals["late.2"]

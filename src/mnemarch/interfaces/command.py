@@ -34,6 +34,7 @@ _NO_CI = ("", "0", "false")
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 # The doctor leaves one unit in a place of its own.
 _UNITS_OF_DOCTOR = 1
+_YES = frozenset({"y", "yes", "ok", "예", "네"})
 _NAMED_MAX = 3
 _HOW_TO_MAKE = "mnemarch init makes one; so does the first mnemarch log."
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
@@ -350,7 +351,8 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
     answer = sys.stdin.readline()
     if not answer:
         raise InvalidInput("Nobody said who they are.", hint="Answer with a name, or add --actor agent:NAME.")
-    typed = answer.strip()
+    # A yes is one to the name in brackets.
+    typed = "" if answer.strip().casefold() in _YES else answer.strip()
     if typed and not user.is_name(typed):
         print(
             f"note: {quoted(typed)} is no name; this acts as agent:cli. Say who you are: mnemarch init",

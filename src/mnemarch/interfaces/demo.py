@@ -16,13 +16,14 @@ from importlib.resources import files
 
 from rich import box
 from rich.console import Console
+from rich.live import Live
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from mnemarch.code.git import git, head
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.demo_agents import Witness, files_holding, proofs_of, receipts_in, run_together
+from mnemarch.interfaces.demo_agents import Agents, Witness, files_holding, proofs_of, receipts_in
 from mnemarch.interfaces.show import clean, short
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
@@ -31,6 +32,7 @@ from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from mnemarch.interfaces.demo_agents import Proof
@@ -126,9 +128,8 @@ def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
         is_last = number == agents - 1
         tests = [_SHOP["failing_test"]] if is_last else [_SHOP["retry_test"], *(fact["test"] for fact in facts)]
         lines = [f"settle {', '.join(tests)}", *(f"read: {code[line % len(code)]}" for line in range(1, events))]
-        thoughts, half = [_log("thought", line) for line in lines], events // 2
-        work = [_WAIT, *thoughts[:half], _WAIT, *claims[number], *thoughts[half:], _WAIT]
-        parts.append([*work, {"do": "verify", "tests": tests}])
+        thoughts = [_log("thought", line) for line in lines]
+        parts.append([_WAIT, *thoughts, _WAIT, *claims[number], _WAIT, {"do": "verify", "tests": tests}])
     return parts
 
 
@@ -171,8 +172,8 @@ class _Story:
             grid.add_row("", Text(f"→ {clean(then)}", style))
         self._console.print(Padding(grid, (0, 0, 0, 3), expand=False))
 
-    def _run(self, parts: dict[str, list[dict[str, Any]]], pause_s_max: float = 0.0) -> dict[str, Any]:
-        """Run a process for each part: a coder has a task, an orchestrator has none."""
+    def _agents(self, parts: dict[str, list[dict[str, Any]]], pause_s_max: float = 0.0) -> Agents:
+        """A process for each part: a coder has a task, an orchestrator has none."""
         shop, scripts = self._shop, {}
         for name, steps in parts.items():
             kind, _, number = name.partition("-")
@@ -180,33 +181,45 @@ class _Story:
             actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
             where = {"store": shop.folder, "root": shop.desks[0], "scope": scope}
             scripts[name] = where | {"actor": actor, "pause_s_max": pause_s_max, "steps": steps}
-        reports = run_together(scripts)
-        self._witness.receipts += [receipt for each in reports.values() for receipt in receipts_in(each)]
-        return reports
+        return Agents(scripts)
+
+    def _reports(self, agents: Agents) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What the agents report until they wait for each other; their receipts are kept for the proof."""
+        for name, report in agents.reports():
+            self._witness.receipts += receipts_in(report)
+            yield name, report
 
     def write_at_once(self, events: int, pause_s_max: float) -> None:
-        agents = self._witness.agents
-        title = Text(f"\n{agents} agents, {agents} processes, one memory", "bold")
+        count = self._witness.agents
+        title = Text(f"\n{count} agents, {count} processes, one memory", "bold")
         self._console.print(title, Text(self._data_folder, "dim"), sep="\n")
-        parts = _parts(agents, events, self._witness.secret)
-        reports = self._run({f"coder-{number}": part for number, part in enumerate(parts, start=1)}, pause_s_max)
-        self._act(1, "Staging: everybody writes at once")
-        self._console.print(_crowd(reports, events))
-        self._act(2, "The same moment: what the agents said, and what the memory made of it")
-        self._tell_claims([(name, one) for name, each in reports.items() for one in each if "what" in one])
-        self._act(3, "Gate: each task runs its tests, and the memory sees them")
-        for name, each in reports.items():
-            self._tell_verification(name, each[-1])
+        parts = enumerate(_parts(count, events, self._witness.secret), start=1)
+        with self._agents({f"coder-{number}": part for number, part in parts}, pause_s_max) as agents:
+            self._act(1, "Staging: everybody writes at once")
+            crowd = {f"coder-{number}": ("", 0) for number in range(1, count + 1)}
+            with Live(console=self._console, get_renderable=lambda: _crowd(crowd, events), transient=True):
+                for _ in range(2):  # They meet when all have opened the memory, and when all have written.
+                    for name, report in self._reports(agents):
+                        crowd[name] = f"{report['process']}", crowd[name][1] + 1
+            self._console.print(_crowd(crowd, events))
+            self._act(2, "The same moment: what the agents said, and what the memory made of it")
+            self._tell_claims(self._reports(agents))
+            self._act(3, "Gate: each task runs its tests, and the memory sees them")
+            for name, report in self._reports(agents):
+                self._tell_verification(name, report)
 
-    def _tell_claims(self, claims: list[tuple[str, dict[str, Any]]]) -> None:
-        shared = {one["answer"]["unit"]["id"] for _, one in claims if one["what"] == "shared"}
-        unit = self._ada.get(min(shared))
-        self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
+    def _tell_claims(self, claims: Iterator[tuple[str, dict[str, Any]]]) -> None:
+        shared = set()
         for name, one in claims:
-            self._witness.ids[one["what"]] = (one.get("answer", {}).get("unit") or {}).get("id", "")
+            unit_id = (one.get("answer", {}).get("unit") or {}).get("id", "")
+            self._witness.ids[one["what"]] = unit_id
+            if one["what"] == "shared":
+                shared.add(unit_id)
             if one["what"] in _SHOP["told"]:
                 what, then = (form.format_map(one) for form in _SHOP["told"][one["what"]])
                 self._tell(name, what, then, "yellow")
+        unit = self._ada.get(min(shared))
+        self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
         for dispute in self._ada.conflicts():
             texts = " / ".join(self._ada.get(side).content for side in dispute.units)
             self._tell("the memory", texts, f"open conflict {dispute.id} ({dispute.reason})", "yellow")
@@ -240,8 +253,11 @@ class _Story:
         for number, text in enumerate(_SHOP["revisions"], start=1):
             claim = _claim("revision", text, _RETRY_TEST, _SHOP["retried"], level="project")
             parts[f"lead-{number}"] = [read, claim, _WAIT, {"do": "supersede"}]
-        for name, reports in self._run(parts).items():
-            text, seen, actual, new = reports[2]["text"], *map(reports[-1].get, ("seen", "actual", "new"))
+        with self._agents(parts) as leads:
+            said = {name: report["text"] for name, report in self._reports(leads) if report["do"] == "remember"}
+            revised = list(self._reports(leads))
+        for name, report in revised:
+            text, seen, actual, new = said[name], *map(report.get, ("seen", "actual", "new"))
             if actual is None:
                 self._witness.won.append(str(new))
                 self._tell(name, f'"{text}"', f"superseded version {seen}")
@@ -302,11 +318,11 @@ class _Story:
         return proofs, self._witness.won[0] if self._witness.won else ""
 
 
-def _crowd(reports: dict[str, list[dict[str, Any]]], events: int) -> Table:
+def _crowd(crowd: dict[str, tuple[str, int]], events: int) -> Table:
+    """How many receipts each agent's process was handed so far."""
     table = Table("agent", "process", "task", "receipts", "", box=None, pad_edge=False, padding=(0, 1, 0, 2))
-    for number, (name, each) in enumerate(reports.items(), start=1):
-        count = len(receipts_in(each))
-        cells = min(_BAR_CELLS, _BAR_CELLS * count // events)
+    for name, (process, count) in crowd.items():
+        cells = _BAR_CELLS * count // events
         bar = Text("█" * cells + "░" * (_BAR_CELLS - cells), "cyan")
-        table.add_row(Text(name, "bold"), f"{each[0]['process']}", f"T-{number}", f"{count:>8}", bar)
+        table.add_row(Text(name, "bold"), process, name.replace("coder", "T"), f"{count:>8}", bar)
     return table

@@ -11,10 +11,11 @@ import signal
 import sys
 import time
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 
-from mnemarch.errors import Conflict, StoreUnavailable
+from mnemarch.errors import Conflict, MnemarchError, StoreUnavailable
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
 from mnemarch.model.value import value
@@ -23,9 +24,10 @@ from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from multiprocessing.synchronize import Barrier
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
+    from typing import Any, Self
 
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
@@ -33,44 +35,83 @@ if TYPE_CHECKING:
     # What was counted, and whether the claim holds.
     Count = tuple[str, bool]
 
-_WAIT_S_MAX = 300
-_barrier: Barrier
+_END_S_MAX = 10.0
 
 
-def run_together(scripts: dict[str, dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Run each agent's script in a process of its own; gives what each reported, the number of its process first."""
-    context = multiprocessing.get_context("spawn")
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # The agents inherit it: Ctrl-C is for the demo to end them.
-    try:
-        pool = context.Pool(len(scripts), _begin, (context.Barrier(len(scripts)),))
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    with pool:
+class Agents:
+    """A process for each script. They go on together: whoever comes to an empty step waits for the others."""
+
+    def __init__(self, scripts: dict[str, dict[str, Any]]) -> None:
+        self._scripts = scripts
+        self._at_work: dict[Connection, tuple[str, SpawnProcess]] = {}
+        self._processes: list[SpawnProcess] = []
+
+    def __enter__(self) -> Self:
+        context = multiprocessing.get_context("spawn")
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # The agents inherit it: Ctrl-C is for the demo to end.
         try:
-            reports = pool.map_async(_take_steps, scripts.values(), chunksize=1).get(_WAIT_S_MAX)
-        except multiprocessing.TimeoutError:
-            raise StoreUnavailable("An agent of the demo broke off.", hint="Run mnemarch doctor.") from None
-    return dict(zip(scripts, reports, strict=True))
+            for name, script in self._scripts.items():
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_take_steps, args=(theirs, script), daemon=True)
+                process.start()
+                theirs.close()
+                self._at_work[ours] = name, process
+                self._processes.append(process)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.terminate()
+            process.join()
+
+    def reports(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What each of them reports, as it comes, until all wait or have ended; then those that wait may go on."""
+        busy = set(self._at_work)
+        while busy:
+            for agent in busy.intersection(wait(busy)):
+                report = self._said_by(agent)
+                if report:
+                    yield self._at_work[agent][0], report
+                else:
+                    busy.remove(agent)
+        for agent in self._at_work:
+            with suppress(ConnectionError):  # Whoever died meanwhile is noticed at the next look.
+                agent.send({})
+
+    def _said_by(self, agent: Connection) -> dict[str, Any]:
+        """One report; nothing from an agent that waits, or came to its end. One that broke off ends the demo."""
+        try:
+            report = agent.recv()
+        except (EOFError, ConnectionError):
+            name, process = self._at_work.pop(agent)
+            process.join(_END_S_MAX)
+            if process.exitcode:
+                what = f"{name} of the demo broke off (exit code {process.exitcode})."
+                raise StoreUnavailable(what, hint="Run the demo again; what it printed above may tell why.") from None
+            return {}
+        if isinstance(report, StoreUnavailable):
+            raise report
+        return dict(report)
 
 
-def _begin(barrier: Barrier) -> None:
-    global _barrier
-    _barrier = barrier
-
-
-def _take_steps(script: dict[str, Any]) -> list[dict[str, Any]]:
-    """What an agent's process does. A step without anything to do waits for the others, so each has one process."""
-    reports: list[dict[str, Any]] = [{"process": os.getpid()}]
-    with open_memory(script["store"]) as memory:
-        seat = memory.seat(Actor.parse(script["actor"]), Scope(**script["scope"]), root=script["root"])
-        for step in script["steps"]:
-            if not step:
-                _barrier.wait(_WAIT_S_MAX)
-                continue
-            reports.append(step | to_json(_answer(seat, script, step)))
-            if script["pause_s_max"]:
-                time.sleep(random.uniform(0, script["pause_s_max"]))  # noqa: S311 - the pace of an agent, no secret
-    return reports
+def _take_steps(channel: Connection, script: dict[str, Any]) -> None:
+    """What an agent's process does: it reports each step, and waits for the word to go on at an empty one."""
+    try:
+        with open_memory(script["store"]) as memory:
+            seat = memory.seat(Actor.parse(script["actor"]), Scope(**script["scope"]), root=script["root"])
+            for step in script["steps"]:
+                if step:
+                    channel.send({"process": os.getpid()} | step | to_json(_answer(seat, script, step)))
+                    time.sleep(random.uniform(0, script["pause_s_max"]))  # noqa: S311 - an agent's pace, no secret
+                else:
+                    channel.send({})
+                    channel.recv()
+    except MnemarchError as error:
+        channel.send(StoreUnavailable(error.message, hint=error.hint))
+    except (EOFError, ConnectionError):  # The demo is gone.
+        sys.exit(1)
 
 
 def _answer(seat: Seat, script: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
@@ -96,10 +137,10 @@ def _answer(seat: Seat, script: dict[str, Any], step: dict[str, Any]) -> dict[st
     return {"answer": outcome}
 
 
-def receipts_in(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every receipt that an agent was handed, in order."""
-    receipts = (one.get("receipt") or one.get("answer", {}).get("receipt") for one in reports)
-    return [receipt for receipt in receipts if receipt]
+def receipts_in(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The receipt that an agent was handed for a step, if there is one."""
+    receipt = report.get("receipt") or report.get("answer", {}).get("receipt")
+    return [receipt] if receipt else []
 
 
 # The proof
@@ -191,7 +232,7 @@ def _retries(facts: _Facts) -> Count:
 def _units(facts: _Facts) -> Count:
     units = [unit for unit in facts.judge.units(limit=10_000) if unit.content == facts.witness.shop["shared"]]
     voices, agents = {str(source.actor) for unit in units for source in unit.provenance}, facts.witness.agents
-    counted = f"{agents} agents units it, {len(units)} unit holds it, with {len(voices)} voices"
+    counted = f"{agents} agents said it, {len(units)} unit holds it, with {len(voices)} voices"
     return counted, len(units) == 1 and len(voices) == agents
 
 

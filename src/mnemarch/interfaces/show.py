@@ -22,6 +22,7 @@ _SHOWN_CHARS = 96
 _LAST_COLUMN_MIN = 12
 # An id that is cut can't be copied.
 _NEVER_CUT = frozenset({"id", "to", "leads to", "session"})
+_SERVER_OPTIONS = frozenset({"host", "hostaddr", "port"})
 INDENT = "  "
 _ID = r"(?<!['\w-])[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w-])"
 _CLEAR_LINE = "\r\x1b[K"
@@ -183,6 +184,8 @@ def meaning_line(seen: Stats | Overview) -> str:
 
 
 def without_password(url: str) -> str:
-    """An address as it may be shown: no name, no password, no options."""
+    """An address as it may be shown: no name, no password, and of the options only where the server is."""
     scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}" if rest else ""
+    place, _, options = rest.partition("?")
+    where = "&".join(option for option in options.split("&") if option.partition("=")[0] in _SERVER_OPTIONS)
+    return f"{scheme}://{place.rpartition('@')[2]}{where and f'?{where}'}" if rest else ""

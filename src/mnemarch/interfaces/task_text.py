@@ -38,7 +38,7 @@ def _promotion(judged: Promotion, call: Call) -> str:
     if judged.analyst:
         lines.append(f"analyst  {with_short_ids(judged.analyst)}")
     if not judged.units and not judged.refused:
-        lines.append("no claim waits for these tests" if judged.passed else "no claim is raised by a run that failed")
+        lines.append("no claim waits for these tests")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 

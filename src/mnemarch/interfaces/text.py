@@ -257,7 +257,9 @@ def _disputes(what: str) -> Text:
     def text(disputes: Sequence[outcome.Dispute], call: Call) -> str:
         if not disputes:
             return f"No open {what}s."
-        return "\n\n".join([*("\n".join(_paragraph(what, dispute, call)) for dispute in disputes), _HINTS])
+        is_resolved = not all(_has_decision(dispute, call) for dispute in disputes)
+        paragraphs = ["\n".join(_paragraph(what, dispute, call)) for dispute in disputes]
+        return "\n\n".join([*paragraphs, *([_HINTS] if is_resolved else [])])
 
     return text
 
@@ -272,12 +274,16 @@ def _paragraph(what: str, dispute: outcome.Dispute, call: Call) -> Iterator[str]
         yield f"{INDENT * 2}{_standing(one)}"
     if len(dispute.units) > _SIDES_MAX:
         yield f"{INDENT}and {len(dispute.units) - _SIDES_MAX} more: mnemarch --json {what}s"
-    if any(call.seat.get(side).kind is Kind.DECISION for side in dispute.units[:_SIDES_MAX]):
+    if _has_decision(dispute, call):
         yield f"{INDENT}A decision is revised, not resolved: mnemarch decide TEXT --revises DECISION (the one in force)"
     elif len(dispute.units) == 1:
         yield f"{INDENT}Keep it: mnemarch resolve ID --reason WHY, or drop it: mnemarch reject UNIT --reason WHY"
     if dispute.proposal is not None:
         yield f"{INDENT}Resolved for the newer one, {short_id(dispute.proposal)}, it supersedes the older."
+
+
+def _has_decision(dispute: outcome.Dispute, call: Call) -> bool:
+    return any(call.seat.get(side).kind is Kind.DECISION for side in dispute.units[:_SIDES_MAX])
 
 
 def _standing(one: unit.Unit) -> str:

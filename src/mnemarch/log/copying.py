@@ -8,7 +8,7 @@ from __future__ import annotations
 from mnemarch.errors import Conflict, InvalidInput, StoreCorrupt
 from mnemarch.log.chain import problem_of
 from mnemarch.log.merging import Merge
-from mnemarch.log.projection import digest, keys_of, rebuild, refolded
+from mnemarch.log.projection import begun, digest, keys_of, rebuild
 from mnemarch.model.event import EventType
 from mnemarch.model.upkeep import Copied
 from mnemarch.stores.sql.rows import DAMAGE
@@ -156,7 +156,7 @@ class Copying:
             if transaction.head(stream) != self._heads.get(stream, _NOTHING):
                 raise _disturbed()
         erased: list[str] = []
-        merge = self._merge.on(transaction) if self._merge is not None else self._begun(transaction)
+        merge = self._merge.on(transaction) if self._merge is not None else begun(transaction)
         for event in events:
             placed = transaction.append(event, event.hash)
             try:
@@ -166,12 +166,6 @@ class Copying:
             except DAMAGE as error:
                 raise _damaged(event, f"it can't be applied: {error!r}") from None
         return erased, merge
-
-    def _begun(self, transaction: Transaction) -> Merge:
-        """The fold of what the target has: how changes of several writers meet is told from all before them."""
-        if any(stream.writer for stream in self._heads):
-            return refolded(transaction)[0]
-        return Merge(transaction)
 
 
 def _empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:

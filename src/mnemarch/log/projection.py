@@ -289,6 +289,14 @@ def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = N
     return Rebuild(digest_before=before, digest_after=digest(transaction), events=folded)
 
 
+def begun(transaction: Transaction) -> Merge:
+    """A fold that goes on after what is here: how changes of several writers meet is told from all before them."""
+    from mnemarch.log.merging import Merge
+
+    has_writers = any(stream.writer for stream in transaction.heads())
+    return refolded(transaction)[0] if has_writers else Merge(transaction)
+
+
 def refolded(transaction: Transaction, progress: Callable[[int], None] | None = None) -> tuple[Merge, int]:
     """The same, without a look at the rows; gives what can go on from there, and the number of events."""
     from mnemarch.log.merging import Merge

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
-from mnemarch.log.merging import Merge
-from mnemarch.log.projection import keys_of
+from mnemarch.log.projection import begun, keys_of
 from mnemarch.log.reach import ABOUT_UNITS, MALFORMED, Reach, check_form, follows, problem_of
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
@@ -90,7 +89,7 @@ def _appended(
 ) -> tuple[Imported, list[str]]:
     added = 0
     erased: list[str] = []
-    merge = Merge(transaction)
+    merge = begun(transaction)
     for number, event in events:
         if event.seq <= transaction.head(event.stream)[0]:
             continue

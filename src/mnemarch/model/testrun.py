@@ -28,6 +28,9 @@ class Outcome(Names):
     SKIP = "skip"
 
 
+_ASSERTIONS = ("assert ", "AssertionError")
+
+
 @value
 class TestResult(Record):
     """One test. `name` is the runner's id; a path in it is relative to the repository's root, not to a subfolder.
@@ -74,8 +77,12 @@ class TestRun(Record):
     @property
     def error(self) -> str:
         """What went wrong: the first failure that says something, else the end of what was printed."""
-        messages = (result.message for result in self.results if result.outcome is Outcome.FAIL)
-        return next(filter(None, messages), self.output) or f"{self.command} ended with exit code {self.exit_code}"
+        for result in self.results:
+            if result.outcome is Outcome.FAIL and result.message:
+                # As pytest sums it up: by its test an assertion is told from others.
+                is_assertion = self.runner == "pytest" and result.message.startswith(_ASSERTIONS)
+                return f"FAILED {result.name} - {result.message}" if is_assertion else result.message
+        return self.output or f"{self.command} ended with exit code {self.exit_code}"
 
     @property
     def errors(self) -> dict[str, tuple[str, ...]]:

@@ -27,7 +27,6 @@ from mnemarch.recall.question import Question
 from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
 from mnemarch.text.coherence import project_key
 from mnemarch.units.gate import Gate, withheld_reason
-from mnemarch.units.status import red_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +89,6 @@ class Recall:
         self._question = Question(query, rules)
         self._k = k
         self._binding, self._binding_count = binding
-        self._domain = domain
         self._drafts = drafts
         self._visible = caller.visible_keys
         self._as_of, self._now = as_of, now
@@ -260,10 +258,8 @@ class Recall:
                     items.append(item)
             if len(items) >= self._k:
                 break
-        elsewhere = self.gate.elsewhere
-        items = sorted(
-            [*items, *repeated[: self._k - len(items)]], key=lambda item: (item.tier, item.unit.id in elsewhere)
-        )
+        items += repeated[: self._k - len(items)]
+        items.sort(key=lambda item: (item.tier, item.unit.id in self.gate.elsewhere))
         return self._answered(reader, items, withheld, past)
 
     def _read_first(self, reader: Reader, unit_ids: Sequence[str], past: Sequence[str]) -> None:
@@ -316,9 +312,8 @@ class Recall:
             for unit, notes in self.gate.admitted(units, withheld)
         ]
         elsewhere = self.gate.elsewhere
-        items = sorted(
-            items[:limit], key=lambda item: (item.tier, item.unit.id in elsewhere, -item.score, item.unit.id)
-        )
+        items = items[:limit]
+        items.sort(key=lambda item: (item.tier, item.unit.id in elsewhere, -item.score, item.unit.id))
         live = {unit.id for unit in units if unit.live}
         withheld = {unit_id: reason for unit_id, reason in withheld.items() if unit_id in live}
         return self._answered(reader, items[: self._k], withheld, ())
@@ -348,7 +343,10 @@ class Recall:
             reader.together(lambda reader: self._note(reader, ids))
         contested = self._contested.intersection(ids)
         self.handed_before = self.handed_before.intersection(ids)
-        self._red = red_here(reader, self._caller, [item.unit for item in (*bound, *items)])
+        if proven := [item.unit for item in (*bound, *items) if item.unit.proof is not None]:
+            from mnemarch.units.status import red_here
+
+            self._red = red_here(reader, self._caller, proven)
         if self._red:
             # Of one tier, what fails here comes after what holds here (R8).
             items.sort(key=lambda item: (item.tier, item.unit.id in self._red))
@@ -356,18 +354,13 @@ class Recall:
             from mnemarch.recall.binding import winners_first
 
             items = winners_first(reader, items, contested & {item.unit.id for item in items})
-        unlisted = max(0, self._binding_count - len(bound))
-        if unlisted:
-            where = f" --domain {self._domain}" if self._domain else ""
-            note = f"{unlisted} more that bind are not listed here. See them: mnemarch decisions load{where}"
-            self._notes.append(note)
         return Found(
             items=tuple(self._labelled(item, contested) for item in items),
             withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],
             intent=self._question.intent.name,
             notes=(*self._notes, *(self._finder.notes if self._question.weights else ())),
             binding=tuple(self._labelled(item, contested) for item in bound),
-            unlisted=unlisted,
+            unlisted=max(0, self._binding_count - len(bound)),
             fit=self._fit,
         )
 

@@ -40,24 +40,15 @@ def followed(
 ) -> list[Recalled]:
     """The items with what their anchors lead to, through the same gate, `admitted`; in order of tiers."""
     known = {item.unit.id for item in items}
-    found = originals(reader.units(targets(items)), visible_keys)
+    targets = reader.units(dict.fromkeys(target_of(item.unit) for item in items if _is_anchor(item)))
+    found = {id: unit for id, unit in targets.items() if unit.scope.key in visible_keys and is_original(unit)}
     new = [unit for unit in found.values() if unit.id not in known and unit.kind in (kinds or Kind)]
     led = [led_to(unit, notes, items) for unit, notes in admitted(new, withheld)]
     return with_targets([noted(item, found, withheld) for item in items], led)
 
 
-def targets(items: Sequence[Recalled]) -> list[str]:
-    """The ids that the anchors among these items lead to."""
-    return list(dict.fromkeys(target_of(item.unit) for item in items if _is_anchor(item)))
-
-
 def _is_anchor(item: Recalled) -> bool:
     return item.unit.kind is Kind.ANCHOR
-
-
-def originals(units: Mapping[str, Unit], visible_keys: Sequence[str]) -> dict[str, Unit]:
-    """Those of these units that an anchor may lead this reader to."""
-    return {id: unit for id, unit in units.items() if unit.scope.key in visible_keys and is_original(unit)}
 
 
 def noted(item: Recalled, originals: Mapping[str, Unit], withheld: Mapping[str, str]) -> Recalled:

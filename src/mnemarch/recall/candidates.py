@@ -127,10 +127,10 @@ class Finder(LiveIndex):
         if not weights or limit <= 0:
             return []
         with self._lock:
-            weighed, mean = self._weighed(weights, scope_keys)
             searched = self._searched(weights, scope_keys)
-            tail_weights = {word: weighed[word] for word in searched}
-            best = self._tail.best(tail_weights, mean, scope_keys, limit=limit, **within)
+            best = []
+            if len(self._tail):
+                best = self._tail.best(*self._weighed(searched, scope_keys), scope_keys, limit=limit, **within)
             if self._index is not None:
                 indexed = self._index.search(searched, scope_keys, limit=limit, **within)
                 best += [(score, sketch) for score, sketch in indexed if sketch.id not in self._tail]

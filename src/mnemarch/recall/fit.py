@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from heapq import nlargest
 from math import exp, log
 
 TYPE_CHECKING = False
@@ -38,7 +37,7 @@ def fit_of(
     above that of unrelated texts, `noise`.
     """
     asked = sum([term.is_asked for term in terms])
-    best = nlargest(_LOOKED_AT, relevances, key=lambda relevance: relevance.score)
+    best = sorted(relevances, key=lambda relevance: relevance.score, reverse=True)[:_LOOKED_AT]
     if not asked or not best:
         return 0.0
     sign = _BIAS + _OF_WORDS * log(asked) + _OF_DOCUMENTS * log(max(_DOCUMENTS_MIN, documents))

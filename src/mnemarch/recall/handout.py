@@ -57,7 +57,7 @@ def is_in_sight(unit: Unit, visible_keys: Sequence[str]) -> bool:
         return unit.scope.key in visible_keys
     if tier_of(search_kind(str(unit.kind), unit.attributes), DRAFT_STATE) == TIER_KEPT:
         return True
-    places = (source.scope for source in unit.provenance)
+    places = (place for source in unit.provenance for place in source.scope.visible)
     return any(place.key in visible_keys for place in places if place.level < Level.PROJECT)
 
 

@@ -43,6 +43,10 @@ _AMOUNT = ("how many|how much|how often|how far|how long|how old|how big|what pe
 # What the kind of a turn is worth where turns are a conversation. The weights were fitted on two public sets together.
 _STATEMENT_BONUS = 0.12
 _TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
+# A session's first turn says what it is about. In a chat with an assistant nearly all that a user tells ends with a
+# question, so there that is no sign against it.
+_OPENING_BONUS = 0.1
+_ASKS_AN_ASSISTANT = 0.05
 _TIME_WHEN_ASKED = 0.15
 _AMOUNT_WHEN_ASKED = 0.075
 _ROLE_BONUSES = {"user": 0.42, "assistant": 0.2}
@@ -134,8 +138,9 @@ class Question:
         self.role = "assistant" if _has(spaced, _TOLD) else "user" if _ASKER.intersection(spaced.split()) else ""
 
 
-class TurnBonuses(dict[tuple[str, str], float]):
-    """What a turn's speaker and signs are worth to one question; worked out once for each kind of turn."""
+class TurnBonuses(dict[tuple[str, str, bool], float]):
+    """What a turn's speaker, its signs and whether it is the first are worth to one question; worked out once for each
+    kind of turn."""
 
     def __init__(self, question: Question, coherence: float) -> None:
         super().__init__()
@@ -147,11 +152,13 @@ class TurnBonuses(dict[tuple[str, str], float]):
         if question.asks_when or question.asks_how_much:
             self._weights[AMOUNT] += _AMOUNT_WHEN_ASKED
 
-    def __missing__(self, turn: tuple[str, str]) -> float:
-        speaker, signs = turn
-        total = _STATEMENT_BONUS + sum(self._weights.get(sign, 0.0) for sign in signs)
+    def __missing__(self, turn: tuple[str, str, bool]) -> float:
+        speaker, signs, is_first = turn
+        total = _STATEMENT_BONUS + sum(self._weights.get(sign, 0.0) for sign in signs) + is_first * _OPENING_BONUS
         if speaker == self._role:
             total += _ROLE_BONUSES.get(speaker, 0.0)
+            if speaker == "user" and ASKS in signs:
+                total += _ASKS_AN_ASSISTANT - _TURN_WEIGHTS[ASKS]
         self[turn] = total = self._coherence * total
         return total
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import exp
 
-from mnemarch.model.search import Recalled, place
+from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import instant
 from mnemarch.model.unit import (
     DRAFT_STATE,
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     # How often each term of the question occurs, by its number; only those that do.
     Counts = dict[int, float]
+    Bonuses = dict[str, float]
+    # Sketches by their session and turn.
+    Placed = Mapping[tuple[str, int], Sketch]
 
 _K1 = 1.2
 _B = 0.9
@@ -109,14 +112,14 @@ class Relevance:
         *("total", "weight"),
     )
 
-    def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float) -> None:
+    def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float, bonuses: Bonuses) -> None:
         self.sketch = sketch
         self.covered = self.strength = 0.0
         self.lexical = lexical
         self.neighbours = neighbours
         self.session = session
-        self.bonuses: dict[str, float] = {}
-        self.total = lexical + neighbours + session
+        self.bonuses = bonuses
+        self.total = lexical + neighbours + session + sum(bonuses.values())
 
     def rank(self, weight: float, recency: float, importance: float) -> None:
         """Set the axes of M4, the score and the tier; `weight` is that of the similarity."""
@@ -162,21 +165,9 @@ def judged(
     counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
     weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
-    placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
+    placed = {(sketch.session, sketch.turn): sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
-    asked_weights = [term.weight if term.is_asked else 0.0 for term in terms]
-    asked_total = sum(asked_weights) or 1.0
-    covered: list[float] = []
-    alone: list[float] = []
-    own: list[float] = []
-    window: list[float] = []
-    for sketch in pool.values():
-        counts = counted[sketch.id]
-        seen, length = _window(sketch, counts, counted, placed, coherence)
-        covered.append(sum([asked_weights[number] * min(1.0, count) for number, count in seen.items()]) / asked_total)
-        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
-        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
-        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
+    own, window, alone, covered = _word_scores(pool.values(), counted, weights, placed, coherence)
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
@@ -185,23 +176,47 @@ def judged(
     alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
     meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
+    speakers = {sketch.speaker for sketch in pool.values() if sketch.speaker}
+    named = {speaker for speaker in speakers if question.speakers.issuperset(speaker.split())}
     results = []
     for number, sketch in enumerate(pool.values()):
         # The window contains the text itself; its neighbours' share is the rest.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
-        meaning = meaning_weight * _meaning(sketch, meanings, placed, coherence) if meanings else 0.0
-        asked = _NOMINATED_WEIGHT * nominated.get(sketch.id, 0.0)
-        if lexical or near or session[number] or meaning or asked:
-            result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
+        bonuses: Bonuses = {}
+        if meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
+            bonuses["meaning"] = meaning
+        if sketch.id in nominated:
+            bonuses["asked"] = _NOMINATED_WEIGHT * nominated[sketch.id]
+        if lexical or near or session[number] or bonuses:
+            if coherence:
+                bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * covered[number]
+                bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
+            if sketch.speaker in named:
+                bonuses["speaker"] = _SPEAKER_BONUS
+            _add_bonuses(bonuses, sketch, question, own_session)
+            result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
-            result.strength = (lexical + near) / asked_total / (1 + _WINDOW_WEIGHT)
-            said, turn = coherence * _COVERAGE_WEIGHT * covered[number], turn_bonuses[sketch.speaker, sketch.signs]
-            bonuses = {"coverage": said, "meaning": meaning, "asked": asked, "turn": turn}
-            result.bonuses = {name: bonus for name, bonus in bonuses.items() if bonus}
-            _add_bonuses(result, question, own_session)
+            result.strength = (lexical + near) / weights.asked_total / (1 + _WINDOW_WEIGHT)
             results.append(result)
     return results
+
+
+def _word_scores(
+    sketches: Iterable[Sketch], counted: Mapping[str, Counts], weights: Weights, placed: Placed, coherence: float
+) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Of each text the scores of its own words, of its window, and of its own words by the window's measure; and the
+    share of the question that its window says."""
+    own, window, alone, covered = [], [], [], []
+    for sketch in sketches:
+        counts = counted[sketch.id]
+        seen, length = _window(sketch, counts, counted, placed, coherence) if coherence else (counts, sketch.length)
+        said = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
+        covered.append(sum(said) / weights.asked_total)
+        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
+        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
+        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
+    return own, window, alone, covered
 
 
 def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
@@ -219,10 +234,12 @@ def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
 class Weights:
     """What each term adds to a score, and which of them were asked."""
 
-    __slots__ = ("asked", "instead_of", "weights")
+    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "weights")
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self.weights = [term.weight * (_K1 + 1) for term in terms]
+        self.asked_weights = [term.weight if term.is_asked else 0.0 for term in terms]
+        self.asked_total = sum(self.asked_weights) or 1.0
         self.instead_of = [term.instead_of for term in terms]
         self.asked = sum([term.is_asked for term in terms])
 
@@ -246,22 +263,17 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
 
 
 def _window(
-    sketch: Sketch,
-    counts: Counts,
-    counted: Mapping[str, Counts],
-    placed: Mapping[str, Sketch],
-    coherence: float,
+    sketch: Sketch, counts: Counts, counted: Mapping[str, Counts], placed: Placed, coherence: float
 ) -> tuple[Counts, float]:
     """The counts of a text and of its neighbours by nearness, and the length of it all."""
     length: float = sketch.length
-    if not coherence or not sketch.session or length > SELF_CONTAINED:
+    if not sketch.session or length > SELF_CONTAINED:
         return counts, length
     window = None
     for step in (-1, 1):
-        gap, turn = sketch.length / 2, sketch.turn
-        for _ in range(HOPS):
-            turn += step
-            neighbour = placed.get(place(sketch.session, turn))
+        gap = sketch.length / 2
+        for hops in range(step, step * (HOPS + 1), step):
+            neighbour = placed.get((sketch.session, sketch.turn + hops))
             if neighbour is None:
                 break
             nearness = exp(-(gap + neighbour.length / 2) / _REACH)
@@ -276,11 +288,11 @@ def _window(
     return counts if window is None else window, length
 
 
-def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Mapping[str, Sketch], coherence: float) -> float:
+def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Placed, coherence: float) -> float:
     """The cosine of a text and, in a conversation, of the turns around it."""
     total, weight = meanings.get(sketch.id, 0.0), 1.0
     for step, share in _NEIGHBOUR_SHARES.items() if placed and sketch.session else ():
-        neighbour = placed.get(place(sketch.session, sketch.turn + step))
+        neighbour = placed.get((sketch.session, sketch.turn + step))
         if neighbour is not None and neighbour.id in meanings:
             total += coherence * share * meanings[neighbour.id]
             weight += coherence * share * _ALIKE
@@ -298,21 +310,16 @@ def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts],
     return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
 
 
-def _add_bonuses(result: Relevance, question: Question, own_session: str | None) -> None:
-    sketch = result.sketch
-    if sketch.speaker and question.speakers.issuperset(sketch.speaker.split()):
-        result.bonuses["speaker"] = _SPEAKER_BONUS
+def _add_bonuses(bonuses: Bonuses, sketch: Sketch, question: Question, own_session: str | None) -> None:
     if question.dates:
         on = instant(sketch.occurred_at).date()
         fit = max(date.fit(on) for date in question.dates)
         if fit:
-            result.bonuses["date"] = _DATE_BONUS * fit
+            bonuses["date"] = _DATE_BONUS * fit
     if own_session is not None and sketch.session == own_session:
-        result.bonuses["own_session"] = _OWN_SESSION_BONUS
-    if sketch.kind.partition(".")[0] in question.intent.kinds:
-        result.bonuses["intent"] = _INTENT_BONUS
-    if result.bonuses:
-        result.total += sum(result.bonuses.values())
+        bonuses["own_session"] = _OWN_SESSION_BONUS
+    if question.intent.kinds and sketch.kind.partition(".")[0] in question.intent.kinds:
+        bonuses["intent"] = _INTENT_BONUS
 
 
 def add_reranked(relevances: Sequence[Relevance], scores: Sequence[float]) -> None:

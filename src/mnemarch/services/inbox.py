@@ -174,7 +174,8 @@ class Inbox:
             self.is_cut |= len(events) == _SHARE_READ_MAX
             yield from _items_of_refusals(reader, events, settled)
         for request in open_requests(reader, self._caller):
-            why, asked = str(request.reason.summary), f"asked by {request.actor} in {request.scope}"
+            asked = f"asked by {request.actor} in {request.scope}"
+            why = str(request.reason.summary) + _what_it_revises(reader, request.revises)
             yield InboxItem(request.id, REQUEST, _cut(request.text), why, asked, str(request.actor), request.at)
         for event in reader.stuck_tasks(project, _STUCK_MAX):
             if event.id not in settled:
@@ -317,6 +318,12 @@ def _in_turn(items: Sequence[InboxItem], limit: int) -> list[InboxItem]:
         lines[item.author] += 1
         (first if lines[item.author] <= limit / 2 else rest).append(item)
     return [*first, *rest]
+
+
+def _what_it_revises(reader: Reader, decision_id: str | None) -> str:
+    """What would no longer be in force after a yes."""
+    old = None if decision_id is None else reader.unit(decision_id)
+    return "" if old is None else f"; revises the {old.attributes['strength']} {old.id}, “{_cut(old.content)}”"
 
 
 def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> InboxItem:

@@ -48,6 +48,10 @@ class Answering:
         """The `k` best units for a question; `where` is what `Seat.recall` takes."""
         found, handed_before = self._found(query, k, **where)
         notes = self._record(query, (*found.binding, *found.items), handed_before, has_floor=bool(where.get("floor")))
+        if found.unlisted:
+            domain = f" --domain {where['domain']}" if where["domain"] else ""
+            more = f"{found.unlisted} more that bind are not listed here. See them: mnemarch decisions load{domain}"
+            notes = (more, *notes)
         return replace(found, notes=(*found.notes, *notes))
 
     def context(

@@ -71,7 +71,7 @@ def _pytest_sections(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
         errors = [
             line[1:].strip()
             for before, line in pairwise(["", *section])
-            if _PYTEST["error"].match(line) and not before.startswith("E ")
+            if _PYTEST["error"].match(line) and not f"{before} ".startswith("E ")
         ]
         if errors:
             head = _PYTEST["head"].match(section[0])

@@ -140,7 +140,9 @@ def _recurs(words: Sequence[str], at: int) -> bool:
 def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predicate: bool, takes_many: bool) -> bool:
     """Whether a number says how much, or what version is meant, and does not name one of many: issue 12."""
     key, written = found[at][1], found[at][3]
-    if written.startswith("#"):
+    # Issue #12, v1 retries, the port of service-1.
+    is_joined = not is_predicate and at > 1 and found[at - 1][1] == "sum-" and key.isdigit()
+    if written.startswith("#") or is_joined or (at == 0 and key.startswith("v")):
         return False
     # The call at 10:15 took 220 ms: the time tells which one.
     if ":" in key and not is_predicate and words[at - 1] == "at" and at + 1 < len(found):

@@ -68,7 +68,8 @@ def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], 
     particle = parts[at][1]
     # 승인 두 개가 필요하다: what is counted is no subject.
     is_counted = at > 0 and particle in ("이", "가") and not _is_plain_number(found[at])
-    if particle in _TOPIC_MARKERS and not is_counted:
+    # service-1의 포트는: the number tells whose.
+    if (particle in _TOPIC_MARKERS and not is_counted) or (particle == "의" and _is_plain_number(found[at])):
         return False
     if at and _is_plain_number(found[at]):
         before = found[at - 1]

@@ -29,8 +29,7 @@ def listed(file: str, *sections: str) -> list[str]:
 
 def grouped(file: str, section: str) -> dict[str, list[str]]:
     """For each line `name: words` of a section the words of that name."""
-    parts = (line.partition(":") for line in entries(file, section))
-    return {name: words.split() for name, _, words in parts}
+    return {name: words.split() for name, _, words in (line.partition(":") for line in entries(file, section))}
 
 
 class Patterns(dict[str, "re.Pattern[str]"]):
@@ -60,11 +59,12 @@ def _sections(file: str) -> dict[str, list[str]]:
     lines: list[str] = []
     with open(os.path.join(_FOLDER, f"{file}.txt"), encoding="utf-8") as content:
         for line in content.read().splitlines():
-            if line.startswith("["):
+            first = line[:1]
+            if first == "[":
                 lines = sections.setdefault(line.strip("[]"), [])
-            elif line.startswith("  "):
+            elif first == " ":
                 lines[-1] += line[1:]
-            elif line and not line.startswith("#"):
+            elif first not in ("", "#"):
                 lines.append(line)
     return sections
 

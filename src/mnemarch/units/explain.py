@@ -65,7 +65,7 @@ def related(reader: Reader, unit: Unit, visible_keys: Sequence[str]) -> list[Rel
     relations += [Related(others[id], "led_to") for id in led_to if id in others]
     relations += [Related(others[id], "came_from") for id in came_from if id in others]
     relations += _sharing_evidence(reader, unit, visible_keys, known=ids)
-    seen = [relation for relation in relations if relation.unit.scope.key in visible_keys]
+    seen = [each for each in relations if each.unit.scope.key in visible_keys and each.weight > 0]
     order = {how: place for place, how in enumerate(RELATION_ORDER)}
     return sorted(seen, key=lambda each: (order[each.how], -each.weight, each.unit.id))[:_RELATED_MAX]
 
@@ -92,11 +92,11 @@ def _led_to(reader: Reader, unit: Unit) -> list[str]:
 
 
 def _came_from(reader: Reader, unit: Unit, visible_keys: Sequence[str]) -> list[str]:
-    """A skill's episode, and the episodes of the tasks that said the unit."""
+    """A skill's episode, and the episodes of the tasks that said the unit, as they are now."""
     if unit.kind is Kind.EPISODE:
         return []
     tasks = {voice.scope.key for voice in unit.provenance}
-    episodes = reader.units_in(visible_keys, kind=Kind.EPISODE, limit=_EPISODES_MAX)
+    episodes = reader.units_in(visible_keys, kind=Kind.EPISODE, live=True, limit=_EPISODES_MAX)
     told = [episode.id for episode in episodes if episode.attributes.get("task_key") in tasks]
     own = unit.attributes.get("episode")
     return list(dict.fromkeys([*([own] if isinstance(own, str) else []), *told]))

@@ -319,10 +319,11 @@ class Intake:
             self._check_citations(checked)
         complete = [self._with_named_code(claim) for claim in checked]
         sources = self._test_sources(complete)
+        judged = list(zip(complete, (kinds for _, kinds in cleaned), strict=True))
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
-            batch = list(zip(complete, (kinds for _, kinds in cleaned), strict=True))[start : start + size]
+            batch = judged[start : start + size]
             for claim, _ in batch:
                 keys_of(claim.content)
             outcomes += self._log.act(
@@ -338,6 +339,13 @@ class Intake:
         """The citation as the working tree completes it; refused if what it points to is not there."""
         from mnemarch.code.citing import checked_in_tree
 
+        if citation.kind is CitationKind.LOG:
+            from mnemarch.units.lookup import event_id, is_whole
+
+            if is_whole(citation.ref):
+                return citation
+            whole = self._log.store.read(lambda reader: event_id(reader, self._caller, citation.ref))
+            return replace(citation, ref=whole)
         if self._codebase is None or citation.kind not in OF_CODE:
             return checked_in_tree(citation, self._caller.root)
         if not self._codebase.tree.has(citation.ref) and (path := self._codebase.ending_with(citation.ref)) is not None:

@@ -71,7 +71,8 @@ def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation
             event = reader.event(citation.ref)
             if event is None or not caller.may_read(event.scope):
                 raise InvalidInput(
-                    f"No event {citation.ref!r} in this project's log.", hint="Cite a receipt's event_id."
+                    f"No event {citation.ref!r} in this project's log.",
+                    hint="Cite the id that log gave, or 6 characters of it.",
                 )
         elif citation.kind is CitationKind.HUMAN:
             actor = caller.actor

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from mnemarch.units.scene import Met, Scene
 
 _LOCAL = (
-    "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing that the"
-    " claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
+    "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
+    " that it is about the claim. Cite the file or symbol that both are about, or let a lead accept it."
 )
 # An event has a size limit, and so many names fit in it.
 _NAMES_MAX = 5_000
@@ -223,10 +223,11 @@ class Verification:
                 continue
             names = {name: renamed[name] for name in proof.tests if name in renamed}
             new = [name for name in names.values() if name is not None]
-            by = [f"test:{names.get(name) or name}" for name in proof.tests]
+            # Two names that a test had, one after the other, become one.
+            by = list(dict.fromkeys(f"test:{names.get(name) or name}" for name in proof.tests))
             if proof.person is None and names and (new or proof.until is None):
                 changes: dict[str, Any] = proof.to_json() | {"by": by}
-                if len(names) == len(proof.tests) and not new:
+                if names.keys() == set(proof.tests) and not new:
                     changes["until"] = micros(act.now)
                 payload = {"cite": [Citation.test(name).to_json() for name in new], "set": {"proof": changes}}
                 change(act, EventType.UNIT_CITED, unit, payload)

@@ -114,7 +114,9 @@ class _Export:
         old, path = self._there.get(name), os.path.join(self._folder, name)
         if text is None:
             return AdrOutcome(name, decision_id, "left as it is: its status can't be changed in place")
-        if old not in {None, text, imported} and not (imported is None and is_as_exported(old or "")):
+        if old == text:
+            return AdrOutcome(name, decision_id, "unchanged")
+        if old not in {None, imported} and not (imported is None and is_as_exported(old or "")):
             return AdrOutcome(name, decision_id, "left as it is: it was changed there since; import it first")
         try:
             write_whole(path, text)

@@ -290,7 +290,9 @@ class _Import:
             self._refuse(name, error.message)
             return
         known.decision = self._known.active[made.root_id] = made
-        self._known.owner[made.id] = known
+        owner = self._known.owner.setdefault(made.id, known)
+        if owner is not known:
+            self._notes[name] = f"says what {owner.name} says"
 
     def _choice(self, name: str) -> tuple[str, bool, Decision | None]:
         """What to say of a file, whether its record is to be decided, and what it is the next version of."""

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from mnemarch.errors import Incompatible, StoreCorrupt, StoreUnavailable
 from mnemarch.forks import is_mine
+from mnemarch.model.caller import DOCTOR
 from mnemarch.model.event import EventType
 from mnemarch.stores.files import forms
 from mnemarch.stores.files.folder import LOCAL, Broken, Folder
@@ -211,7 +212,8 @@ class FileStore(SqliteStore):
         """Payloads and pages first: a line of the log speaks of files that are there. Gives the stamps of the logs."""
         lines: dict[str, list[bytes]] = {}
         reached, is_in_order = self._last_before(transaction), True
-        for event in events:
+        shared = [event for event in events if _is_shared(event)]
+        for event in shared:
             self._write_payload(event, made)
             writer = event.stream.writer
             if writer:
@@ -236,7 +238,7 @@ class FileStore(SqliteStore):
         if not is_in_order:
             transaction.query("clear_journals")  # What was imported has its place before others: all is read anew.
             return dict.fromkeys(stamps, "")
-        if any(event.stream.writer == transaction.writer for event in events):
+        if any(event.stream.writer == transaction.writer for event in shared):
             where = {"writer": transaction.writer, "place": self._place}
             transaction.query("put_own", lamport=transaction.lamport, **where)
         return stamps
@@ -267,7 +269,7 @@ class FileStore(SqliteStore):
     def _difference(self, reader: Reader) -> str | None:
         for place, problem in reader.query("broken"):
             return f"{place}: {problem}"
-        stored = {event.id: event for event in reader.events()}
+        stored = {event.id: event for event in reader.events() if _is_shared(event)}
         for path in sorted(self.folder.stamps()):
             try:
                 for place, event in self.folder.entries(path):
@@ -295,6 +297,11 @@ class FileStore(SqliteStore):
             os.chmod(path, 0o600)
         except OSError as error:
             raise _trouble(path, error) from None
+
+
+def _is_shared(event: Event) -> bool:
+    """Whether it belongs into the files: what the doctor tries is nobody's knowledge, and stays on this machine."""
+    return event.stream.org != DOCTOR
 
 
 def _left_by(erased: Sequence[Event]) -> dict[str, bytes]:

@@ -410,7 +410,8 @@ SELECT 'status' AS property, status AS name, count(*) FROM units GROUP BY status
 UNION ALL SELECT 'kind', kind, count(*) FROM units GROUP BY kind
 UNION ALL SELECT 'level', CAST(level AS TEXT), count(*) FROM units GROUP BY level
 UNION ALL SELECT 'total', 'events', count(*) FROM events
-UNION ALL SELECT 'total', 'streams', count(*) FROM (SELECT DISTINCT org, project FROM streams WHERE seq > 0) AS projects
+UNION ALL SELECT 'total', 'streams', count(*)
+FROM (SELECT DISTINCT org, project FROM streams WHERE seq > 0 AND org <> 'mnemarch-doctor') AS projects
 UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links WHERE open AND type = 'contradicts';
 
 -- row_units: Every unit, for the digest and the audit; its key comes first, as in the next ones. Not what only search needs.

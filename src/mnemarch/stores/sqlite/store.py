@@ -337,9 +337,9 @@ class SqliteStore(SqlStore):
         if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or "malformed" in str(error):
             return StoreCorrupt(
                 f"{self.name} is damaged or not a database: {error}.",
-                hint="Run mnemarch doctor; restore a backup, or import an export into a new memory.",
+                hint="Restore a backup (mnemarch backup makes them), or import an export into a new memory.",
             )
-        hint = _HINTS.get(code, "Nothing was half-written.")
+        hint = _HINTS.get(code, "Look at the disk: its space, its limits, its health. Nothing was half-written.")
         return StoreUnavailable(f"{self.name} can't be used now: {error}.", hint=hint)
 
 
