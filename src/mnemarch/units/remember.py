@@ -317,13 +317,12 @@ class Intake:
         checked = [claim for claim, _ in cleaned]
         if any(claim.citations for claim in checked):
             self._check_citations(checked)
-        complete = [self._with_named_code(claim) for claim in checked]
-        sources = self._test_sources(complete)
-        judged = list(zip(complete, (kinds for _, kinds in cleaned), strict=True))
+        complete = [(self._with_named_code(claim), kinds) for claim, kinds in cleaned]
+        sources = self._test_sources([claim for claim, _ in complete])
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
-            batch = judged[start : start + size]
+            batch = complete[start : start + size]
             for claim, _ in batch:
                 keys_of(claim.content)
             outcomes += self._log.act(
