@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from mnemarch import NotFound
@@ -317,3 +319,55 @@ def test_tasks_that_differ_by_a_number_make_a_skill(seats):
 
     assert work(101) is None
     assert seats.agent().get(work(102)).attributes["code"] == "make client"
+
+
+def seen(failed, passed=()):
+    results = [*(TestResult(name, Outcome.FAIL, error) for name, error in failed.items())]
+    results += [TestResult(name, Outcome.PASS) for name in passed]
+    return TestRun("pytest", "pytest -q", tuple(results), exit_code=int(bool(failed)), witnessed=True)
+
+
+def learned(seats):
+    units = seats.agent().units(kind="fact", limit=100)
+    return sorted(unit.content for unit in units if unit.is_derived)
+
+
+def test_commands_after_an_edit_are_no_cure(seats):
+    for number, edited in ((1, True), (2, False)):
+        agent = seats.agent(task=f"T-{number}")
+        agent.verify(run=seen({"t.py::a": f"KeyError: 'alpha{number}'"}))
+        if edited:
+            agent.log("edit", "mend", data={"path": "m.py", "before": "x = 1\n", "after": "x = 2\n"})
+        agent.log("command", "make tables", data={"command": "make tables", "exit": 0})
+        agent.verify(run=seen({}, ["t.py::a"]))
+    assert [text for text in learned(seats) if "alpha1" in text] == []
+    assert "make tables" in "".join(text for text in learned(seats) if "alpha2" in text)
+
+
+def test_an_error_whose_test_did_not_run_again_was_not_mended(seats):
+    agent = seats.agent(task="T-1")
+    agent.verify(run=seen({"t.py::a": "KeyError: 'alpha'", "t.py::b": "ValueError: beta"}))
+    agent.verify(run=seen({}, ["t.py::b"]), approach="go through float")
+    assert ["beta" in text for text in learned(seats)] == [True]
+
+
+def test_edits_of_one_place_teach_what_they_come_to_together(seats):
+    agent = seats.agent(task="T-1")
+    tried = ['config["size"]', 'config.get("size")', 'config.get("size", 5)']
+    for before, after in pairwise(tried):
+        agent.log("edit", "try", data={"path": "m.py", "before": f"x = {before}\n", "after": f"x = {after}\n"})
+    agent.knowledge.learn_from_episode(agent.verify(True).episode_id)
+    rules = [(rule.before_pattern, rule.after_pattern) for rule in agent.rules.find_code_rules()]
+    assert rules
+    assert all("[" in before and "5" in after for before, after in rules)
+
+
+def test_tasks_that_differ_in_a_number_make_a_skill_only_of_what_both_ran(seats):
+    def done(number, command):
+        agent = seats.agent(task=f"T-{number}")
+        agent.log("prompt", f"fix issue {number}")
+        agent.log("command", command, data={"command": command, "exit": 0})
+        return agent.verify(True).skill_id
+
+    assert [done(12, "npm run build"), done(13, "terraform destroy -auto-approve")] == [None, None]
+    assert done(14, "npm run build") is not None

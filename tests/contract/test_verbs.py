@@ -833,6 +833,19 @@ def test_an_episode_can_be_left_for_later_and_is_the_same_then(memory, seats, pa
     assert seats.agent(task="T-3").consolidate() is None
 
 
+def test_a_consolidation_tells_what_came_before_the_run_and_nothing_that_was_erased(seats):
+    agent, person = seats.agent(), seats.human()
+    agent.log("plan", "Make checkout retry")
+    agent.verify(True, tests=[TEST], account=False)
+    agent.log("error", "ConnectionError: registry down")
+    told = agent.consolidate()
+    assert "registry" not in agent.get(told.episode_id).content
+    person.erase(told.episode_id, "private")
+    assert agent.consolidate() is None
+    with pytest.raises(InvalidInput, match="An analysis goes into the account"):
+        agent.verify(True, analysis={"critique": "fine"}, account=False)
+
+
 @pytest.mark.parametrize("passed", [True, False])
 def test_g9_an_episode_is_kept_for_success_and_for_failure(memory, seats, passed):
     agent = seats.agent()

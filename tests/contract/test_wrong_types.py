@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections import ChainMap
+from types import MappingProxyType
 
 import pytest
 
@@ -76,3 +78,12 @@ def test_the_answer_says_which_argument_and_what_it_should_be(seats):
         seat.episodes.match_error_patterns_batch([None])
     with pytest.raises(InvalidInput, match=r"project of find_by_project must be text or None, not \[\]"):
         seat.episodes.find_by_project([])
+
+
+def test_what_is_a_sequence_or_a_mapping_is_taken(seats):
+    episodes = seats.agent().episodes
+    for number, attributes in enumerate((MappingProxyType({"a": 1}), ChainMap({"a": 1}))):
+        told = {"errors": ("KeyError: x",), "attributes": attributes}
+        assert episodes.store(f"Mend the pool of shop {number}", success=True, **told).unit is not None
+    with pytest.raises(InvalidInput, match="errors of store must be a list"):
+        episodes.store("Mend it", success=True, errors="KeyError: x")

@@ -291,3 +291,22 @@ def test_what_would_be_or_somebody_else_thinks_is_no_fact(text):
 )
 def test_a_condition_and_what_a_document_says_are_facts(text):
     assert RuleBasedClassifier().classify(MemoryEvent(text=text)).bucket is Bucket.FACT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "JWT claims are signed with RS256.",
+        "The client assumes UTC for all timestamps.",
+        "If the token expired, the API would answer 401.",
+        "The migration would have locked the table, so it runs with CONCURRENTLY.",
+        "The worker claims a job by setting locked_at.",
+        "We wish to support Python 3.11 and later.",
+        "Assuming the default config, the server listens on 8080.",
+        "스케줄러는 작업이 멱등하다고 가정합니다.",
+    ],
+)
+def test_what_a_program_assumes_or_claims_is_no_hearsay(text):
+    classified = RULES.classify(MemoryEvent(text, "user"))
+    assert classified.why != "only considers it"
+    assert str(classified.bucket) != "LEFT_OUT"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.value import replace
-from mnemarch.policy.loops import Attempt, failed_approaches, judged
+from mnemarch.policy.loops import Attempt, failed_approaches, judged, same_attempt
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -133,3 +133,12 @@ def test_a_fault_is_blocked_exactly_from_its_threshold_on(path, threshold):
         assert (verdict is Verdict.BLOCK) == (seen >= threshold)
         if verdict is Verdict.WARN:
             assert attempt.fault in path[: number - 1]
+
+
+@pytest.mark.parametrize(
+    ("trees", "repeats"),
+    [("11", True), ("12", False), ("121", False), ("1221", False), ("1211", True), ("1", False)],
+)
+def test_a_failure_is_told_again_only_while_the_tree_does_not_change(trees, repeats):
+    made = [replace(one, tree=tree) for one, tree in zip(attempts("A" * len(trees)), trees, strict=True)]
+    assert (same_attempt(made[:-1], made[-1]) is not None) is repeats

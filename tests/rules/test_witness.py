@@ -224,3 +224,15 @@ def test_a_run_without_a_test_says_nothing():
         assert not TestRun(runner="pytest", command="pytest", results=results, exit_code=exit_code).ran
     broken = TestRun(runner="pytest", command="pytest", results=(), exit_code=4)
     assert (broken.ran, broken.passed, broken.error) == (True, False, "pytest ended with exit code 4")
+
+
+def test_a_message_that_pytest_cut_off_is_completed_by_its_traceback():
+    names = ("unit_price", "list_price")
+    told = "\n".join(f"E   AttributeError: 'dict' object has no attribute '{name}'" for name in names)
+    summary = "\n".join(f"FAILED t.py::test_{name} - AttributeError: 'dict' object has no ..." for name in names)
+    run = from_output("pytest -q", 1, f"{told}\n{summary}\n2 failed in 0.1s\n")
+    assert [result.message for result in run.results] == [
+        f"AttributeError: 'dict' object has no attribute '{name}'" for name in names
+    ]
+    alone = from_output("pytest -q", 1, f"{summary}\n2 failed in 0.1s\n")
+    assert {result.message for result in alone.results} == {"AttributeError: 'dict' object has no ..."}

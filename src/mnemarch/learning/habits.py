@@ -151,12 +151,21 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
 
 
 def edits_in(entries: Sequence[Event]) -> Iterator[tuple[Event, str, str, str]]:
-    """The entries that tell an edit, each with the texts before and after and the path."""
+    """The entries that tell an edit, each with the texts before and after and the path.
+
+    An edit of what an earlier one wrote takes its place: what was tried on the way is no habit, and teaches nothing.
+    """
+    edits: list[tuple[Event, str, str, str]] = []
     for event in entries:
         data = (event.payload or {}).get("data") or {}
         before, after, path = (data.get(name) or "" for name in ("before", "after", "path"))
         if all(isinstance(text, str) for text in (before, after, path)) and after and path:
-            yield event, before, after, path
+            on_top = [edit for edit in edits if before and edit[3] == path and before in edit[2]]
+            for edit in on_top[-1:]:
+                edits.remove(edit)
+                before, after = edit[1], edit[2].replace(before, after, 1)
+            edits.append((event, before, after, path))
+    yield from (edit for edit in edits if edit[1] != edit[2])
 
 
 def votes_of(entries: Sequence[Event]) -> list[tuple[dict[str, str], list[str]]]:

@@ -192,7 +192,9 @@ def entries_of(reader: Reader, task_key: str) -> list[Event]:
 
 def _bug_patterns(episode: Unit) -> list[Claim]:
     """How the last error of a task that succeeded was mended, and each that its tests met, if it is known how."""
-    faults = telling.faults_in(episode)
+    passed = episode.attributes.get("tests") or ()
+    # An error whose test did not run again may still be there.
+    faults = [fault for fault in telling.faults_in(episode) if fault.get("test") in (None, *passed)]
     met = {fault.get("key"): fault for fault in faults if fault.get("test") or fault is faults[-1]}
     return [claim for fault in met.values() if (claim := _bug_pattern(episode, fault)) is not None]
 

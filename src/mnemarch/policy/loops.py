@@ -68,8 +68,13 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
 
 
 def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
-    """The attempt that this failure tells again: the same error on an unchanged tree, and no other approach (R9)."""
-    alike = [attempt for attempt in earlier if attempt.fault == new.fault and attempt.tree == new.tree]
+    """The attempt that this failure tells again: the same error on a tree that did not change, no other approach (R9).
+
+    Who goes back to an earlier state has changed the tree.
+    """
+    changed = [at for at, attempt in enumerate(earlier) if attempt.tree not in {None, new.tree}]
+    since = earlier[changed[-1] + 1 :] if changed else earlier
+    alike = [attempt for attempt in since if attempt.fault == new.fault and attempt.tree == new.tree]
     if new.tree is None or not alike:
         return None
     if new.approach is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from functools import cache, wraps
 
 from mnemarch.errors import InvalidInput
@@ -20,9 +21,9 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "bool": (bool, "True or False"),
     "int": (int, "a whole number"),
     "float": (int | float, "a number"),
-    "Sequence": (list | tuple | set | frozenset, "a list"),
+    "Sequence": (Sequence | Set, "a list"),
     "tuple": (list | tuple, "a tuple"),
-    "Mapping": (dict, "a dictionary"),
+    "Mapping": (Mapping, "a dictionary"),
     "None": (type(None), "None"),
     "Any": (object, "anything"),
     "Callable": (object, "a function"),
@@ -86,7 +87,7 @@ def _is(item: Any, name: str, inner: list[str]) -> bool:
     if not isinstance(item, _TYPES[name][0]) or (isinstance(item, bool) and name in {"int", "float"}):
         return False
     if name == "Sequence":
-        return all(_fits(each, inner[0]) for each in item)
+        return not isinstance(item, str | bytes) and all(_fits(each, inner[0]) for each in item)
     if name == "tuple":
         return len(item) == len(inner) and all(map(_fits, item, inner))
     return True

@@ -172,8 +172,7 @@ class Seat(Systems):
         from mnemarch.units.scene import read_scene, scene_of
         from mnemarch.units.verify import Verification, read_ahead
 
-        if [passed is not None, run is not None, report is not None].count(True) != 1:
-            raise InvalidInput("A verification is a run, a report or your own word: one of them.", hint=Hint("verify"))
+        _require_one_way((passed, run, report), may_analyse=account or analysis is None)
         if passed is not None:
             seen = self._reported(passed, tests, commit, error, approach)
         elif tests or error is not None:
@@ -385,3 +384,10 @@ class Seat(Systems):
 
         where: dict[str, Any] = {"kinds": kinds, "domain": domain, "at_commit": at_commit, "as_of": as_of}
         return Answering(self._engine, self.caller).context(query, tokens, count, without=without, floor=floor, **where)
+
+
+def _require_one_way(ways: Sequence[object], *, may_analyse: bool) -> None:
+    if sum(way is not None for way in ways) != 1:
+        raise InvalidInput("A verification is a run, a report or your own word: one of them.", hint=Hint("verify"))
+    if not may_analyse:
+        raise InvalidInput("An analysis goes into the account.", hint="Leave out account=False, or the analysis.")

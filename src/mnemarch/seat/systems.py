@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.lazy import Lazy
+from mnemarch.model.unit import FAULT
 from mnemarch.model.value import replace
 from mnemarch.seat.ingest import IngestVerbs
 
@@ -26,6 +27,9 @@ else:
     # A failed run teaches nothing yet.
     learning = Lazy("mnemarch.learning.knowledge")
     analysis = Lazy("mnemarch.services.analysis")
+
+
+_MET_MAX = 5
 
 
 class Systems(IngestVerbs):
@@ -140,4 +144,8 @@ class Systems(IngestVerbs):
 
     def _with_earlier(self, verdict: LoopVerdict) -> LoopVerdict:
         """The verdict with what came of the same error in other tasks."""
+        keys, fault, own = self.caller.visible_keys, verdict.details["error_hash"], self.caller.scope_key
+        met = self._engine.store.read(lambda reader: reader.newest_citing(keys, FAULT, fault, _MET_MAX, live=True))
+        if all(unit.attributes.get("task_key") == own for unit in met):
+            return verdict  # Most of the time: what finds episodes is not loaded.
         return replace(verdict, seen_before=self.episodes.last_time(verdict.details["error_hash"]))

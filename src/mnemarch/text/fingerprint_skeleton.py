@@ -178,12 +178,13 @@ def _is_host(word: str, *, has_port: bool) -> bool:
 
 
 # What a message is compared without, in this order (patterns of data/errors.txt), and what stands for it.
+# A replacement with a backslash would load `re`, which takes as long as the rest of a fingerprint.
 _MASKS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("moment", MASK),
     ("setting", lambda found: f"{found[1]}=*"),
     ("address", MASK),
     ("amount", MASK),
     ("word", _masked_word),
-    ("user", r"\1 *"),
+    ("user", lambda found: f"{found[1]} *"),
     ("particle", ""),
 )

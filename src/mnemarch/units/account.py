@@ -24,6 +24,7 @@ KEPT_CHARS_MAX = 300
 _THEN_MAX = 3
 # Kinds of log entries that say what is tried. The last one before a success is what worked.
 APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
+_EDITS = frozenset({"edit", "patch", "write"})
 # Of a command line: what only goes somewhere or sets something, and what may stand in a name.
 _GOING = frozenset({"cd", "source", "export", "set", "sudo", "."})
 _IN_NAMES = str.maketrans("", "", "-_./")
@@ -58,7 +59,7 @@ def text_of(account: Account) -> str:
     if account.tests:
         lines.append(_tested(account))
     if account.commit:
-        lines.append(f"At commit {account.commit}.")
+        lines.append(f"On top of commit {account.commit}.")
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {_listed(quoted, _APPROACHES_MAX)}.")
@@ -101,6 +102,10 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
+def is_edit(step: LoggedStep) -> bool:
+    return step.kind.lower() in _EDITS or {"before", "after"} <= step.data.keys()
+
+
 def faults_of(staged: Iterable[Event], worked: str = "") -> list[dict[str, Any]]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
 
@@ -140,6 +145,8 @@ def faults_of(staged: Iterable[Event], worked: str = "") -> list[dict[str, Any]]
                 if all(known["key"] != fault["key"] for known in faults.values()):
                     faults[event.id] = fault
                 continue
+            if is_edit(step):
+                waiting.clear()  # It may be what mended them: the commands after it prove nothing.
             said = step.text.strip()[:KEPT_CHARS_MAX] if step.kind.lower() in APPROACH_KINDS else said
             if command := named(step, "command", "command"):
                 failing = _noted(str(command)[:KEPT_CHARS_MAX], bool(step.data.get("exit")), waiting)

@@ -12,7 +12,17 @@ from mnemarch.model.testrun import Outcome, TestRun
 from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace
 from mnemarch.text.prompt import without_fenced
-from mnemarch.units.account import APPROACH_KINDS, KEPT_CHARS_MAX, KEPT_MAX, Account, cut, faults_of, named, text_of
+from mnemarch.units.account import (
+    APPROACH_KINDS,
+    KEPT_CHARS_MAX,
+    KEPT_MAX,
+    Account,
+    cut,
+    faults_of,
+    is_edit,
+    named,
+    text_of,
+)
 from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.remember import record_unit
@@ -35,7 +45,6 @@ if TYPE_CHECKING:
 
 
 _APPROACH_SHOWN_CHARS = 300
-_EDITS = frozenset({"edit", "patch", "write"})
 
 
 _CITED_LOGS_MAX = 20
@@ -78,7 +87,9 @@ def consolidate(log: Log, caller: Caller) -> Promotion | None:
 def _unaccounted(events: Sequence[Event]) -> Event | None:
     """The last run of tests, if no account came after it."""
     judged = [event for event in events if event.type is EventType.TASK_VERIFIED and event.payload]
-    told = [event for event in events if _is_account(event)]
+    # Of what was erased nobody knows what it told: it is not told again.
+    erased = [event for event in events if event.type is EventType.UNIT_REMEMBERED and event.erased]
+    told = sorted([*filter(_is_account, events), *erased], key=lambda event: event.position)
     return judged[-1] if judged and not (told and told[-1].position > judged[-1].position) else None
 
 
@@ -96,7 +107,7 @@ def _keep_last(act: Act, events: Sequence[Event]) -> Promotion | None:
         commit=last["commit"],
     )
     tests = last["tests"][Outcome.PASS if last["passed"] else Outcome.FAIL]
-    staged = [event for event in events if event.type in STAGED]
+    staged = [event for event in events if event.type in STAGED and event.position < judged.position]
     episode, skill_id = keep_episode(act, staged, last["passed"], tests, run, None)
     return Promotion(
         episode_id=episode.id,
@@ -203,7 +214,7 @@ def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> di
         "critique": cut(analysis.critique),
         "reward": analysis.score,
         "success": analysis.success,
-        "input": cut(canonical_json(steps[0].data.get("context", dict(steps[0].data)) if steps else {})),
+        "input": cut(canonical_json(steps[0].data.get("context", _without_flags(steps[0])) if steps else {})),
         "output": cut(canonical_json(analysis.result)),
         "key_decisions": [cut(decision) for decision in analysis.key_decisions[:_DECISIONS_MAX]],
         "tests": list(account.tests),
@@ -211,10 +222,14 @@ def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> di
     }
 
 
+def _without_flags(step: LoggedStep) -> dict[str, Any]:
+    return {name: item for name, item in step.data.items() if name != "ingest"}
+
+
 def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, Any]:
     """What the task met, tried, ran and touched, in the order in which it did so: what lessons are made of (M6)."""
     steps = account.steps
-    edits = [step for step in steps if step.kind.lower() in _EDITS or {"before", "after"} <= step.data.keys()]
+    edits = [step for step in steps if is_edit(step)]
     symbols = [f"{step.data['path']}:{step.data['name']}" for step in steps if {"path", "name"} <= step.data.keys()]
     rules = [step.data.get("rule") for step in steps]
     return {
@@ -244,13 +259,25 @@ def _episodes(act: Act) -> list[Unit]:
 
 
 def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
-    """Link an episode to similar ones (G11); gives how many of them succeeded."""
+    """Link an episode to similar ones (G11); gives how many of them succeeded in the same way (G10)."""
     others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
     similar = resembling(str(episode.attributes["task"]), tasks, act.config.gate)
     for other, similarity in similar[:_SIMILAR_EPISODES_MAX]:
         link_units(act, episode.id, other.id, LinkType.SIMILAR_TO, similarity, "similar episode")
-    return sum(bool(other.attributes.get("success")) for other, _ in similar)
+    return sum(_is_repeated(episode, other) for other, _ in similar)
+
+
+def _is_repeated(episode: Unit, earlier: Unit) -> bool:
+    """Whether a success repeats an earlier one: the same task, or one that differs in a number and ran the same."""
+    if not earlier.attributes.get("success"):
+        return False
+    from mnemarch.text.difference import differences
+
+    ran, ran_before = (unit.attributes.get("commands") or () for unit in (episode, earlier))
+    if any(is_worth_repeating(command) for command in set(ran).intersection(ran_before)):
+        return True
+    return not differences(str(episode.attributes["task"]), earlier.content)
 
 
 def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: int) -> str | None:

@@ -23,6 +23,7 @@ _OUTCOMES = {
     **dict.fromkeys(("failed", "fail", "error", "unexpected success", "✕", "✖", "×", "❯"), Outcome.FAIL),
     **dict.fromkeys(("skipped", "skip", "xfail", "ignored", "expected failure", "○", "✎", "↓", "﹣"), Outcome.SKIP),
 }
+_CUT = "..."
 _PYTEST_WORDS = r"(?P<outcome>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
 # Lines that each name a test and its outcome.
 _LINES = {
@@ -138,11 +139,22 @@ def _result(name: str, outcome: str, message: str | None = None) -> TestResult:
 
 def _by_lines(runner: str) -> Callable[[str], Iterator[TestResult]]:
     def read(text: str) -> Iterator[TestResult]:
+        told = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
         for line in _LINES[runner]:
             for match in pattern(f"(?m){line}").finditer(text):
-                yield _result(match["name"], match["outcome"], match.groupdict().get("message"))
+                yield _result(match["name"], match["outcome"], _whole(match.groupdict().get("message"), told))
 
     return read
+
+
+def _whole(message: str | None, told: list[str]) -> str | None:
+    """A message that pytest's summary cut off, as the first line `told` before has it; each line tells one test."""
+    if message is None or not message.endswith(_CUT):
+        return message
+    whole = next((line for line in told if line.startswith(message.removesuffix(_CUT))), message)
+    if whole in told:
+        told.remove(whole)
+    return whole
 
 
 def _of_unittest(text: str) -> Iterator[TestResult]:
