@@ -371,3 +371,23 @@ def test_tasks_that_differ_in_a_number_make_a_skill_only_of_what_both_ran(seats)
 
     assert [done(12, "npm run build"), done(13, "terraform destroy -auto-approve")] == [None, None]
     assert done(14, "npm run build") is not None
+
+
+def test_what_a_success_mended_is_not_credited_to_a_later_try(seats):
+    agent = seats.agent(task="T-1")
+    alpha, gamma = {"t.py::a": "KeyError: 'alpha'"}, {"t.py::c": "ValueError: gamma"}
+    agent.verify(run=seen(alpha))
+    agent.verify(run=seen({}, ["t.py::a"]), approach="put alpha into the config file")
+    agent.verify(run=seen(gamma, ["t.py::a"]), approach="translate the labels to French")
+    done = agent.verify(run=seen({}, ["t.py::a", "t.py::c"]), approach="accept gamma")
+    faults = agent.get(done.episode_id).attributes["faults"]
+    assert ["alpha" in fault["line"] for fault in faults] == [True, False]
+    assert not any("French" in str(fault.get("mended")) for fault in faults)
+
+
+def test_what_mended_one_of_two_errors_is_not_told_as_failed(seats):
+    agent = seats.agent(task="T-1")
+    agent.verify(run=seen({"t.py::a": "KeyError: 'alpha'", "t.py::b": "ValueError: beta"}))
+    agent.verify(run=seen({"t.py::b": "ValueError: beta"}, ["t.py::a"]), approach="a default for alpha")
+    done = agent.verify(run=seen({}, ["t.py::a", "t.py::b"]), approach="parse beta as float")
+    assert "Tried, and failed" not in agent.get(done.episode_id).content

@@ -165,6 +165,8 @@ def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
             for key in payload.get("mended", ()):
                 tests.pop(key, None)
             tests |= {fault["key"]: fault["tests"] for fault in _told(payload) if fault.get("tests")}
+        elif payload.get("unit", {}).get("attributes", {}).get("success") is True:
+            tests.clear()  # The account of a success: what it mended is not mended again.
     return [key for key, names in tests.items() if passed.issuperset(names)]
 
 

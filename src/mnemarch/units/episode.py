@@ -382,7 +382,9 @@ def _approach_of(staged: Sequence[Event]) -> str | None:
 
 def _failed_approaches(staged: Sequence[Event]) -> list[str]:
     payloads = [event.payload for event in staged if event.type is EventType.ATTEMPT_FAILED and event.payload]
-    return [cut(payload["approach"]) for payload in reversed(payloads) if payload["approach"]]
+    # What mended one of several errors did not fail.
+    tried = [payload["approach"] for payload in reversed(payloads) if not payload.get("mended")]
+    return [cut(approach) for approach in tried if approach]
 
 
 def _name(act: Act) -> str:
