@@ -151,7 +151,8 @@ def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str,
         lines.append(f"  put_{name}(self, {content})")
     if "__check__" in cls.__dict__:
         lines.append("  self.__check__()")
-    exec("\n".join(lines), names)  # noqa: S102 - made of the class's own field names
+    # Compiled first: Python kills a process at its end if an interrupt came while it ran a text, caught or not.
+    exec(compile("\n".join(lines), "<value>", "exec"), names)  # noqa: S102 - made of the class's own field names
     return names["__init__"]
 
 

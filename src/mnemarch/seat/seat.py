@@ -390,4 +390,6 @@ def _require_one_way(ways: Sequence[object], *, may_analyse: bool) -> None:
     if sum(way is not None for way in ways) != 1:
         raise InvalidInput("A verification is a run, a report or your own word: one of them.", hint=Hint("verify"))
     if not may_analyse:
-        raise InvalidInput("An analysis goes into the account.", hint="Leave out the analysis, or keep the episode now.")
+        raise InvalidInput(
+            "An analysis goes into the account, which is left for later.", hint="Leave out one of the two."
+        )
