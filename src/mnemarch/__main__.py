@@ -22,7 +22,7 @@ def main() -> int:
         from mnemarch.interfaces import cli
 
         code = cli.main()
-        if sys.modules.keys().isdisjoint(_WAITED_FOR):
+        if sys.stdout is not None and sys.modules.keys().isdisjoint(_WAITED_FOR):
             sys.stdout.flush()
             _keep_patterns()
             os._exit(code)

@@ -318,3 +318,9 @@ def test_long_work_shows_its_progress_only_at_a_terminal(cli, terminal):
 def test_a_closed_standard_input_is_told_and_is_no_crash(cli, argv):
     cli.monkeypatch.setattr(sys, "stdin", None)
     assert main(argv) == 2
+
+
+def test_a_closed_standard_output_is_no_crash(tmp_path):
+    command = f"{sys.executable} -m mnemarch log thought x --actor agent:a --task t --store {tmp_path} >&-"
+    run = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
