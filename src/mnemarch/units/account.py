@@ -160,14 +160,19 @@ def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
     passed = set(run.named(Outcome.PASS))
     tests: dict[str, Iterable[str]] = {}
     for event in staged:
-        payload = event.payload or {}
-        if event.type is EventType.ATTEMPT_FAILED and payload:
+        if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             for key in payload.get("mended", ()):
                 tests.pop(key, None)
             tests |= {fault["key"]: fault["tests"] for fault in _told(payload) if fault.get("tests")}
-        elif payload.get("unit", {}).get("attributes", {}).get("success") is True:
-            tests.clear()  # The account of a success: what it mended is not mended again.
+        elif (told := account_in(event)) and told["attributes"].get("success") is True:
+            tests.clear()  # What a success mended is not mended again.
     return [key for key, names in tests.items() if passed.issuperset(names)]
+
+
+def account_in(event: Event) -> Mapping[str, Any] | None:
+    """What an event tells of its task. What somebody told of the past is an episode too, and no account of this one."""
+    record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
+    return record if record.get("kind") == "episode" and "task_key" in record.get("attributes", {}) else None
 
 
 def _told(payload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

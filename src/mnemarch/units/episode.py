@@ -17,6 +17,7 @@ from mnemarch.units.account import (
     KEPT_CHARS_MAX,
     KEPT_MAX,
     Account,
+    account_in,
     cut,
     faults_of,
     is_edit,
@@ -89,7 +90,7 @@ def _unaccounted(events: Sequence[Event]) -> Event | None:
     judged = [event for event in events if event.type is EventType.TASK_VERIFIED and event.payload]
     # Of what was erased nobody knows what it told: it is not told again.
     erased = [event for event in events if event.type is EventType.UNIT_REMEMBERED and event.erased]
-    told = sorted([*filter(_is_account, events), *erased], key=lambda event: event.position)
+    told = sorted([*filter(account_in, events), *erased], key=lambda event: event.position)
     return judged[-1] if judged and not (told and told[-1].position > judged[-1].position) else None
 
 
@@ -277,7 +278,7 @@ def _is_repeated(episode: Unit, earlier: Unit) -> bool:
     ran, ran_before = (unit.attributes.get("commands") or () for unit in (episode, earlier))
     if any(is_worth_repeating(command) for command in set(ran).intersection(ran_before)):
         return True
-    return not differences(str(episode.attributes["task"]), earlier.content)
+    return not differences(*(str(unit.attributes["task"]) for unit in (episode, earlier)))
 
 
 def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: int) -> str | None:
@@ -356,15 +357,9 @@ def _tells_more(claim: Claim, before: Unit) -> bool:
 
 
 def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
-    last = next(filter(_is_account, reversed(staged)), None)
+    last = next(filter(account_in, reversed(staged)), None)
     unit = None if last is None else act.transaction.unit(last.subject or "")
     return unit if unit is not None and unit.live else None
-
-
-def _is_account(event: Event) -> bool:
-    """Whether it tells of its task. What somebody told of the past is an episode too, and no account of this one."""
-    record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
-    return record.get("kind") == "episode" and "task_key" in record.get("attributes", {})
 
 
 def _approach_of(staged: Sequence[Event]) -> str | None:
