@@ -7,7 +7,7 @@ import os
 from mnemarch.code import references
 from mnemarch.code.git import full_hash, root_name
 from mnemarch.code.sources import CHANGED, Check
-from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, agrees, find
+from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, Symbol, agrees, find
 from mnemarch.code.worktree import WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.code.symbols import Symbol
 
     T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from mnemarch.code.tests import is_missing, place_of
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
-from mnemarch.model.citation import OF_CODE, CitationKind
+from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.testrun import meant
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.unit import Kind, Status, Unit
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from mnemarch.code import history as histories
     from mnemarch.code.history import History
-    from mnemarch.model.citation import Citation
-    from mnemarch.model.unit import Unit
 else:
     histories = Lazy("mnemarch.code.history")
 

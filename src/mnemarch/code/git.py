@@ -9,7 +9,7 @@ import _signal  # type: ignore[import-not-found] # The half of `signal` in C: th
 import os
 import time
 
-from mnemarch.code.home import repository_around, settings_of
+from mnemarch.code.home import Repository, repository_around, settings_of
 from mnemarch.model.stamps import blake2b
 
 TYPE_CHECKING = False
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from io import FileIO
 
-    from mnemarch.code.home import Repository
 
 BRANCHES = "refs/heads/"
 _PART_BYTES = 65_536

@@ -14,19 +14,6 @@ from mnemarch.model.value import value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
-    from typing import Protocol
-
-    class Sources(Protocol):
-        """Where sources are read from: a folder, or a commit."""
-
-        def read(self, path: str) -> Source | Check: ...
-
-        def stamp(self, path: str) -> Hashable | None:
-            """What changes when the file does, at the cost of a look; None if it can't be told without reading."""
-
-        def load(self, paths: Collection[str]) -> None:
-            """These files will be read: get them ready if that is faster for all at once."""
-
 
 FILE_BYTES_MAX = 8_388_608
 HOLDS, CHANGED, GONE, UNKNOWN = "holds", "changed", "gone", "unknown"
@@ -71,6 +58,7 @@ class Folder:
         self.root = root
 
     def stamp(self, path: str) -> Hashable | None:
+        """What changes when the file does, at the cost of a look; None if it can't be told without reading."""
         if trouble_with(path) is not None:
             return None
         try:

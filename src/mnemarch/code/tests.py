@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mnemarch.code import git
 from mnemarch.code.sources import Check
-from mnemarch.code.symbols import language_of
-from mnemarch.code.worktree import lines_of
-from mnemarch.model.citation import OF_CODE
+from mnemarch.code.symbols import Symbol, Symbols, language_of
+from mnemarch.code.worktree import WorkTree, lines_of
+from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
 from mnemarch.text.tokens import telling_tokens
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.code.symbols import Symbol, Symbols
-    from mnemarch.code.worktree import WorkTree
-    from mnemarch.model.citation import Citation
 
 _GREPS_MAX, _RENAMES_MAX = 3, 8
 _STEPS = r"::| > | › "

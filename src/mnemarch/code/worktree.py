@@ -8,10 +8,10 @@ from functools import cache, cached_property
 
 from mnemarch.code import git
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, Folder, Source
-from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
+from mnemarch.code.symbols import Symbols, agrees, find, plain_name, symbols_of
 from mnemarch.forks import Forkable, watch
 from mnemarch.model import stamps
-from mnemarch.model.citation import CitationKind
+from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from mnemarch.code.history import History
-    from mnemarch.code.sources import Sources
-    from mnemarch.code.symbols import Symbols
-    from mnemarch.model.citation import Citation
 
     T = TypeVar("T")
 
@@ -41,8 +38,8 @@ _PATIENCE_S = 10.0
 class WorkTree(Forkable):
     """Files with what they define, each read and parsed again only when it changed; for any number of threads."""
 
-    def __init__(self, root: str | Sources) -> None:
-        self._sources: Sources = Folder(root) if isinstance(root, str) else root
+    def __init__(self, root: str | CommitFiles) -> None:
+        self._sources: Folder | CommitFiles = Folder(root) if isinstance(root, str) else root
         self._begin()
         watch(self)
 

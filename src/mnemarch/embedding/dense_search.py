@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from mnemarch.embedding.dense import noise_of
-from mnemarch.embedding.vectors import VectorFile
+from mnemarch.embedding.dense import DenseEmbedder, noise_of
+from mnemarch.embedding.vectors import Head, VectorFile
 from mnemarch.errors import MnemarchError
 from mnemarch.forks import Forkable, watch
 from mnemarch.model.value import replace, value
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
-    from mnemarch.embedding.dense import DenseEmbedder
-    from mnemarch.embedding.vectors import Head, Within
+    from mnemarch.embedding.vectors import Within
     from mnemarch.model.unit import Searchable
 
     ChangesAfter = Callable[[int], Iterable[Searchable]]

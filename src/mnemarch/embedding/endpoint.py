@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from mnemarch.embedding.dense import Vectors
 
+
 # A later attempt may succeed after these; after any other refusal it would not.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FIRST_WAIT_S, _WAIT_S_MAX = 0.5, 30.0

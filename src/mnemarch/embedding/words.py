@@ -16,7 +16,7 @@ from math import fsum, log, sqrt
 
 from xxhash import xxh3_64_hexdigest, xxh3_128_intdigest
 
-from mnemarch.embedding.sparse import DEFAULT_SEED, NgramHashEmbedder, unit_vector
+from mnemarch.embedding.sparse import DEFAULT_SEED, NgramHashEmbedder, SparseVector, unit_vector
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import cached
@@ -29,8 +29,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
-
-    from mnemarch.embedding.sparse import SparseVector
 
     # Numbers and weights: the units of a word, and its other features.
     _Word = tuple[list[tuple[int, float]], dict[int, float]]

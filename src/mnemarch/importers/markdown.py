@@ -7,14 +7,13 @@ import re
 
 from markdown_it import MarkdownIt
 
-from mnemarch.importers.source import Note, moment_of, words_of
+from mnemarch.importers.source import Note, Source, moment_of, words_of
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mnemarch.importers.source import Source
 
 _MARKDOWN = MarkdownIt("commonmark")
 _MARKDOWN.core.ruler.disable(["inline", "text_join"])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from mnemarch.importers.source import Note, moment_of, words_of
+from mnemarch.importers.source import Note, Source, moment_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from mnemarch.importers.source import Source
 
 # Where the stores of agents keep the text of a memory.
 _TEXTS = ("memory", "text", "content", "data", "fact", "summary")

@@ -8,7 +8,7 @@ from collections import deque
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
 from mnemarch.forks import Forkable, watch
 from mnemarch.log.chain import entry_hash, header_around, payload_hash
-from mnemarch.model.caller import checked_id
+from mnemarch.model.caller import Caller, Level, Stream, checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import new_id, short_id
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.config import Config
-    from mnemarch.model.caller import Caller, Level, Stream
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Deed
     from mnemarch.ports import Store

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput
-from mnemarch.log.act import receipt_for, without_secrets
-from mnemarch.model.event import EventType
+from mnemarch.log.act import Act, Log, receipt_for, without_secrets
+from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import checked_instant
 from mnemarch.model.value import value
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event, Receipt
 
 _KIND_BYTES_MAX = 256
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
 from mnemarch.log.merging import Merge
-from mnemarch.log.remembered import missing_from, name_of
+from mnemarch.log.remembered import RememberedLog, missing_from, name_of
 from mnemarch.log.replay import Replay
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import sha256
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Event, Receipt
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader

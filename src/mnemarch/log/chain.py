@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mnemarch.errors import StoreCorrupt
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.stamps import micros, sha256
 from mnemarch.stores.sql.rows import DAMAGE
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mnemarch.model.caller import Stream
-    from mnemarch.model.event import Event
     from mnemarch.model.outcome import LogCheck
 
 CHAIN_VERSION = 1

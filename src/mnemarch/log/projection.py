@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Level, Scope
 from mnemarch.model.citation import OF_CODE, Citation
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Rebuild
 from mnemarch.model.stamps import instant, micros, sha256
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mnemarch.log.merging import Merge
     from mnemarch.log.replay import Replay
     from mnemarch.model.decision import Relation
-    from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction

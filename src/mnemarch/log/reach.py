@@ -8,8 +8,8 @@ from __future__ import annotations
 from mnemarch.errors import InvalidInput
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.log.shapes import changes_in, check_payload, is_id
-from mnemarch.model.caller import Scope
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import Scope, Stream
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.policy.admission import checked_name
 from mnemarch.stores.sql.rows import DAMAGE
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from mnemarch.model.caller import Stream
-    from mnemarch.model.event import Event
     from mnemarch.stores.sql.reader import Reader
 
 # These are about a unit, which their subject names.

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import short_name
-from mnemarch.model.unit import Use, unit_to_json
+from mnemarch.model.testrun import TestRecord, short_name
+from mnemarch.model.unit import Link, Unit, Use, unit_to_json
 from mnemarch.stores.sql.rows import CODE_RULE, ROWS, unit_columns
 
 TYPE_CHECKING = False
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.decision import Relation, VersionKey
-    from mnemarch.model.testrun import TestRecord
-    from mnemarch.model.unit import Link, Unit
 
 FLAGS = ("handed", "used", "credited", "blamed")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.caller import Actor, Caller, Level, Scope, checked_id
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import member_of, replace
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.unit import Claim, Signal
 
 NAME_CHARS_MAX = 256

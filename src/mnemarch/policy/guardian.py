@@ -5,7 +5,7 @@ Both come from strength and explicit relations alone, never from text, and are t
 
 from __future__ import annotations
 
-from mnemarch.model.decision import GuardianVerdict, Impact, ImpactNode, RelationType, Strength
+from mnemarch.model.decision import Decision, GuardianVerdict, Impact, ImpactNode, Relation, RelationType, Strength
 from mnemarch.model.outcome import Verdict
 
 TYPE_CHECKING = False
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mnemarch.model.caller import Level
-    from mnemarch.model.decision import Decision, Relation
 
 _EVERYWHERE = "global"
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.testrun import short_name
-from mnemarch.model.unit import KEPT_AS, TRUSTED, Kind
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.model.unit import Unit
+from mnemarch.model.unit import KEPT_AS, TRUSTED, Kind, Unit
 
 # Every token of a label is one less for content.
 _NAME_CHARS_MAX = 24

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.model.caller import GATE, ActorKind, Level
-from mnemarch.model.unit import Kind
+from mnemarch.model.caller import GATE, Actor, ActorKind, Level
+from mnemarch.model.unit import Kind, Unit
 from mnemarch.model.value import Names, member_of, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from mnemarch.model.caller import Actor
-    from mnemarch.model.unit import Unit
 
 
 class Deed(Names):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Kind, Unit, unit_to_json, waiting_key
+from mnemarch.model.unit import Kind, Link, Unit, unit_to_json, waiting_key
 from mnemarch.model.upkeep import Copy
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Link
 
 _ERASED = "[ERASED]"
 _SHOWN_CHARS_MAX = 160

@@ -6,7 +6,7 @@ from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.unit import Signal, Status
+from mnemarch.model.unit import Signal, Status, Unit
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.units.same_text import rejection_of
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.unit import Unit
 
 _A_PERSONS = frozenset({Signal.HUMAN_APPROVED, Signal.HUMAN_REJECTED})
 

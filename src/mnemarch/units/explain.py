@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mnemarch.model.citation import IN_TREES
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
-from mnemarch.model.unit import Kind, LinkType, Provenance, Status
+from mnemarch.model.unit import Kind, Link, LinkType, Provenance, Status, Unit
 from mnemarch.policy.promotion import counts
-from mnemarch.policy.trust import confidence_at
+from mnemarch.policy.trust import TrustRules, confidence_at
 from mnemarch.units.conflicts import dispute_of
 from mnemarch.units.same_text import RULE, rejected_alike
 from mnemarch.units.status import cited_tests
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.model.caller import Stream
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Link, Unit
-    from mnemarch.policy.trust import TrustRules
     from mnemarch.stores.sql.reader import Reader
 
 _RELATED_MAX, _EPISODES_MAX, _CITATIONS_MAX = 50, 200, 8

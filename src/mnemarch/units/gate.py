@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mnemarch.model.caller import ActorKind
-from mnemarch.model.unit import DISTRUSTED, Kind, Status
+from mnemarch.model.caller import Actor, ActorKind
+from mnemarch.model.unit import DISTRUSTED, Kind, Status, Unit
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import is_of_another, owners_of
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.code.codebase import CodeCheck, CodeView
-    from mnemarch.model.caller import Actor
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
 # What is said of a unit where its replacement has no effect (R8).

@@ -7,14 +7,14 @@ from contextlib import suppress
 
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.importers.source import Note
-from mnemarch.log.act import Act
+from mnemarch.log.act import Act, Log
 from mnemarch.log.projection import keys_of
 from mnemarch.log.transfer import ExportFile
-from mnemarch.model.caller import DOCTOR, ActorKind, Caller, Level
+from mnemarch.model.caller import DOCTOR, ActorKind, Caller, Level, Scope
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Claim, Kind, Status
+from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Claim, Kind, Status, Unit
 from mnemarch.model.upkeep import ImportedClaims, Problem
 from mnemarch.model.value import replace, value
 from mnemarch.policy.admission import checked_name, checked_text
@@ -23,7 +23,7 @@ from mnemarch.text.prompt import has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links
 from mnemarch.units.evidence import approve, reject
-from mnemarch.units.remember import record_unit
+from mnemarch.units.remember import Intake, record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.succession import supersede
 from mnemarch.units.undo import IMPORTER
@@ -33,12 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Log
-    from mnemarch.model.caller import Scope
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.units.remember import Intake
 
 _IMPORT, _REPLACES = "import", "import_replaces"
 _ENTRIES_MAX = 50

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import ActorKind
-from mnemarch.model.event import EventType
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.caller import ActorKind, Stream
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.unit import Claim, Kind, Status, Unit
 from mnemarch.policy.promotion import Refusal
 from mnemarch.text.canonical import merge_key, mergeable
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Stream
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Claim, Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import difference as differing
     from mnemarch.text import opposition as opposing

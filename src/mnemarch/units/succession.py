@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.log.act import Act
-from mnemarch.model.caller import Actor, Caller, checked_id
+from mnemarch.log.act import Act, Log
+from mnemarch.model.caller import Actor, Caller, Scope, checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.unit import REPLACEMENT, Kind, LinkType, Signal, Status
+from mnemarch.model.unit import REPLACEMENT, Kind, Link, LinkType, Signal, Status, Unit
 from mnemarch.model.upkeep import Pruned
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
@@ -19,10 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mnemarch.log.act import Log
-    from mnemarch.model.caller import Scope
     from mnemarch.model.outcome import Dispute
-    from mnemarch.model.unit import Link, Unit
     from mnemarch.stores.sql.reader import Reader
 
 # What the reason of whatever retention archived begins with.

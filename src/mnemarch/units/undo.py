@@ -8,9 +8,9 @@ from mnemarch.log.projection import PROVENANCE_MAX, project
 from mnemarch.log.replay import Replay
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import LIVE, TRUSTED, Kind, Provenance, Status, unit_to_json
+from mnemarch.model.unit import LIVE, TRUSTED, Kind, Provenance, Status, Unit, unit_to_json
 from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import replace, value
 from mnemarch.policy.labels import label_of
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
 
 _ALL = 1 << 62
 _SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})

@@ -18,15 +18,13 @@ import time
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.testrun import TestRun
 from mnemarch.witness import output, reports
-from mnemarch.witness.commands import runner_of
+from mnemarch.witness.commands import TestCommand, runner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
     from typing import TextIO
-
-    from mnemarch.witness.commands import TestCommand
 
     Sink = Callable[[bytes], None]
 
