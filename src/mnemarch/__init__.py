@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         StoreError,
         StoreUnavailable,
     )
-    from mnemarch.log.append import Entry
+    from mnemarch.log.act import Entry
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor, ActorKind, Level, Scope, can_promote
     from mnemarch.model.citation import Citation
@@ -57,7 +57,7 @@ _HOME_OF = {
     "Conflict": "mnemarch.errors",
     "Decision": "mnemarch.model.decision",
     "DecisionProposal": "mnemarch.model.decision",
-    "Entry": "mnemarch.log.append",
+    "Entry": "mnemarch.log.act",
     "Event": "mnemarch.model.event",
     "EventType": "mnemarch.model.event",
     "FailedApproach": "mnemarch.model.outcome",

@@ -12,10 +12,10 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from mnemarch import errors
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, StoreUnavailable
-from mnemarch.log.append import Entry
+from mnemarch.log.act import Entry
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.verbs.remote import offered, path_of, served
-from mnemarch.verbs.types import REPORT, SEAT
+from mnemarch.verbs.types import REPORT, SEAT, Parameter, Verb
 from mnemarch.verbs.wire import from_json, kind_of, recognised, to_json
 
 TYPE_CHECKING = False
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mnemarch.memory import Memory
     from mnemarch.model.event import Event
     from mnemarch.seat import Seat
-    from mnemarch.verbs.types import Parameter, Verb
 
 # The server closes a connection that is silent for longer.
 _IDLE_S_MAX = 10.0

@@ -19,12 +19,11 @@ from mnemarch.learning.classify import (
     is_others_words,
     standing_wishes,
 )
-from mnemarch.log.act import receipt_for
-from mnemarch.log.append import Entry, append, read_entry
-from mnemarch.model.caller import ActorKind
+from mnemarch.log.act import Act, Entry, Log, append, read_entry, receipt_for
+from mnemarch.model.caller import ActorKind, Caller
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Ingested, Refused
+from mnemarch.model.event import Event, EventType, Receipt
+from mnemarch.model.outcome import Ingested, Refused, Stored
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Claim
 from mnemarch.model.value import replace, value
@@ -39,10 +38,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.learning.classify import Classifier
-    from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event, Receipt
-    from mnemarch.model.outcome import Stored
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 

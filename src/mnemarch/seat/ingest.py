@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.log.append import Entry
+from mnemarch.log.act import Entry
 from mnemarch.model.stamps import blake2b
 from mnemarch.seat.units import UnitVerbs
 

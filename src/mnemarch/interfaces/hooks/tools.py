@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.log.append import Entry
+from mnemarch.log.act import Entry
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import replace
 
