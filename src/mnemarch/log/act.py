@@ -18,7 +18,7 @@ from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from typing import Any, TypeVar
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.transaction import Transaction
 
     T = TypeVar("T")
-    from collections.abc import Mapping
-
 
 _NO_HASH = b""
 # So long an act waits for its turn that nobody may have to wait for.

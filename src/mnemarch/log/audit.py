@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
+from mnemarch.log.chain import RememberedLog, checked_chain, entry_hash, missing_from, name_of, payload_hash
 from mnemarch.log.merging import Merge
-from mnemarch.log.remembered import RememberedLog, missing_from, name_of
 from mnemarch.log.replay import Replay
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import sha256
@@ -163,11 +162,8 @@ def checked_receipt(store: Store, receipt: Receipt) -> ReceiptCheck:
             return ReceiptCheck(ok=False, event_id=receipt.event_id, says="not in this log: it was cut or replaced")
         before = reader.query("event_before", position=event.position, id=event.id).fetchone()
         previous = b"" if before is None else before[0]
-        is_whole = event.body is None or (
-            event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
-        )
         is_same = (event.seq, event.hash.hex()) == (receipt.seq, receipt.hash)
-        if not is_same or not is_whole or entry_hash(previous, event) != event.hash:
+        if not is_same or not is_whole(event) or entry_hash(previous, event) != event.hash:
             return ReceiptCheck(ok=False, event_id=event.id, says="changed: the log has another entry with this id")
         says = "in the log, unchanged" + ("; its content was erased since" if event.erased else "")
         return ReceiptCheck(ok=True, event_id=event.id, says=says)

@@ -6,7 +6,7 @@ So no file reaches into what is another's, wherever it comes from.
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.log.chain import entry_hash, payload_hash
+from mnemarch.log.chain import entry_hash, is_whole
 from mnemarch.log.shapes import changes_in, check_payload, is_id
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.event import Event, EventType
@@ -180,10 +180,7 @@ def check_form(event: Event, bytes_max: int) -> None:
 def follows(event: Event, seq: int, previous: bytes) -> bool:
     """Whether an event is the next of its chain, with its own payload or none."""
     is_next = event.seq == seq + 1 and entry_hash(previous, event) == event.hash
-    if event.body is None:
-        return is_next and event.salt is None
-    is_whole = event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
-    return is_next and is_whole
+    return is_next and is_whole(event) and (event.salt is None or event.body is not None)
 
 
 def problem_of(error: Exception) -> str:
@@ -192,8 +189,3 @@ def problem_of(error: Exception) -> str:
 
 # What checking an event of a file can raise.
 MALFORMED = (*DAMAGE, RecursionError)
-
-
-def _require(holds: bool, problem: str) -> None:
-    if not holds:
-        raise ValueError(problem)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.learning.episodic import EpisodeCaches
     from mnemarch.learning.model import ApiModel
-    from mnemarch.log.remembered import RememberedLog
+    from mnemarch.log.chain import RememberedLog
     from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit

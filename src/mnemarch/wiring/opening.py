@@ -8,6 +8,7 @@ from contextlib import suppress
 from mnemarch import checkout
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
+from mnemarch.log.chain import RememberedLog
 from mnemarch.memory import Memory
 from mnemarch.services.engine import Engine
 from mnemarch.wiring.places import DATABASE, make_local, make_place
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from mnemarch.embedding import reranker
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
-    from mnemarch.log import remembered as log_memory
-    from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Stream
     from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
     from mnemarch.services import merging
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 else:
     files = Lazy("mnemarch.stores.files")
     merging = Lazy("mnemarch.services.merging")
-    log_memory = Lazy("mnemarch.log.remembered")
     pgsearch = Lazy("mnemarch.stores.postgres.search")
     postgres = Lazy("mnemarch.stores.postgres")
     sqlite = Lazy("mnemarch.stores.sqlite")
@@ -76,7 +74,7 @@ class Opening:
         store = sqlite.SqliteStore(
             os.path.join(place, DATABASE), durability=rules.durability, lock_wait_s_max=rules.lock_wait_s_max
         )
-        return self._with_index(place, store, log_memory.RememberedLog(store.name))
+        return self._with_index(place, store, RememberedLog(store.name))
 
     def files(self, folder: str) -> Memory:
         """A memory in files that git can merge. What it keeps beside them, git ignores."""
