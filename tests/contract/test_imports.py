@@ -9,8 +9,8 @@ import pytest
 import mnemarch
 from mnemarch import Actor, Conflict, EventType, InvalidInput, NotAllowed, Scope
 from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.log.shapes import PAYLOADS
 from mnemarch.log.transfer import EXPORT_VERSION, _end, _record
+from mnemarch.log.untrusted import PAYLOADS
 from mnemarch.model.caller import Stream
 from mnemarch.model.event import Event
 from mnemarch.model.json_text import canonical_json

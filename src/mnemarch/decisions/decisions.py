@@ -6,7 +6,7 @@ from itertools import islice
 
 from mnemarch.decisions import chain, commit, guard, loading, requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
-from mnemarch.log.shapes import is_id
+from mnemarch.log.untrusted import is_id
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.decision import (
     AnchorKind,

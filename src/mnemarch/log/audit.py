@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.log.chain import RememberedLog, checked_chain, entry_hash, missing_from, name_of, payload_hash
+from mnemarch.log.chain import RememberedLog, checked_chain, entry_hash, is_whole, missing_from, name_of
 from mnemarch.log.merging import Merge
 from mnemarch.log.replay import Replay
 from mnemarch.model.outcome import LogCheck, ReceiptCheck

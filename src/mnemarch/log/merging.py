@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mnemarch.errors import Conflict
 from mnemarch.log.projection import project, put
-from mnemarch.log.reach import MALFORMED, Reach, check_form, follows, problem_of
+from mnemarch.log.untrusted import MALFORMED, Reach, check_form, follows, problem_of
 from mnemarch.model.event import WITHOUT_EFFECT, EventType
 from mnemarch.model.json_text import canonical_json, from_json
 from mnemarch.model.stamps import blake2b

@@ -9,7 +9,7 @@ from contextlib import suppress
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
 from mnemarch.log.projection import begun, keys_of
-from mnemarch.log.reach import ABOUT_UNITS, MALFORMED, Reach, check_form, follows, problem_of
+from mnemarch.log.untrusted import ABOUT_UNITS, MALFORMED, Reach, check_form, follows, problem_of
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Imported
