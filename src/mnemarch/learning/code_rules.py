@@ -14,9 +14,8 @@ from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import blake2b, instant
 from mnemarch.model.value import member_of, replace, value
-from mnemarch.policy.admission import checked_count, checked_name, checked_share, checked_text
+from mnemarch.policy.admission import checked_count, checked_name, checked_share, checked_text, typed, typed_methods
 from mnemarch.policy.permissions import Deed
-from mnemarch.policy.typed import typed, typed_methods
 from mnemarch.text.cache import pattern
 from mnemarch.text.secrets import redacted_tree
 

@@ -16,11 +16,10 @@ from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import TRUSTED, Claim, Kind, Status
 from mnemarch.model.value import replace, value
-from mnemarch.policy.admission import checked_count, checked_text, default_level
+from mnemarch.policy.admission import checked_count, checked_text, default_level, typed_methods
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_write
-from mnemarch.policy.typed import typed_methods
 from mnemarch.text.prompt import entry, fenced, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.text.tokens import query_tokens, telling_tokens

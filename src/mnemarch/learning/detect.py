@@ -14,7 +14,7 @@ from mnemarch.learning.patterns import pattern_of
 from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in, imports_apart
 from mnemarch.learning.trees import fragments, kinds_of, parsed
 from mnemarch.model.value import replace
-from mnemarch.policy.typed import typed
+from mnemarch.policy.admission import typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

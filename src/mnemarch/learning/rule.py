@@ -11,7 +11,7 @@ from mnemarch.learning.imports import import_lines, imported_name, with_imports
 from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
 from mnemarch.learning.trees import Node, fragments, kinds_of, parsed, unwrapped, without_imports
 from mnemarch.model.value import value
-from mnemarch.policy.typed import typed
+from mnemarch.policy.admission import typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mnemarch.code.home import home_of
 from mnemarch.errors import InvalidInput
 from mnemarch.model.event import EventType
 from mnemarch.model.value import replace, value
-from mnemarch.policy.typed import typed_methods
+from mnemarch.policy.admission import typed_methods
 from mnemarch.text.words import counted
 from mnemarch.units.analysis import TROUBLE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.learning.knowledge import SemanticMemoryManager
-from mnemarch.policy.typed import typed_methods
+from mnemarch.policy.admission import typed_methods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
