@@ -1,20 +1,146 @@
 """Importers. Takes: what another memory wrote, as files. Gives: notes with where they come from. Never: believes one.
 
-A format is one row of the table: how it is told from others, and a function from a source to its notes.
+A format is one row of the table: how it is told from others, and a function from a source to its notes. Those that keep
+JSON or SQLite are read here: mem0, the MCP reference server, LangGraph's stores, claude-mem.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import suppress
 
 from mnemarch.errors import InvalidInput
-from mnemarch.importers import markdown, records
-from mnemarch.importers.source import Note, Source, head_of
+from mnemarch.importers import markdown
+from mnemarch.importers.source import Note, Source, head_of, moment_of, words_of
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+# Where the stores of agents keep the text of a memory.
+_TEXTS = ("memory", "text", "content", "data", "fact", "summary")
+_OWNERS = ("user_id", "agent_id", "app_id", "run_id")
+# The parts of a session's summary, as claude-mem names them.
+_PARTS = ("learned", "completed", "investigated", "next_steps", "notes")
+
+
+def mem0(source: Source) -> Iterator[Note]:
+    """What `get_all()` gives, written as JSON: a list, or an object with `results`; or one memory a line."""
+    for place, record in source.records():
+        text = _text(record)
+        if not text:
+            source.noted(place, "no memory with a text")
+            continue
+        fields: dict[str, Any] = record if isinstance(record, dict) else {}
+        metadata = fields.get("metadata")
+        more = metadata if isinstance(metadata, dict) else {}
+        yield Note(
+            text=text,
+            place=place,
+            id=str(fields.get("id") or ""),
+            at=moment_of(fields.get("updated_at") or fields.get("created_at")),
+            author=str(fields.get("actor_id") or fields.get("agent_id") or fields.get("user_id") or ""),
+            tags=(*words_of(fields.get("categories")), *words_of(more.get("tags"))),
+            domain=_plain(more.get("domain")),
+            group=next((str(fields[name]) for name in _OWNERS if fields.get(name)), ""),
+        )
+
+
+def mcp_memory(source: Source) -> Iterator[Note]:
+    """The file of the reference server: an entity or relation a line. Each observation is a note, each relation too."""
+    for place, record in source.records():
+        fields = record if isinstance(record, dict) else {}
+        named, other = _plain(fields.get("name")), _plain(fields.get("to"))
+        if named and isinstance(fields.get("observations"), list):
+            tags = words_of([fields.get("entityType")])
+            for item in fields["observations"]:
+                # A fork of the server gives observations a time.
+                said = item if isinstance(item, dict) else {"content": item}
+                text = _plain(said.get("content"))
+                if text:
+                    at = moment_of(said.get("timestamp"))
+                    yield Note(text=f"{named}: {text}", place=place, at=at, tags=tags, group=named)
+                else:
+                    source.noted(place, f"an observation of {named!r} is no text")
+        elif other and _plain(fields.get("from")) and _plain(fields.get("relationType")):
+            text = f"{fields['from']} {fields['relationType']} {other}"
+            yield Note(text=text, place=place, tags=("relation",), group=_plain(fields["from"]))
+        else:
+            source.noted(place, "neither an entity nor a relation")
+
+
+def langgraph(source: Source) -> Iterator[Note]:
+    """A SqliteStore's database, or items of any store as JSON."""
+    if source.tables():
+        for row in source.rows("store", "prefix, key"):
+            try:
+                content = json.loads(row["value"])
+            except (ValueError, TypeError, RecursionError):
+                source.noted(f"{row['prefix']} / {row['key']}", "its value is no JSON")
+                continue
+            yield from _item(source, str(row["prefix"]).split("."), row, content)
+    else:
+        for place, record in source.records():
+            if not isinstance(record, dict) or not isinstance(record.get("namespace"), list):
+                source.noted(place, "no item with namespace, key and value")
+                continue
+            yield from _item(source, [str(part) for part in record["namespace"]], record, record.get("value"))
+
+
+def _item(source: Source, namespace: list[str], row: Mapping[str, Any], content: Any) -> Iterator[Note]:
+    place = f"{'.'.join(namespace)} / {row.get('key')}"
+    text = _text(content)
+    with suppress(RecursionError):
+        if not text and isinstance(content, dict | list) and content:
+            text = f"{row.get('key')}: {json.dumps(content, ensure_ascii=False)}"
+    if not text:
+        source.noted(place, "an item without a text")
+        return
+    at = moment_of(row.get("updated_at") or row.get("created_at"))
+    yield Note(text=text, place=place, id=place, at=at, tags=tuple(namespace), group=".".join(namespace))
+
+
+def claude_mem(source: Source) -> Iterator[Note]:
+    """Observations and summaries of sessions in claude-mem's database. A row of an older version has fewer columns."""
+    for row in source.rows("observations", "id"):
+        facts = "".join(f"\n- {fact}" for fact in words_of(row.get("facts")))
+        head = _plain(row.get("title"))
+        body = _plain(row.get("narrative")) or _plain(row.get("text")) or _plain(row.get("subtitle"))
+        yield from _row(source, row, f"observation {row.get('id')}", f"{head}\n{body}{facts}")
+    if "session_summaries" in source.tables():
+        for row in source.rows("session_summaries", "id"):
+            parts = [f"{part.replace('_', ' ')}: {row[part]}" for part in _PARTS if _plain(row.get(part))]
+            text = "\n".join([_plain(row.get("request")), *parts]) if parts else ""
+            yield from _row(source, row, f"summary {row.get('id')}", text)
+
+
+def _row(source: Source, row: Mapping[str, Any], place: str, text: str) -> Iterator[Note]:
+    if not text.strip():
+        source.noted(place, "no text")
+        return
+    at = moment_of(row.get("created_at_epoch") or row.get("created_at"))
+    tags = (*words_of([row.get("type")]), *words_of(row.get("concepts")))
+    group = _plain(row.get("merged_into_project")) or _plain(row.get("project"))
+    yield Note(text.strip(), place, place, at, "claude-mem", tags, kind="semantic", group=group)
+
+
+def _text(record: Any, depth: int = 2) -> str:
+    """The text of a record, which some keep one or two levels deeper."""
+    if isinstance(record, str):
+        return record.strip()
+    if not isinstance(record, dict) or depth < 0:
+        return ""
+    held = [record[name] for name in _TEXTS if name in record]
+    texts = [item for item in held if isinstance(item, str)]
+    return next((text for item in (*texts, *held) if (text := _text(item, depth - 1))), "")
+
+
+def _plain(item: Any) -> str:
+    return item.strip() if isinstance(item, str) else ""
+
 
 NOTES_MAX = 100_000
 EXPORT = "mnemarch"
@@ -67,23 +193,23 @@ _OF_CODEX = ("raw_memories.md", "rollout_summaries", "memories/MEMORY.md", "memo
 FORMATS = {
     "mem0": Format(
         "an export of mem0 (JSON)",
-        records.mem0,
+        mem0,
         lambda source: "memory" in (keys := _keys(source)) and "namespace" not in keys,
     ),
     "mcp-memory": Format(
         "the MCP reference server's memory.jsonl",
-        records.mcp_memory,
+        mcp_memory,
         lambda source: bool({"entityType", "relationType"} & _keys(source)),
     ),
     "claude-mem": Format(
         "claude-mem's database",
-        records.claude_mem,
+        claude_mem,
         lambda source: {"memory_session_id", "sdk_session_id"} & source.tables().get("observations", set()) != set(),
         is_parted=True,
     ),
     "langgraph": Format(
         "a LangGraph store: SqliteStore's database, or items as JSON",
-        records.langgraph,
+        langgraph,
         lambda source: (
             {"prefix", "key", "value"} <= source.tables().get("store", set())
             or {"namespace", "key", "value"} <= _keys(source)
