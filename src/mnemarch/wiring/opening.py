@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.config import Config
-    from mnemarch.embedding import reranker
+    from mnemarch.embedding import dense
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.model.caller import Stream
@@ -38,7 +38,7 @@ else:
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
     models = Lazy("mnemarch.learning.model")
-    reranker = Lazy("mnemarch.embedding.reranker")
+    dense = Lazy("mnemarch.embedding.dense")
 
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -161,7 +161,7 @@ class Opening:
         """The model that the configuration names; a relative path is one in the repository."""
         rules = self._config.recall
         folder = os.path.join(self._root or "", os.path.expanduser(rules.rerank))
-        return reranker.OnnxReranker(folder, rules.rerank_s_max) if rules.rerank else None
+        return dense.OnnxReranker(folder, rules.rerank_s_max) if rules.rerank else None
 
     def _analyst(self) -> ApiModel | None:
         """The model that the configuration names, with a key if the user's own configuration names the same address.
