@@ -115,7 +115,7 @@ class Memory:
 
     def prune(self, dry_run: bool = True) -> Pruned:
         """Archive old episodes and skills of little worth (G24, R13); a dry run only says which."""
-        from mnemarch.units.succession import pruned
+        from mnemarch.units.life import pruned
 
         return pruned(self._engine.log, dry_run=dry_run)
 

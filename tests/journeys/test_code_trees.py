@@ -7,7 +7,7 @@ from code_session import AUTH, commit, contents, git, known, memory, person, rep
 
 from mnemarch import Citation
 from mnemarch.code.citing import retaken
-from mnemarch.units.evidence import retake
+from mnemarch.units.life import retake
 
 OLD, NEW = "login takes a user and a password", "login takes a user, a password and a code"
 WITH_CODE = AUTH.replace("user, password", "user, password, otp")

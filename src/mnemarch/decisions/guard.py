@@ -12,7 +12,7 @@ from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
-from mnemarch.units import evidence, succession
+from mnemarch.units import life
 from mnemarch.units.same_text import rejection_of
 
 TYPE_CHECKING = False
@@ -157,26 +157,26 @@ def _who_took_out(reader: Reader, unit: Unit) -> Actor | None:
 
 def archive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     require_may_retire(act, act.permitted_unit(unit_id, Deed.ARCHIVE, expected_version))
-    return succession.archive(act, unit_id, reason, expected_version)
+    return life.archive(act, unit_id, reason, expected_version)
 
 
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     require_may_retire(act, act.permitted_unit(unit_id, Deed.REJECT, expected_version))
-    return evidence.reject(act, unit_id, reason, expected_version)
+    return life.reject(act, unit_id, reason, expected_version)
 
 
 def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     require_may_retire(act, act.changeable_unit(unit_id, expected_version))
-    return evidence.withdraw(act, unit_id, reason, expected_version)
+    return life.withdraw(act, unit_id, reason, expected_version)
 
 
 def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     require_may_restore(act, act.permitted_unit(unit_id, Deed.REVIVE, expected_version))
-    return succession.revive(act, unit_id, reason, expected_version)
+    return life.revive(act, unit_id, reason, expected_version)
 
 
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     unit = act.permitted_unit(unit_id, Deed.APPROVE, expected_version)
     if rejection_of(act.transaction, unit) is not None:
         require_may_restore(act, unit)
-    return evidence.approve(act, unit_id, expected_version)
+    return life.approve(act, unit_id, expected_version)

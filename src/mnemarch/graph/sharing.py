@@ -11,7 +11,7 @@ from mnemarch.model import stamps
 from mnemarch.model.caller import GRAPH_PREFIX
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
-from mnemarch.units.evidence import note_help
+from mnemarch.units.life import note_help
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

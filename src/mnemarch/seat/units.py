@@ -92,7 +92,7 @@ class UnitVerbs:
     def cite(self, unit_id: str, citation: Citation, *, expected_version: int | None = None) -> Unit:
         """Add evidence to a unit; what it points to is checked."""
         from mnemarch.model.citation import Citation
-        from mnemarch.units.evidence import cite
+        from mnemarch.units.life import cite
 
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
@@ -102,14 +102,14 @@ class UnitVerbs:
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
         from mnemarch.policy.admission import checked_signal
-        from mnemarch.units.evidence import validate
+        from mnemarch.units.life import validate
 
         checked, whole = checked_signal(signal), self._whole(unit_id)
         return self._act(lambda act: validate(act, whole, checked, expected_version)).confidence
 
     def use(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
         """Say that this task used a unit; each task counts once towards publishing it."""
-        from mnemarch.units.evidence import use
+        from mnemarch.units.life import use
 
         whole = self._whole(unit_id)
         return self._changed(lambda act: use(act, whole, expected_version))
@@ -137,7 +137,7 @@ class UnitVerbs:
 
     def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
-        from mnemarch.units.succession import contest, supersede
+        from mnemarch.units.life import contest, supersede
 
         why, commit = _checked_reason(reason), self._head()
         new, old = self._whole(new_id), self._whole(old_id)
@@ -239,7 +239,7 @@ class UnitVerbs:
 
         With `both` there is no winner: the two do not exclude each other, and stay as they are.
         """
-        from mnemarch.units import lookup, succession
+        from mnemarch.units import life, lookup
 
         why, link_id = _checked_reason(reason), self._whole(conflict_id, lookup.link_id)
         if (winner is None) != bool(both) or (both and expected_version is not None):
@@ -248,11 +248,9 @@ class UnitVerbs:
                 hint=Hint("winner or both"),
             )
         if winner is None:
-            return self._act(lambda act: succession.let_both_hold(act, link_id, why), durable=True)
+            return self._act(lambda act: life.let_both_hold(act, link_id, why), durable=True)
         commit, kept = self._head(), self._whole(winner)
-        return self._act(
-            lambda act: succession.resolve(act, link_id, kept, why, commit, expected_version), durable=True
-        )
+        return self._act(lambda act: life.resolve(act, link_id, kept, why, commit, expected_version), durable=True)
 
     def explain(self, unit_id: str) -> Explanation:
         """Where from, who, when true, how sure and why, replaced by what, used by whom."""
@@ -268,7 +266,7 @@ class UnitVerbs:
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         from mnemarch.units.gate import REPLACED_ELSEWHERE
-        from mnemarch.units.succession import successors
+        from mnemarch.units.life import successors
 
         view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)
         check = view.checks([unit]).get(unit.id)

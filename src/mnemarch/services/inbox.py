@@ -19,13 +19,12 @@ from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
 from mnemarch.text.words import counted
 from mnemarch.units.conflicts import open_disputes
-from mnemarch.units.evidence import approve, reject
 from mnemarch.units.imports import WAITING_MAX, judge_import, replacing, waiting_imports
+from mnemarch.units.life import acting_in, approve, reject
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
 from mnemarch.units.same_text import RULE
 from mnemarch.units.scene import NOT_CLAIMS
-from mnemarch.units.succession import acting_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from mnemarch.model.value import value
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.tokens import query_tokens
+from mnemarch.units.life import archive
 from mnemarch.units.remember import record_unit
 from mnemarch.units.status import retire
-from mnemarch.units.succession import archive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

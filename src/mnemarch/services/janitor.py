@@ -9,7 +9,7 @@ from mnemarch.log.act import MOMENT_S
 from mnemarch.model.caller import Actor, Caller
 from mnemarch.model.outcome import Swept, Verdict
 from mnemarch.model.unit import Status
-from mnemarch.units.evidence import move
+from mnemarch.units.life import move
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from mnemarch.model.upkeep import Maintained, Step
 from mnemarch.policy.trust import confidence_at
 from mnemarch.text.words import counted
 from mnemarch.units.episode import consolidate
+from mnemarch.units.life import pruned
 from mnemarch.units.remember import Intake
-from mnemarch.units.succession import pruned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -82,7 +82,7 @@ class Gate:
         replaced = [unit for unit in bound if unit.superseded_by and unit.valid_to_commit]
         if not replaced or self.reader is None or self._as_of is not None:
             return view.checks(bound), set()
-        from mnemarch.units.succession import successors
+        from mnemarch.units.life import successors
 
         return view.checks(bound), view.still_valid(replaced, successors(self.reader, replaced))
 

@@ -28,7 +28,7 @@ from mnemarch.policy.promotion import cited_names, refusal_to_write
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, rivals_of, with_disputes
-from mnemarch.units.evidence import approve
+from mnemarch.units.life import approve
 from mnemarch.units.promote import promote
 from mnemarch.units.same_text import (
     is_same,

@@ -15,6 +15,7 @@ from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import replace, value
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
+from mnemarch.units.life import DECIDED, leaving, returning
 from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, proof_of, raise_by_evidence
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _ALL = 1 << 62
 _SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
-_DECIDED = frozenset({Kind.DECISION, Kind.POLICY, Kind.EVIDENCE, Kind.ANCHOR})
 # What somebody does who lends a unit evidence, or their own word.
 _BACKING = {
     EventType.UNIT_APPROVED: "approved it",
@@ -122,7 +122,7 @@ class Undoing:
         touched = {event.subject: None for event in self.events(act, *_JUDGING) if event.subject not in going}
         for unit in act.transaction.units([id for id in touched if id]).values():
             is_own = all(self.said(unit, source) for source in _voices(act, unit))
-            if unit.erased_at is None and unit.kind not in _DECIDED and not is_own:
+            if unit.erased_at is None and unit.kind not in DECIDED and not is_own:
                 fields = self._fields_without(act, unit)
                 if fields:
                     yield unit, fields, _why_not(act, unit, fields)
@@ -147,7 +147,7 @@ class Undoing:
         return {name: then.get(name) for name in names if then.get(name) != now.get(name)}
 
     def _why_it_stays(self, act: Act, unit: Unit, stays: dict[str, str | None]) -> str | None:
-        if unit.kind in _DECIDED:
+        if unit.kind in DECIDED:
             return f"it is {'an' if unit.kind[0] in 'ae' else 'a'} {unit.kind}"
         if not act.config.policy.allows(act.caller.actor.kind, Deed.UNDO, unit.level):
             return f"{act.caller.actor} may not undo at {unit.level} scope"
@@ -233,8 +233,7 @@ def fate_of(unit: Unit, why: str | None) -> Fate:
 
 def retire(act: Act, unit: Unit, why: str) -> None:
     """Take a unit out of recall."""
-    changes = {"status": str(Status.ARCHIVED), "archived_from": str(unit.status), "archive_reason": why}
-    change(act, EventType.UNIT_ARCHIVED, unit, {"reason": why, "set": changes})
+    change(act, EventType.UNIT_ARCHIVED, unit, {"reason": why, "set": leaving(unit, why)})
 
 
 def restore(act: Act, unit_id: str, why: str, reason: str) -> Fate | None:
@@ -247,8 +246,7 @@ def restore(act: Act, unit_id: str, why: str, reason: str) -> Fate | None:
     twin = twin_of(act.transaction, unit, unit.scope.key)
     if twin is not None:
         return fate_of(unit, f"unit {twin.id} says the same by now")
-    changes = {"status": str(unit.archived_from or Status.HYPOTHESIS), "archived_from": None, "archive_reason": None}
-    return fate_of(change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": changes}), None)
+    return fate_of(change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": returning(unit)}), None)
 
 
 def without_voices(act: Act, unit: Unit, undoing: Undoing) -> list[dict[str, Any]]:
