@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.value import replace, value
+from mnemarch.policy.admission import NUMBER_MAX, changed_settings, require_between, require_valid
 from mnemarch.policy.permissions import Policy, policy_from
 from mnemarch.policy.trust import RetentionRules, TrustRules
 
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.policy.heat import OrchestratorConfig
-
-# More than any machine can use, and still a number that every part can count with.
-_NUMBER_MAX = 1_000_000_000
 
 # A whole number is at least 0, or this. Any other number is a share from 0 to 1 in some sections.
 _LEAST = {
@@ -42,38 +40,23 @@ _ADDRESS = 'an http or https address without a name or key in it, or "" for the 
 _WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
 
 
-def _require(holds: bool, name: str, setting: Any, allowed: str) -> None:
-    if not holds:
-        raise InvalidInput(
-            f"{name} must be {allowed}, not {setting!r}.",
-            hint="Correct the configuration; docs/reference/configuration.md has all settings.",
-        )
-
-
-def _require_between(name: str, setting: Any, least: float, most: float) -> None:
-    holds = type(setting) in (int, float) and least <= setting <= most
-    _require(holds, name, setting, f"a number from {least:g} to {most:g}")
-
-
 def _check(section: str, rules: Any) -> None:
     """Check every setting of a section by its type and the tables above."""
     for field, kind in type(rules).__annotations__.items():
         name, setting = f"{section}.{field}", getattr(rules, field)
         if kind == "bool":
-            _require(isinstance(setting, bool), name, setting, "true or false")
+            require_valid(isinstance(setting, bool), name, setting, "true or false")
         elif kind == "int":
-            least = _LEAST.get(name, 0)
-            holds = type(setting) is int and least <= setting <= _NUMBER_MAX
-            _require(holds, name, setting, f"a whole number from {least} to {_NUMBER_MAX}")
+            require_between(name, setting, kind, _LEAST.get(name, 0), NUMBER_MAX)
         elif kind == "float":
-            _require_between(name, setting, 0, 1 if section in _SECTIONS_OF_SHARES else _NUMBER_MAX)
+            require_between(name, setting, kind, 0, 1 if section in _SECTIONS_OF_SHARES else NUMBER_MAX)
         elif kind == "tuple[str, ...]":
             texts = isinstance(setting, tuple) and all(isinstance(text, str) and text.strip() for text in setting)
-            _require(texts, name, setting, "a list of texts")
+            require_valid(texts, name, setting, "a list of texts")
         elif name in _CHOICES:
-            _require(setting in _CHOICES[name], name, setting, " or ".join(f'"{one}"' for one in _CHOICES[name]))
+            require_valid(setting in _CHOICES[name], name, setting, " or ".join(f'"{one}"' for one in _CHOICES[name]))
         elif name in _TEXTS:
-            _require(isinstance(setting, str), name, setting, _TEXTS[name])
+            require_valid(isinstance(setting, str), name, setting, _TEXTS[name])
 
 
 @value
@@ -100,7 +83,7 @@ class GateRules:
     def __check__(self) -> None:
         _check("gate", self)
         in_order = self.tau_sim <= self.tau_dup
-        _require(in_order, "gate.tau_sim", self.tau_sim, f"at most gate.tau_dup ({self.tau_dup})")
+        require_valid(in_order, "gate.tau_sim", self.tau_sim, f"at most gate.tau_dup ({self.tau_dup})")
 
 
 @value
@@ -138,12 +121,12 @@ class RecallRules:
     def __check__(self) -> None:
         _check("recall", self)
         weights = tuple(getattr(self, name) for name in _WEIGHTS)
-        _require(_is_embedder(self.semantic), "recall.semantic", self.semantic, _EMBEDDERS)
+        require_valid(_is_embedder(self.semantic), "recall.semantic", self.semantic, _EMBEDDERS)
         is_place = self.vectors == "" or str(self.vectors).startswith(("qdrant://", "qdrants://"))
-        _require(is_place, "recall.vectors", self.vectors, _VECTORS)
-        _require(self.half_life_hours > 0, "recall.half_life_hours", self.half_life_hours, "above 0")
+        require_valid(is_place, "recall.vectors", self.vectors, _VECTORS)
+        require_valid(self.half_life_hours > 0, "recall.half_life_hours", self.half_life_hours, "above 0")
         names = ", ".join(f"recall.{name}" for name in _WEIGHTS)
-        _require(any(weights), names, weights, "above 0 for one of them")
+        require_valid(any(weights), names, weights, "above 0 for one of them")
 
 
 def _is_embedder(name: Any) -> bool:
@@ -229,9 +212,9 @@ class AnalystRules:
     def __check__(self) -> None:
         _check("analyst", self)
         model: Any = self.model
-        _require(isinstance(model, str) and bool(model.strip() or not self.api), "analyst.model", model, "a name")
-        _require(_is_plain_address(self.base_url), "analyst.base_url", self.base_url, _ADDRESS)
-        _require(self.timeout_s > 0, "analyst.timeout_s", self.timeout_s, "above 0")
+        require_valid(isinstance(model, str) and bool(model.strip() or not self.api), "analyst.model", model, "a name")
+        require_valid(_is_plain_address(self.base_url), "analyst.base_url", self.base_url, _ADDRESS)
+        require_valid(self.timeout_s > 0, "analyst.timeout_s", self.timeout_s, "above 0")
 
 
 def _is_plain_address(address: Any) -> bool:
@@ -273,7 +256,7 @@ class HookRules:
     def __check__(self) -> None:
         _check("hook", self)
         holds = isinstance(self.domains, dict) and all(isinstance(name, str) for name in self.domains.values())
-        _require(holds, "hook.domains", self.domains, "a table of folders and what they are about")
+        require_valid(holds, "hook.domains", self.domains, "a table of folders and what they are about")
 
 
 @value
@@ -319,9 +302,9 @@ class Config:
 
     def __check__(self) -> None:
         name: Any = self.project
-        _require(name is None or (isinstance(name, str) and bool(name.strip())), "project", name, "a name")
+        require_valid(name is None or (isinstance(name, str) and bool(name.strip())), "project", name, "a name")
         for part, kind in _PARTS.items():
-            _require(isinstance(getattr(self, part), kind), part, getattr(self, part), kind.__name__)
+            require_valid(isinstance(getattr(self, part), kind), part, getattr(self, part), kind.__name__)
         _check("retention", self.retention)
         _check_trust(self.trust)
 
@@ -329,17 +312,17 @@ class Config:
 def _check_trust(rules: TrustRules) -> None:
     _check("trust", rules)
     least, most = rules.minimum, rules.maximum
-    _require(least <= most, "trust.minimum", least, f"at most trust.maximum ({most})")
+    require_valid(least <= most, "trust.minimum", least, f"at most trust.maximum ({most})")
     for name in ("initial_draft", "initial_verified"):
         start = getattr(rules, name)
         within = f"from trust.minimum ({least}) to trust.maximum ({most})"
-        _require(least <= start <= most, f"trust.{name}", start, within)
+        require_valid(least <= start <= most, f"trust.{name}", start, within)
     # What raises trust can't lower it, nor the reverse.
     for name, usual in TrustRules().boosts.items():
         bounds = (0, 1) if usual > 0 else (-1, 0)
-        _require_between(f"trust.boosts.{name}", rules.boosts.get(name), *bounds)
+        require_between(f"trust.boosts.{name}", rules.boosts.get(name), "float", *bounds)
     for name in TrustRules().decay_per_month:
-        _require_between(f"trust.decay_per_month.{name}", rules.decay_per_month.get(name), 0, 1)
+        require_between(f"trust.decay_per_month.{name}", rules.decay_per_month.get(name), "float", 0, 1)
 
 
 _PARTS: dict[str, type] = {name: globals()[kind] for name, kind in Config.__annotations__.items() if kind in globals()}
@@ -363,7 +346,7 @@ def config_from(settings: Mapping[str, Any]) -> Config:
         elif name == "trust":
             changes[name] = _trust_from(setting, config.trust)
         elif name in _SECTIONS:
-            changes[name] = _changed(getattr(config, name), name, setting)
+            changes[name] = changed_settings(getattr(config, name), setting, name)
         else:
             raise InvalidInput(
                 f"mnemarch.toml has no setting {name!r}.",
@@ -384,15 +367,4 @@ def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
                 f"mnemarch.toml has no setting trust.{name}.{unknown[0]}.", hint=f"It knows: {', '.join(known)}."
             )
         changes[name] = known | table
-    trust: TrustRules = _changed(default, "trust", changes)
-    return trust
-
-
-def _changed(section: Any, name: str, changes: Mapping[str, Any]) -> Any:
-    fields = type(section).__match_args__
-    if unknown := [field for field in changes if field not in fields]:
-        raise InvalidInput(
-            f"mnemarch.toml has no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}."
-        )
-    lists = {field: tuple(setting) for field, setting in changes.items() if isinstance(setting, list)}
-    return replace(section, **{**changes, **lists})
+    return changed_settings(default, changes, "trust")

@@ -25,8 +25,8 @@ from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, No
 from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import member_of
-from mnemarch.policy.admission import checked_count, checked_text
-from mnemarch.policy.heat import FEEDBACK, GraphConfig, section, spread
+from mnemarch.policy.admission import changed_settings, checked_count, checked_text
+from mnemarch.policy.heat import FEEDBACK, GraphConfig, spread
 from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import differences
 from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
@@ -75,7 +75,7 @@ class GraphStore(Graph):
             embedder = QuestionEmbedder()
         if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):
             raise InvalidInput(f"{embedder!r} can't embed.", hint="Give an object with embed(text), or nothing.")
-        settings = section(GraphConfig(), {} if config is None else config, "graph")
+        settings = changed_settings(GraphConfig(), {} if config is None else config, "graph")
         super().__init__(settings, embedder, keeper or Keeper(clock))
 
     # Questions

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
     C = TypeVar("C", bound=type)
+    T = TypeVar("T")
 
 NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
@@ -252,3 +253,38 @@ def _is(item: Any, name: str, inner: list[str]) -> bool:
     if name == "tuple":
         return len(item) == len(inner) and all(map(_fits, item, inner))
     return True
+
+
+# Settings
+
+# More than any machine can use, and still a number that every part can count with.
+NUMBER_MAX = 1_000_000_000
+
+
+def require_valid(holds: bool, name: str, setting: Any, allowed: str) -> None:
+    if not holds:
+        raise InvalidInput(
+            f"{name} must be {allowed}, not {setting!r}.",
+            hint="Correct the configuration; docs/reference/configuration.md has all settings.",
+        )
+
+
+def require_between(name: str, setting: Any, kind: str, least: float, most: float) -> None:
+    """Refuse what is no number of this kind within these bounds."""
+    holds = type(setting) in ((int,) if kind == "int" else (int, float)) and least <= setting <= most
+    words = "a whole number" if kind == "int" else "a number"
+    require_valid(holds, name, setting, f"{words} from {least} to {most}")
+
+
+def changed_settings(default: T, changes: Any, name: str) -> T:
+    """A section of settings: as it is given, or the default with the changes in a table, which names no other."""
+    if isinstance(changes, type(default)):
+        return changes
+    if not hasattr(changes, "keys"):
+        raise InvalidInput(f"{name} must be a table, not {changes!r}.", hint=f"Write [{name}], or give a mapping.")
+    fields: Any = type(default).__match_args__  # type: ignore[attr-defined]
+    if unknown := [field for field in changes if field not in fields]:
+        raise InvalidInput(f"There is no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}.")
+    return replace(
+        default, **{field: tuple(item) if isinstance(item, list) else item for field, item in changes.items()}
+    )

@@ -5,18 +5,17 @@ Heat says what to look at first. What is true is a matter of trust, and the two 
 
 from __future__ import annotations
 
-from math import exp, inf, log, tanh
+from math import exp, log, tanh
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import value
+from mnemarch.policy.admission import changed_settings, require_between, require_valid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, TypeVar
-
-    T = TypeVar("T")
+    from typing import Any
 
 OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
 _OF_SIMILARITY, _OF_RANK = 0.7, 0.3
@@ -35,34 +34,25 @@ EDGE_WEIGHT_MIN = 0.05
 
 # The least and the most that a number may be; others are at least 0.
 _BOUNDS = {
-    "max_nodes": (2, inf),
-    "max_edges": (1, inf),
-    "protect_min_degree": (1, inf),
-    "top_k": (1, inf),
-    "half_life_min": (1e-6, inf),
+    "max_nodes": (2, _NUMBER_MAX),
+    "max_edges": (1, _NUMBER_MAX),
+    "protect_min_degree": (1, _NUMBER_MAX),
+    "top_k": (1, _NUMBER_MAX),
+    "half_life_min": (1e-6, _NUMBER_MAX),
     "tau_dup": (0, 1),
     "tau_sim": (0, 1),
-    "min_rank": (-inf, inf),
+    "min_rank": (-_NUMBER_MAX, _NUMBER_MAX),
 }
-
-
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        hint = "Correct the configuration; docs/reference/configuration.md has all settings."
-        raise InvalidInput(f"A graph's {what}.", hint=hint)
 
 
 def _check(rules: Any, section: str = "") -> None:
     """Check every setting by its type and the bounds above."""
     for field, kind in type(rules).__annotations__.items():
-        setting, (least, most) = getattr(rules, field), _BOUNDS.get(field, (0, inf))
+        name, setting = f"A graph's {section}{field}", getattr(rules, field)
         if kind == "bool":
-            _require(isinstance(setting, bool), f"{section}{field} must be true or false")
+            require_valid(isinstance(setting, bool), name, setting, "true or false")
         elif kind in ("int", "float"):
-            is_number = type(setting) in ((int,) if kind == "int" else (int, float)) and abs(setting) < _NUMBER_MAX
-            what = "whole number" if kind == "int" else "number"
-            allowed = f"{what} of at least {least:g}" if most == inf else f"{what} from {least:g} to {most:g}"
-            _require(is_number and least <= setting <= most, f"{section}{field} must be a {allowed}")
+            require_between(name, setting, kind, *_BOUNDS.get(field, (0, _NUMBER_MAX)))
 
 
 def _folder(item: Any) -> bool:
@@ -112,7 +102,7 @@ class CheckpointConfig:
     pretty: bool = True
 
     def __check__(self) -> None:
-        _require(_folder(self.out_dir), "checkpoint.out_dir must name a folder")
+        require_valid(_folder(self.out_dir), "A graph's checkpoint.out_dir", self.out_dir, "a folder")
         _check(self, "checkpoint.")
 
 
@@ -136,8 +126,9 @@ class OrchestratorConfig:
         kinds: dict[str, type] = {"session_graph": GraphConfig, "agent_graph": GraphConfig}
         kinds |= {"promotion": PromotionConfig, "checkpoint": CheckpointConfig}
         for name, kind in kinds.items():
-            is_one = type(getattr(self, name)) is kind
-            _require(is_one, f"{name} must be a {kind.__name__}; or give it all as a mapping")
+            part = getattr(self, name)
+            allowed = f"a {kind.__name__} (or give it all as a mapping)"
+            require_valid(type(part) is kind, f"A graph's {name}", part, allowed)
 
 
 _SECTIONS = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
@@ -157,23 +148,11 @@ def graph_settings(table: Mapping[str, Any]) -> OrchestratorConfig:
         if name == "search_bias_session_first":
             changes[name] = setting
         elif field := _SECTIONS.get(short):
-            changes[field] = section(getattr(default, field), setting, f"graph.{short}")
+            changes[field] = changed_settings(getattr(default, field), setting, f"graph.{short}")
         else:
             names = ", ".join([*_SECTIONS, "search_bias_session_first"])
             raise InvalidInput(f"There is no setting graph.{short}.", hint=f"[graph] knows: {names}.")
     return OrchestratorConfig(**changes)
-
-
-def section(default: T, setting: Any, name: str) -> T:
-    """Settings of one kind: as they are given, or the default with the changes in a table."""
-    if isinstance(setting, type(default)):
-        return setting
-    if not hasattr(setting, "keys"):
-        raise InvalidInput(f"{name} must be a table, not {setting!r}.", hint=f"Write [{name}], or give a mapping.")
-    fields: Any = type(default).__match_args__  # type: ignore[attr-defined]
-    if unknown := [field for field in setting if field not in fields]:
-        raise InvalidInput(f"There is no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}.")
-    return replace(default, **setting)
 
 
 def recency(age_min: float, half_life_min: float) -> float:
