@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from mnemarch.code.git import head as checked_out
 from mnemarch.code.git import is_hash, output
 from mnemarch.code.home import Repository, repository_around, text_of
 from mnemarch.code.sources import trouble_with
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
 
 _ANSWERS_MAX = 65_536
 _RENAME_WAIT_S_MAX = 3.0

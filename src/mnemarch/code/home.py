@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from mnemarch.files import read_small
 from mnemarch.model.value import value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FOLDER = ".mnemarch"
 _FILE_BYTES_MAX = 16 << 20

@@ -6,14 +6,11 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from mnemarch.code.git import is_hash, output
 from mnemarch.code.home import repository_around
 from mnemarch.model.value import value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
 
 FILE_BYTES_MAX = 8_388_608
 HOLDS, CHANGED, GONE, UNKNOWN = "holds", "changed", "gone", "unknown"

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 
 from markdown_it import MarkdownIt
 
 from mnemarch.importers.source import Note, Source, moment_of, words_of
 from mnemarch.model.value import replace, value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _MARKDOWN = MarkdownIt("commonmark")
 _MARKDOWN.core.ruler.disable(["inline", "text_join"])

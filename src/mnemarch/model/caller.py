@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import Names, Ranks, member_of, value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 GRAPH_PREFIX = "graph:"
 

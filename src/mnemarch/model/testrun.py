@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from mnemarch.model.caller import Stream
 from mnemarch.model.value import Names, Record, replace, value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # How the name of a go test begins, after its package; a subtest is package.TestName/case.
 _GO_TESTS = (".Test", ".Example", ".Fuzz")

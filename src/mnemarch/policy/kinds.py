@@ -5,11 +5,9 @@ A kind without a row fails a test.
 
 from __future__ import annotations
 
-from mnemarch.model.value import value
+from collections.abc import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from mnemarch.model.value import value
 
 # What binds is loaded in this order, whatever is asked.
 TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL = range(1, 7)

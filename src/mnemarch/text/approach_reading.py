@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from mnemarch.model.value import replace, value
 from mnemarch.text import english, korean
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import STOP_WORDS, Patterns, entries, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # A word in small letters, its kind (word, hangul, number, comma or mark), and whether it is part of a name.
 Lexeme = tuple[str, str, bool]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 from mnemarch.text.cache import cached
 from mnemarch.text.tokens import query_tokens
 from mnemarch.text.words import entries
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # What a word that was not asked for itself weighs beside one that was.
 _SHARE = 0.6

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 # How a command begins, once its wrappers are off: its programs, and a pattern of what has to follow. A runner without a
 # name is known by what it prints.

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.value import replace
 from mnemarch.text.cache import pattern
 from mnemarch.witness.commands import TestCommand, runner_of, selected
 from mnemarch.witness.reports import LINE_CHARS_MAX, MESSAGE_CHARS_MAX, merged, of_tap, prefix_of, rebased
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
 
 _TAIL_CHARS = 4_000
 _CONTROL = r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)"
