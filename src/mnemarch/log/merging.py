@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.log.replay import Replay
+    from mnemarch.log.audit import Replay
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.transaction import Transaction

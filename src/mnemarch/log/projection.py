@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from mnemarch.log.audit import Replay
     from mnemarch.log.merging import Merge
-    from mnemarch.log.replay import Replay
     from mnemarch.model.decision import Relation
     from mnemarch.model.testrun import TestRecord
     from mnemarch.stores.sql.reader import Reader

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mnemarch import Kind, Level, Status, Unit
-from mnemarch.log.replay import Replay, StoredUnit
+from mnemarch.log.audit import Replay, StoredUnit
 from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, VersionKey
 from mnemarch.model.unit import Link, LinkType, Use

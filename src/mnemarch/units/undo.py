@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from mnemarch.log.audit import Replay
 from mnemarch.log.projection import PROVENANCE_MAX, project
-from mnemarch.log.replay import Replay
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import Event, EventType
