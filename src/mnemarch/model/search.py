@@ -1,13 +1,14 @@
-"""What search reads of a unit, and the answers of recall."""
+"""What search reads of a unit, how well that answers a question of words, and the answers of recall."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import log
 
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from mnemarch.model.unit import Searchable, Unit
 
 # What neighbours and what strangers in the sessions of a project share, summed, and over how many pairs.
@@ -92,6 +93,25 @@ class Sketch:
         made.importance = float(importance)
         made.length = int(length)
         return made
+
+
+_K1, _B = 1.2, 0.75
+
+
+def rarity(seen: int, documents: int) -> float:
+    """What a word tells that is in `seen` of so many texts."""
+    return log(1 + (documents - seen + 0.5) / (seen + 0.5))
+
+
+def bm25(sketch: Sketch, weights: Mapping[str, float], mean_length: float) -> float:
+    """How well a text answers a question of weighted words: Okapi BM25, wherever the text was found."""
+    damping = _K1 * (1 - _B + _B * sketch.length / mean_length)
+    total = 0.0
+    for word, weight in weights.items():
+        count = sketch.count(f" {word} ")
+        if count:
+            total += weight * count * (_K1 + 1) / (count + damping)
+    return total
 
 
 def place(session: str, turn: int) -> str:

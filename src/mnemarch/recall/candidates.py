@@ -5,11 +5,10 @@ from __future__ import annotations
 from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import MOMENT_S
 from mnemarch.model.caller import Level
-from mnemarch.model.search import place
+from mnemarch.model.search import place, rarity
 from mnemarch.model.unit import LIVE_STATES, Status
 from mnemarch.recall.index import LiveIndex
 from mnemarch.recall.scores import Term
-from mnemarch.text.bm25 import rarity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.text.bm25 import bm25
+from mnemarch.model.search import bm25
 from mnemarch.text.coherence import Coherence
 from mnemarch.text.tokens import sketched
 

@@ -11,12 +11,11 @@ import os
 from xxhash import xxh3_64_intdigest
 
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.search import Sketch
+from mnemarch.model.search import Sketch, bm25, rarity
 from mnemarch.stores.postgres.aside import aside
 from mnemarch.stores.postgres.sessions import translated
 from mnemarch.stores.postgres.views import tenants_of
 from mnemarch.stores.sql.queries import named_queries
-from mnemarch.text.bm25 import bm25, rarity
 from mnemarch.text.coherence import Coherence
 from mnemarch.text.tokens import TOKENS_VERSION, sketched
 
