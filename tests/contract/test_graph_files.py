@@ -11,8 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
-from mnemarch.embedding.words import BagOfWordsEmbedder, QuestionEmbedder
+from mnemarch.embedding.sparse import BagOfWordsEmbedder, NgramHashEmbedder, QuestionEmbedder, cosine
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.graph import FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
 from mnemarch.graph.values import EdgeType

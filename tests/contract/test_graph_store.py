@@ -6,8 +6,7 @@ from math import tanh
 
 import pytest
 
-from mnemarch.embedding.sparse import cosine
-from mnemarch.embedding.words import QuestionEmbedder
+from mnemarch.embedding.sparse import QuestionEmbedder, cosine
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.graph import GraphConfig, GraphStore
 from mnemarch.graph.values import EdgeType, GraphStats, NodeType
@@ -582,7 +581,7 @@ def test_weights_that_grow_beyond_all_bounds_stay_numbers(store, clock, tmp_path
 
 
 def test_r18_what_an_embedder_made_before_it_learned_is_made_anew(clock):
-    from mnemarch.embedding.words import BagOfWordsEmbedder
+    from mnemarch.embedding.sparse import BagOfWordsEmbedder
 
     texts = ["deploy checkout service", "deploy billing service", "archive old invoices"]
     embedder = BagOfWordsEmbedder()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemarch.embedding.sparse import cosine
-from mnemarch.embedding.words import QuestionEmbedder
+from mnemarch.embedding.sparse import QuestionEmbedder, cosine
 from mnemarch.errors import Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
 from mnemarch.graph import GraphStore, MemoryOrchestrator
 from mnemarch.graph.values import EdgeType, GraphStats

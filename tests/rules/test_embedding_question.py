@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, cosine, words
+from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, cosine, sparse
 from mnemarch.errors import InvalidInput
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.canonical import canonical
@@ -46,20 +46,20 @@ def test_the_vectors_are_these_bit_for_bit(text):
 def test_what_was_worked_out_of_words_is_kept_within_bounds_and_changes_nothing(monkeypatch):
     forget_texts()
     fresh = QuestionEmbedder().embed(ENGLISH)
-    monkeypatch.setattr(words, "_KNOWN_MAX", 4)
+    monkeypatch.setattr(sparse, "_KNOWN_MAX", 4)
     forget_texts()
     embedder = QuestionEmbedder()
     assert [embedder.embed(text) for text in TEXTS] == [QuestionEmbedder().embed(text) for text in TEXTS]
     assert embedder.embed(ENGLISH) == fresh
-    assert 0 < len(words._known_words(embedder.seed, *embedder.ngram_range)) <= 4
+    assert 0 < len(sparse._known_words(embedder.seed, *embedder.ngram_range)) <= 4
 
 
 def test_r16_what_was_worked_out_of_words_is_forgotten_with_an_erased_text():
     embedder = QuestionEmbedder()
     embedder.embed("zanzibar")
-    assert "zanzibar" in words._known_words(embedder.seed, *embedder.ngram_range)
+    assert "zanzibar" in sparse._known_words(embedder.seed, *embedder.ngram_range)
     forget_texts()
-    assert not words._known_words(embedder.seed, *embedder.ngram_range)
+    assert not sparse._known_words(embedder.seed, *embedder.ngram_range)
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])

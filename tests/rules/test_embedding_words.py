@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.embedding import BagOfWordsEmbedder, cosine
-from mnemarch.embedding.words import bag_of
+from mnemarch.embedding.sparse import bag_of
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import forget_texts

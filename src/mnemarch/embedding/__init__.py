@@ -13,21 +13,19 @@ if TYPE_CHECKING:
     from mnemarch.embedding.dense import SentenceEncoder as SentenceEncoder
     from mnemarch.embedding.dense_search import DenseSearch as DenseSearch
     from mnemarch.embedding.endpoint import EndpointEmbedder as EndpointEmbedder
+    from mnemarch.embedding.sparse import BagOfWordsEmbedder as BagOfWordsEmbedder
     from mnemarch.embedding.sparse import NgramHashEmbedder as NgramHashEmbedder
+    from mnemarch.embedding.sparse import QuestionEmbedder as QuestionEmbedder
     from mnemarch.embedding.sparse import SparseVector as SparseVector
     from mnemarch.embedding.sparse import cosine as cosine
     from mnemarch.embedding.sparse import cosine_sparse as cosine_sparse
-    from mnemarch.embedding.words import BagOfWordsEmbedder as BagOfWordsEmbedder
-    from mnemarch.embedding.words import QuestionEmbedder as QuestionEmbedder
 
-_SPARSE = ("NgramHashEmbedder", "SparseVector", "cosine", "cosine_sparse")
+_SPARSE = ("NgramHashEmbedder", "QuestionEmbedder", "BagOfWordsEmbedder", "SparseVector", "cosine", "cosine_sparse")
 _HOME_OF = {
     **dict.fromkeys(_SPARSE, "mnemarch.embedding.sparse"),
     **dict.fromkeys(("DenseEmbedder", "SentenceEncoder"), "mnemarch.embedding.dense"),
     "DenseSearch": "mnemarch.embedding.dense_search",
     "EndpointEmbedder": "mnemarch.embedding.endpoint",
-    "BagOfWordsEmbedder": "mnemarch.embedding.words",
-    "QuestionEmbedder": "mnemarch.embedding.words",
 }
 __all__ = sorted(_HOME_OF)
 

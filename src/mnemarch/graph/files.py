@@ -9,8 +9,7 @@ from threading import Lock, Timer
 
 from xxhash import xxh3_128_hexdigest
 
-from mnemarch.embedding.sparse import NgramHashEmbedder
-from mnemarch.embedding.words import BagOfWordsEmbedder, QuestionEmbedder
+from mnemarch.embedding.sparse import BagOfWordsEmbedder, NgramHashEmbedder, QuestionEmbedder
 from mnemarch.errors import (
     Conflict,
     Incompatible,

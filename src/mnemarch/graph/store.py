@@ -70,7 +70,7 @@ class GraphStore(Graph):
         keeper: Keeper | None = None,
     ) -> None:
         if embedder is None:
-            from mnemarch.embedding.words import QuestionEmbedder
+            from mnemarch.embedding.sparse import QuestionEmbedder
 
             embedder = QuestionEmbedder()
         if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import CodeView
     from mnemarch.embedding import sparse
-    from mnemarch.embedding import words as embedding
+    from mnemarch.embedding import sparse as embedding
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
     from mnemarch.model.citation import Citation
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 else:
     # What only a search needs: the look at every failure is short.
     sparse = Lazy("mnemarch.embedding.sparse")
-    embedding = Lazy("mnemarch.embedding.words")
+    embedding = Lazy("mnemarch.embedding.sparse")
     tokens = Lazy("mnemarch.text.tokens")
 
 _TEXT_BYTES_MAX = 1_048_576
