@@ -12,6 +12,7 @@ from mnemarch.config import Config, config_from
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.files import read_small, write_private
 from mnemarch.model.caller import Level
+from mnemarch.model.json_text import to_json
 from mnemarch.model.value import replace, value
 from mnemarch.policy.permissions import Deed
 
@@ -106,22 +107,18 @@ def load(folder: str) -> Config:
     content = user.settings_file(path)
     settings = user.parsed(path, content)
     try:
-        ignored = {} if user.has_accepted(path, content) else _unaccepted(settings, config_from(own))
+        usual, leaves = config_from(own), () if user.has_accepted(path, content) else _leaves(settings)
+        ignored = {name: setting for name, setting in leaves if not _is_harmless(name, setting, usual)}
         config = config_from(_merged(own, _without(settings, ignored)))
     except RecursionError:
         raise InvalidInput(f"{path} is nested too deeply.", hint="No setting needs more than three levels.") from None
-    return replace(config, ignored=tuple(f"{name} = {_toml(setting)}" for name, setting in ignored.items()))
+    return replace(config, ignored=tuple(f"{name} = {to_json(setting)}" for name, setting in ignored.items()))
 
 
 def is_users_own(section: str, **settings: str) -> bool:
     """Whether the user's own configuration says just this: keys from the environment go to no other address."""
     own = user.settings().get(section)
     return isinstance(own, dict) and all(own.get(name, "") == setting for name, setting in settings.items())
-
-
-def _unaccepted(settings: Mapping[str, Any], own: Config) -> dict[str, Any]:
-    """The settings that need the user's yes, by their whole names."""
-    return {name: setting for name, setting in _leaves(settings) if not _is_harmless(name, setting, own)}
 
 
 def _is_harmless(name: str, setting: Any, own: Config) -> bool:
@@ -194,12 +191,6 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
     return {**under, **over, **both}
 
 
-def _toml(setting: Any) -> str:
-    from mnemarch.model.json_text import to_json
-
-    return to_json(setting)
-
-
 # The memory
 
 
@@ -214,12 +205,13 @@ class Foreign:
 
 def require_own_memory(place: str) -> None:
     """Refuse the memory in a `.mnemarch/` folder that came from elsewhere; nothing of it is opened before this."""
-    foreign = foreign_memory(place)
+    _require_accepted(foreign_memory(place), "If you know where it comes from, accept it with: mnemarch trust")
+
+
+def _require_accepted(foreign: Foreign | None, hint: str) -> None:
     if foreign is not None and not user.has_accepted(foreign.path, foreign.content):
-        raise StoreUnavailable(
-            f"{place} was not made by you on this machine: {foreign.why}. Nothing of it was read.",
-            hint="If you know where it comes from, accept it with: mnemarch trust",
-        )
+        why = f"{foreign.path} was not made by you on this machine: {foreign.why}. Nothing of it was read."
+        raise StoreUnavailable(why, hint=hint)
 
 
 def foreign_memory(place: str) -> Foreign | None:
@@ -351,12 +343,8 @@ def file_folder(url: str, base: str) -> str:
 
 def require_own_files(folder: str) -> None:
     """Refuse a memory in files that came from elsewhere: it may say what it likes in anybody's name."""
-    foreign = foreign_files(folder)
-    if foreign is not None and not user.has_accepted(foreign.path, foreign.content):
-        raise StoreUnavailable(
-            f"{folder} was not made by you on this machine: {foreign.why}. Nothing of it was read.",
-            hint=f"If you trust those who write to it, accept it with: mnemarch trust --store file://{folder}",
-        )
+    hint = f"If you trust those who write to it, accept it with: mnemarch trust --store file://{folder}"
+    _require_accepted(foreign_files(folder), hint)
 
 
 def foreign_files(folder: str) -> Foreign | None:

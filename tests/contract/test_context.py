@@ -13,7 +13,7 @@ from mnemarch import Actor, EventType, InvalidInput, Scope
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import TRUSTED, Kind, Proof, Status
 from mnemarch.model.value import replace
-from mnemarch.policy.labels import head_of, label_of
+from mnemarch.policy.trust import head_of, label_of
 from mnemarch.text.prompt import entry, estimated_tokens, fenced
 
 FACTS = [f"Checkout step {number} retries order {number * 7} {'again ' * number}".strip() for number in range(12)]

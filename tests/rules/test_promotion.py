@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from mnemarch import Actor, Citation, Level, Scope, Status, can_promote, can_write
 from mnemarch.model.unit import Proof
 from mnemarch.model.value import replace
-from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Policy, policy_from
 from mnemarch.policy.promotion import (
     CitedTest,
@@ -22,6 +21,7 @@ from mnemarch.policy.promotion import (
     refusal_to_write,
     warranted,
 )
+from mnemarch.policy.trust import label_of
 from mnemarch.testing import made_unit
 
 SCOPE = Scope(org="o", project="p", worktree="w", task="t")

@@ -204,9 +204,8 @@ class QuestionEmbedder:
         """
         ours, theirs = (self._size(each) for each in (text, other))
         sameness = 1.0 - (1.0 - cosine) * max(1.0, sqrt(ours * theirs) / _USUAL_SIZE)
-        return (
-            min(sameness, _IN_OTHER_GRAMMAR) if korean.is_other_grammar(canonical(text), canonical(other)) else sameness
-        )
+        is_other = korean.is_other_grammar(canonical(text), canonical(other))
+        return min(sameness, _IN_OTHER_GRAMMAR) if is_other else sameness
 
     def _size(self, text: str) -> float:
         """The squared length of a text's vector before it is scaled."""

@@ -23,7 +23,7 @@ from mnemarch.interfaces.show import (
 from mnemarch.interfaces.verb_commands import answered, performed, text_of
 from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
-from mnemarch.policy.labels import label_of
+from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
 from mnemarch.verbs.types import WORDS, Parameter, help_of
 from mnemarch.verbs.wire import to_json

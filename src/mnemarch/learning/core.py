@@ -17,9 +17,9 @@ from mnemarch.model.event import EventType
 from mnemarch.model.unit import TRUSTED, Claim, Kind, Status
 from mnemarch.model.value import replace, value
 from mnemarch.policy.admission import checked_count, checked_text, default_level, typed_methods
-from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_write
+from mnemarch.policy.trust import label_of
 from mnemarch.text.prompt import entry, fenced, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.text.tokens import query_tokens, telling_tokens

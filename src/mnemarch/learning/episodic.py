@@ -15,9 +15,8 @@ from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import FAULT, TRUSTED, Claim, Kind
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, typed_methods
 from mnemarch.policy.kinds import TIER_KEPT
-from mnemarch.policy.labels import label_of
 from mnemarch.policy.loops import quoted
-from mnemarch.policy.trust import aged
+from mnemarch.policy.trust import aged, label_of
 from mnemarch.text.words import counted
 from mnemarch.units.gate import Gate
 

@@ -14,7 +14,7 @@ from mnemarch.model.search import Recalled
 from mnemarch.model.unit import FAULT, KEPT_AS, LESSON, TRUSTED, Claim, Kind
 from mnemarch.policy.admission import checked_text, typed_methods
 from mnemarch.policy.kinds import TIER_KEPT
-from mnemarch.policy.labels import label_of
+from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
 from mnemarch.units.gate import withheld_reason
 from mnemarch.units.remember import record_unit

@@ -167,12 +167,7 @@ def worth(repeat: float, feedback: float) -> float:
 
 def rank(age_min: float, half_life_min: float, repeat: float, feedback: float) -> float:
     """The heat of a node (A22)."""
-    return rank_of(worth(repeat, feedback), age_min, half_life_min)
-
-
-def rank_of(worth: float, age_min: float, half_life_min: float) -> float:
-    """The rank of a node whose `worth` is known."""
-    return OF_RECENCY * recency(age_min, half_life_min) + worth
+    return OF_RECENCY * recency(age_min, half_life_min) + worth(repeat, feedback)
 
 
 def score(similarity: float, rank: float) -> float:

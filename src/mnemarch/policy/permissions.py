@@ -36,10 +36,8 @@ class Deed(Names):
 
 
 _AGENT, _ORCHESTRATOR, _HUMAN, _SYSTEM = ActorKind
-_EVERYBODY = frozenset(ActorKind)
 _KEEPERS = dict.fromkeys(Level, frozenset({_SYSTEM, _HUMAN}))
 _JUDGES = dict.fromkeys(Level, frozenset({_HUMAN, _ORCHESTRATOR})) | {Level.ORG: frozenset({_HUMAN})}
-_READERS = dict.fromkeys(Level, _EVERYBODY)
 
 DEFAULT_TABLE: dict[Deed, dict[Level, frozenset[ActorKind]]] = {
     Deed.WRITE: {
@@ -48,22 +46,11 @@ DEFAULT_TABLE: dict[Deed, dict[Level, frozenset[ActorKind]]] = {
         Level.PROJECT: frozenset({_ORCHESTRATOR, _HUMAN}),
         Level.ORG: frozenset({_HUMAN, _SYSTEM}),
     },
-    Deed.DECIDE: _JUDGES,
-    Deed.ARCHIVE: _KEEPERS,
-    Deed.PRUNE: _KEEPERS,
-    Deed.DECAY: _KEEPERS,
+    **dict.fromkeys((Deed.ARCHIVE, Deed.PRUNE, Deed.DECAY), _KEEPERS),
     Deed.REVIVE: {level: judges | {_SYSTEM} for level, judges in _JUDGES.items()},
-    Deed.APPROVE: _JUDGES,
-    Deed.REJECT: _JUDGES,
-    Deed.ANNOTATE: _JUDGES,
-    Deed.SUPERSEDE: _JUDGES,
-    Deed.RESOLVE: _JUDGES,
-    Deed.ERASE: _JUDGES,
-    Deed.CITE: _READERS,
-    Deed.USE: _READERS,
-    Deed.VALIDATE: _JUDGES,
-    Deed.UNBLOCK: _JUDGES,
-    Deed.UNDO: _JUDGES,
+    **dict.fromkeys((Deed.APPROVE, Deed.REJECT, Deed.ANNOTATE, Deed.SUPERSEDE, Deed.RESOLVE), _JUDGES),
+    **dict.fromkeys((Deed.DECIDE, Deed.ERASE, Deed.VALIDATE, Deed.UNBLOCK, Deed.UNDO), _JUDGES),
+    **dict.fromkeys((Deed.CITE, Deed.USE), dict.fromkeys(Level, frozenset(ActorKind))),
 }
 DEFAULT_VALIDATED = frozenset({Level.PROJECT, Level.ORG})
 
@@ -129,7 +116,9 @@ def policy_from(settings: Mapping[str, Any]) -> Policy:
             validated = frozenset(Level.parse(level) for level in levels)
             _refuse_loosening(DEFAULT_VALIDATED - validated, "requires_validation drops", unsafe)
             continue
-        deed = _deed(name)
+        if name not in set(Deed):
+            raise InvalidInput(f"[policy.{name}] is no act.", hint=f"Use one of: {', '.join(Deed)}.")
+        deed = Deed(name)
         for level_name, kinds in _shaped(setting, dict, f"[policy.{name}]", "a table of levels").items():
             level = Level.parse(level_name)
             named = _shaped(kinds, list, f"policy.{name}.{level_name}", "a list of actors")
@@ -151,13 +140,6 @@ def _refuse_loosening(extra: frozenset[Any], what: str, unsafe: bool) -> None:
             f"[policy] {what} {', '.join(sorted(map(str, extra)))}: wider than the default (G23, R4).",
             hint="Remove it, or set allow_unsafe = true under [policy] if you mean it.",
         )
-
-
-def _deed(name: str) -> Deed:
-    try:
-        return Deed(name)
-    except ValueError:
-        raise InvalidInput(f"[policy.{name}] is no act.", hint=f"Use one of: {', '.join(Deed)}.") from None
 
 
 def owners_of(unit: Unit) -> frozenset[str]:

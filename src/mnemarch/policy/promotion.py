@@ -176,9 +176,6 @@ def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
 # What a cited test shows: whether it passed where the claim lives, and who saw it (R20, R21)
 
 
-_NOBODY: frozenset[str] = frozenset()
-
-
 @value
 class CitedTest:
     """How a cited test stands where a unit lives: `place` is where it passed, `greened_by` the tasks that fixed it.
@@ -187,12 +184,12 @@ class CitedTest:
     """
 
     ref: str
-    passed: bool
-    failed: bool
-    witnessed: bool
-    flaky: bool
-    place: str
-    greened_by: frozenset[str]
+    passed: bool = False
+    failed: bool = False
+    witnessed: bool = False
+    flaky: bool = False
+    place: str = ""
+    greened_by: frozenset[str] = frozenset()
     namesakes: tuple[str, ...] = ()
 
 
@@ -210,7 +207,7 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
     covered = [item for item in records if is_covered(item.name, ref)]
     names = {base_name(item.name) for item in covered}
     if len(names) > 1 and ref not in names:
-        return CitedTest(ref, False, False, False, False, "", _NOBODY, tuple(sorted(names)))
+        return CitedTest(ref, namesakes=tuple(sorted(names)))
     here = [item for item in covered if places is None or item.place in places]
     witnessed = [item for item in here if item.witnessed]
     best: CitedTest | None = None
@@ -227,4 +224,4 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
         )
         if best is None or (outcome.passed and not best.passed):
             best = outcome
-    return best or CitedTest(ref, False, False, False, False, "", _NOBODY)
+    return best or CitedTest(ref)

@@ -19,8 +19,7 @@ from mnemarch.model.unit import (
 )
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
-from mnemarch.policy.labels import label_of
-from mnemarch.policy.trust import confidence_at
+from mnemarch.policy.trust import confidence_at, label_of
 from mnemarch.recall.fit import fit_of
 from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, without_spare_hypotheses
 from mnemarch.recall.question import Question

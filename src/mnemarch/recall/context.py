@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.model.search import Pack, Recalled, Withheld
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import Kind
-from mnemarch.policy.labels import head_of
+from mnemarch.policy.trust import head_of
 from mnemarch.text.prompt import entry, fenced
 
 TYPE_CHECKING = False

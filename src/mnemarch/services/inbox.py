@@ -15,7 +15,7 @@ from mnemarch.model.outcome import InboxItem, Refused, Settled
 from mnemarch.model.stamps import micros, short_id
 from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType, waiting_key
 from mnemarch.model.value import replace
-from mnemarch.policy.labels import label_of
+from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
 from mnemarch.text.words import counted
 from mnemarch.units.conflicts import open_disputes

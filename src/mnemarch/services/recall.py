@@ -81,7 +81,7 @@ class Answering:
         """Those of these units that may be handed out here, as items of an answer."""
         from mnemarch.model.search import Recalled
         from mnemarch.policy.kinds import TIER_FOUND
-        from mnemarch.policy.labels import label_of
+        from mnemarch.policy.trust import label_of
         from mnemarch.units.gate import Gate
 
         gate = Gate(self._engine.log.clock(), None, self._code_view(None, None), self._caller.actor)

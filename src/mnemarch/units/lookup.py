@@ -7,11 +7,9 @@ from mnemarch.model.stamps import ID_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Link, Unit
     from mnemarch.stores.sql.reader import Reader
 
 _PART_CHARS_MIN = 6
@@ -29,17 +27,34 @@ def is_whole(typed: str) -> bool:
 
 def unit_id(reader: Reader, caller: Caller, typed: str) -> str:
     """The whole id of the unit that is meant; what names none is given back as it was typed."""
-    return _whole(typed, lambda part: {unit.id: unit.content for unit in _units(reader, caller, part)})
+
+    def named(part: str) -> dict[str, str]:
+        units = reader.units_named(part, _CANDIDATES_MAX)
+        return {unit.id: unit.content for unit in units if caller.may_read(unit.scope)}
+
+    return _whole(typed, named)
 
 
 def link_id(reader: Reader, caller: Caller, typed: str) -> str:
     """The same for a conflict or a merge proposal."""
-    return _whole(typed, lambda part: {link.id: link.note for link in _links(reader, caller, part)})
+
+    def named(part: str) -> dict[str, str]:
+        links = reader.links_named(part, _CANDIDATES_MAX)
+        sides = reader.units({side for link in links for side in (link.source, link.target)})
+        seen = {side for side, unit in sides.items() if caller.may_read(unit.scope)}
+        return {link.id: link.note for link in links if {link.source, link.target} <= seen}
+
+    return _whole(typed, named)
 
 
 def event_id(reader: Reader, caller: Caller, typed: str) -> str:
     """The same for an entry of the log."""
-    return _whole(typed, lambda part: {event.id: str(event.type) for event in _events(reader, caller, part)})
+
+    def named(part: str) -> dict[str, str]:
+        events = reader.events_named(part, _CANDIDATES_MAX)
+        return {event.id: str(event.type) for event in events if caller.may_read(event.scope)}
+
+    return _whole(typed, named)
 
 
 def any_id(reader: Reader, caller: Caller, typed: str) -> str:
@@ -63,18 +78,3 @@ def _whole(typed: str, candidates_for: Callable[[str], dict[str, str]]) -> str:
 def _first_words(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _WORDS_CHARS_MAX else f"{line[: _WORDS_CHARS_MAX - 1]}…"
-
-
-def _units(reader: Reader, caller: Caller, part: str) -> list[Unit]:
-    return [unit for unit in reader.units_named(part, _CANDIDATES_MAX) if caller.may_read(unit.scope)]
-
-
-def _links(reader: Reader, caller: Caller, part: str) -> list[Link]:
-    links: Sequence[Link] = reader.links_named(part, _CANDIDATES_MAX)
-    sides = reader.units({side for link in links for side in (link.source, link.target)})
-    seen = {side for side, unit in sides.items() if caller.may_read(unit.scope)}
-    return [link for link in links if {link.source, link.target} <= seen]
-
-
-def _events(reader: Reader, caller: Caller, part: str) -> list[Event]:
-    return [event for event in reader.events_named(part, _CANDIDATES_MAX) if caller.may_read(event.scope)]

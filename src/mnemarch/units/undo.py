@@ -13,8 +13,8 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.unit import LIVE, TRUSTED, Kind, Provenance, Status, Unit, unit_to_json
 from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import replace, value
-from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
+from mnemarch.policy.trust import label_of
 from mnemarch.units.life import DECIDED, leaving, returning
 from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, proof_of, raise_by_evidence
