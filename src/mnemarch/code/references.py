@@ -117,7 +117,8 @@ def paths_in_data(data: Any) -> list[str]:
             break
         item, is_named = waiting.pop()
         if isinstance(item, str):
-            if is_named and 0 < len(item) <= _PATH_CHARS_MAX and _is_path_like(item):
+            is_path = "://" not in item and item.isprintable() and item.strip() == item
+            if is_named and is_path and 0 < len(item) <= _PATH_CHARS_MAX:
                 paths.setdefault(item.replace("\\", "/"))
         elif isinstance(item, dict):
             waiting += [(child, _names_a_path(key)) for key, child in reversed(list(item.items())[:_NODES_MAX])]
@@ -134,10 +135,6 @@ _PATH_KEYS = _words(
     "file files path paths filepath filepaths filename filenames notebookpath targetfile relativepath absolutepath",
     "oldpath newpath sourcefile sourcepath destination changedfiles modifiedfiles",
 )
-
-
-def _is_path_like(text: str) -> bool:
-    return "://" not in text and text.isprintable() and text.strip() == text
 
 
 def _in_token(text: str, token: str, start: int) -> Iterator[Reference]:

@@ -126,7 +126,8 @@ class EndpointEmbedder:
         if self._api_key:
             detail = detail.replace(self._api_key, "***")
         if status in _PASSING:
-            return _AnotherTimeError(f"status {status} {detail}".strip(), _wait_s(headers.get("Retry-After")))
+            asked = headers.get("Retry-After") or ""  # A date is left alone.
+            return _AnotherTimeError(f"status {status} {detail}".strip(), float(asked) if asked.isdecimal() else 0.0)
         moved = f"It says to ask {headers.get('Location')} instead." if 300 <= status < 400 else ""
         withheld = self._withheld if status in _ABOUT_KEYS else ""
         return InvalidInput(
@@ -208,8 +209,3 @@ def _detail(error: Any) -> str:
     except OSError:
         return ""
     return text[:_DETAIL_CHARS_MAX]
-
-
-def _wait_s(retry_after: str | None) -> float:
-    """The seconds that a server asks to wait; 0 for a date or nonsense."""
-    return float(retry_after) if retry_after and retry_after.isdecimal() else 0.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from contextlib import suppress
 
 from mnemarch.errors import InvalidInput
@@ -179,10 +180,6 @@ def _is_markdown(source: Source) -> bool:
     return next(Source(source.path).files(), None) is not None
 
 
-def _is_of_codex(source: Source) -> bool:
-    return source.name in {"AGENTS.md", "AGENTS.override.md"} or _has(source, "AGENTS.md", *_OF_CODEX)
-
-
 def _is_of_claude_code(source: Source) -> bool:
     is_memory = source.name == "memory" and _has(source, "MEMORY.md")
     return is_memory or source.name in _OF_CLAUDE or _has(source, "CLAUDE.md", ".claude/CLAUDE.md")
@@ -216,7 +213,11 @@ FORMATS = {
         ),
     ),
     "claude-code": Format("Claude Code's CLAUDE.md, rules and memory", markdown.claude_code, _is_of_claude_code),
-    "codex": Format("Codex's AGENTS.md and memories", markdown.codex, _is_of_codex),
+    "codex": Format(
+        "Codex's AGENTS.md and memories",
+        markdown.codex,
+        lambda source: source.name in {"AGENTS.md", "AGENTS.override.md"} or _has(source, "AGENTS.md", *_OF_CODEX),
+    ),
     "markdown": Format("basic-memory, or any folder of Markdown notes", markdown.markdown, _is_markdown),
 }
 
@@ -245,18 +246,12 @@ def notes_in(source: Source, name: str, only: str | None = None) -> list[Note]:
         if len(notes) > NOTES_MAX:
             raise InvalidInput(f"{source.path!r} has more than {NOTES_MAX:,} notes.", hint="Split it, or use --only.")
     wanted = only or (os.path.basename(source.root) if format.is_parted and source.root else EVERY)
-    chosen = notes if wanted == EVERY else [note for note in notes if _is_of(note, wanted)]
+    inside = (f"{wanted}.", f"{wanted}/")
+    chosen = [note for note in notes if wanted in (EVERY, note.group) or note.group.startswith(inside)]
     if notes and not chosen:
-        groups: dict[str, int] = {}
-        for note in notes:
-            groups[note.group] = groups.get(note.group, 0) + 1
-        often = sorted(groups, key=lambda group: -groups[group])[:8]
-        listed = ", ".join(f"{group!r} ({groups[group]:,})" for group in often)
+        often = Counter(note.group for note in notes).most_common(8)
+        listed = ", ".join(f"{group!r} ({count:,})" for group, count in often)
         raise InvalidInput(
             f"Nothing in {source.path!r} is of {wanted!r}.", hint=f"--only takes one of {listed}; or '*', for all."
         )
     return chosen
-
-
-def _is_of(note: Note, wanted: str) -> bool:
-    return note.group == wanted or note.group.startswith((f"{wanted}.", f"{wanted}/"))

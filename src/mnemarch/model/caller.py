@@ -32,8 +32,12 @@ class Actor:
         checked_id(self.id, "an actor's id")
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def parse(text: str) -> Actor:
-        return _parsed_actor(text)
+        kind, separator, name = str(text).partition(":")
+        if not separator:
+            raise InvalidInput(f"{text!r} names no actor.", hint="Write kind:id, for example agent:coder-1.")
+        return Actor(member_of(ActorKind, kind, "kind of actor"), name)
 
     from_json = parse
 
@@ -58,14 +62,6 @@ class Actor:
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.id}"
-
-
-@lru_cache(maxsize=1024)
-def _parsed_actor(text: str) -> Actor:
-    kind, separator, name = str(text).partition(":")
-    if not separator:
-        raise InvalidInput(f"{text!r} names no actor.", hint="Write kind:id, for example agent:coder-1.")
-    return Actor(member_of(ActorKind, kind, "kind of actor"), name)
 
 
 def checked_id(id: object, what: str) -> str:

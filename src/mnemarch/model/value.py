@@ -8,6 +8,7 @@ may take four times as long as a bare Python. To a type checker they are enums.
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.stamps import instant, micros
@@ -222,11 +223,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The stored form: JSON types only, no derived fields."""
-        cls = type(self)
-        write = _writers.get(cls)
-        if write is None:
-            write = _writers[cls] = _writer(cls)
-        record = write(self)
+        record = _writer(type(self))(self)
         for key in self.json_optional:
             if record[key] is None:
                 del record[key]
@@ -235,11 +232,8 @@ class Record:
     @classmethod
     def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Some fields of a value, read back from their stored form."""
-        forms = _readers.get(cls)
-        if forms is None:
-            forms = _readers[cls] = _reading(cls)
         fields = dict(record)
-        for name, key, read in forms:
+        for name, key, read in _readers(cls):
             content = fields.get(key)
             if content is not None and read is not None:
                 fields[key] = read(content)
@@ -252,11 +246,6 @@ class Record:
         return cls(**cls.fields_from_json(record))
 
 
-# By class, made when they are first needed.
-_writers: dict[type, Callable[[Any], dict[str, Any]]] = {}
-_readers: dict[type, list[tuple[str, str, Any]]] = {}
-
-
 def _stored_fields(cls: Any) -> Iterator[tuple[str, str, Any, Any]]:
     """Each stored field: its name, its stored name, and how its content is written and read."""
     namespace, stored = sys.modules[cls.__module__].__dict__, dict(cls.json_names)
@@ -266,11 +255,13 @@ def _stored_fields(cls: Any) -> Iterator[tuple[str, str, Any, Any]]:
             yield name, key, *_form_of(cls.__annotations__[name], namespace)
 
 
-def _reading(cls: Any) -> list[tuple[str, str, Any]]:
+@cache
+def _readers(cls: Any) -> list[tuple[str, str, Any]]:
     """Name, stored name and reader of each field that is not the same in both forms."""
     return [(name, key, read) for name, key, _, read in _stored_fields(cls) if name != key or read is not None]
 
 
+@cache
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
     """A function from a value to its record; compiled, since every act on the log writes some."""
     writers, items = {}, []

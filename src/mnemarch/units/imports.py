@@ -208,7 +208,7 @@ class Importer:
         versions = self._versions(reader, draft)
         if versions:
             number, latest = len(versions) + 1, versions[-1]
-            texts = [mergeable(_content(event)) for event in versions]
+            texts = [mergeable((event.payload or {"unit": {"content": ""}})["unit"]["content"]) for event in versions]
             is_old = claim.occurred_at is None or claim.occurred_at <= latest.occurred_at
             # An older export, or what was erased here, changes nothing.
             if texts[-1] == mergeable(claim.content) or latest.erased or (is_old and mergeable(claim.content) in texts):
@@ -298,10 +298,6 @@ def _digest(format: str, notes: Sequence[Note]) -> str:
     for note in notes:
         total.update(f"\n{note.id}\n{note.at}\n{note.text}".encode("utf-8", "replace"))
     return total.hexdigest()
-
-
-def _content(event: Event) -> str:
-    return "" if event.payload is None else str(event.payload["unit"]["content"])
 
 
 def _domain(name: str) -> str:

@@ -151,7 +151,9 @@ class Undoing:
             return f"it is {'an' if unit.kind[0] in 'ae' else 'a'} {unit.kind}"
         if not act.config.policy.allows(act.caller.actor.kind, Deed.UNDO, unit.level):
             return f"{act.caller.actor} may not undo at {unit.level} scope"
-        if unit.kind is Kind.EPISODE and (cited := self._entries_of(act, unit)):
+        refs = [citation.ref for citation in unit.citations if citation.kind is CitationKind.LOG]
+        cited = [event for ref in refs if (event := act.transaction.event(ref)) is not None]
+        if unit.kind is Kind.EPISODE and cited:
             others = [event.actor for event in cited if not self.covers(event)]
             return f"it tells of what {others[0]} logged too" if others else None
         others = [source.actor for source in _voices(act, unit) if not self.said(unit, source)]
@@ -162,10 +164,6 @@ class Undoing:
             if event.type in _BACKING and self._backs(event):
                 return f"{event.actor} {_BACKING[event.type]}"
         return None
-
-    def _entries_of(self, act: Act, episode: Unit) -> list[Event]:
-        refs = [citation.ref for citation in episode.citations if citation.kind is CitationKind.LOG]
-        return [event for ref in refs if (event := act.transaction.event(ref)) is not None]
 
     def _backs(self, event: Event) -> bool:
         """Whether another than this actor, and than the program's own gate, spoke for a unit by this event."""

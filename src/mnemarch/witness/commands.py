@@ -203,7 +203,9 @@ def _without_wrappers(words: list[str]) -> list[str]:
             program = "python"
         wrapper = next((name for name in (" ".join([program, *words[1:2]]), program) if name in _WRAPPERS), None)
         inner = [] if wrapper is None else words[len(wrapper.split()) :]
-        if wrapper is None or (wrapper in {"pnpm", "yarn"} and _is_script(inner)):
+        # `yarn` and `pnpm` may run a script of the project, and no program.
+        is_script = wrapper in {"pnpm", "yarn"} and (not inner or inner[0] in {"run", "test", "t"})
+        if wrapper is None or is_script:
             return words
         valued = _WRAPPERS[wrapper].split()
         while inner and inner[0] != "-m" and (inner[0][:1] == "-" or _is_amount(inner[0])):
@@ -216,8 +218,3 @@ def _is_amount(word: str) -> bool:
     """Whether this is a number, or a time such as `30s`."""
     digits = word[:-1] if word.endswith(("s", "m", "h", "d")) else word
     return bool(digits) and not digits.strip(_VERSION)
-
-
-def _is_script(words: Sequence[str]) -> bool:
-    """Whether `yarn` and `pnpm` run a script of the project with these words, and no program."""
-    return words[:1] in (["run"], ["test"], ["t"]) or not words
