@@ -50,20 +50,13 @@ class _UnclearError(Exception):
     """Git keeps this ref in a form that is not read here: the program has to be asked."""
 
 
-def output(
-    root: str,
-    arguments: Sequence[str],
-    stdin: bytes = b"",
-    *,
-    wait_s_max: float = _WAIT_S_MAX,
-    environment: Mapping[str, str] | None = None,
-) -> bytes | None:
+def output(root: str, arguments: Sequence[str], stdin: bytes = b"", *, wait_s_max: float = _WAIT_S_MAX) -> bytes | None:
     """What a git command in `root` prints; None if it fails, can't be started or takes too long."""
     # GIT_DIR and friends would point every call at one repository, whatever folder it is about.
     inherited = {name: item for name, item in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", *_NO_PROGRAMS, "-C", root, *arguments]
     try:
-        return output_of(command, stdin, inherited | _ENVIRONMENT | dict(environment or {}), wait_s_max)
+        return output_of(command, stdin, inherited | _ENVIRONMENT, wait_s_max)
     except (OSError, ValueError):
         return None
 

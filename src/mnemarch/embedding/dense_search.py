@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 _BATCH_MAX = 64
 # A model on this machine has finished its batch by then, or its loading.
 _LEAVE_S_MAX = 5.0
+_LOCK_WAIT_S_MAX = 30.0
 
 IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
 INTERRUPTED, ELSEWHERE, REPLACED = "interrupted", "elsewhere", "replaced"
@@ -88,19 +89,14 @@ class DenseSearch(Forkable):
     """
 
     def __init__(
-        self,
-        vectors: str | VectorStore,
-        embedder: DenseEmbedder,
-        *,
-        store_id: str = "",
-        event_at: Callable[[int], str] | None = None,
-        lock_wait_s_max: float = 30.0,
-        stop: threading.Event | None = None,
+        self, vectors: str | VectorStore, embedder: DenseEmbedder, *, stop: threading.Event | None = None
     ) -> None:
         self._embedder = embedder
-        if isinstance(vectors, str):
-            vectors = VectorFile(vectors, embedder.id, store_id, event_at or (lambda _: ""), lock_wait_s_max)
-        self._store = vectors
+        self._store: VectorStore = (
+            VectorFile(vectors, embedder.id, "", lambda _: "", _LOCK_WAIT_S_MAX)
+            if isinstance(vectors, str)
+            else vectors
+        )
         self._progress = Progress()
         self._stop = stop or threading.Event()
         self._thread: threading.Thread | None = None

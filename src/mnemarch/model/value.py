@@ -79,12 +79,6 @@ else:
         def __setattr__(self, name, item):
             raise AttributeError(f"{self!r} can't be changed")
 
-        def __copy__(self):
-            return self
-
-        def __deepcopy__(self, _memo):
-            return self
-
         def __reduce_ex__(self, _protocol):
             return type(self), (self.value,)
 
@@ -223,7 +217,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The stored form: JSON types only, no derived fields."""
-        record = _writer(type(self))(self)
+        record = _writer(type(self))(self)  # type: ignore[arg-type] # A class can be hashed.
         for key in self.json_optional:
             if record[key] is None:
                 del record[key]
@@ -233,7 +227,7 @@ class Record:
     def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Some fields of a value, read back from their stored form."""
         fields = dict(record)
-        for name, key, read in _readers(cls):
+        for name, key, read in _readers(cls):  # type: ignore[arg-type]
             content = fields.get(key)
             if content is not None and read is not None:
                 fields[key] = read(content)

@@ -118,7 +118,7 @@ def _worthless(unit: Unit, rules: RetentionRules) -> bool:
     attribute = KINDS[unit.kind].pruned_by or ""
     least = {"reward": rules.reward_min, "success_rate": rules.success_rate_min}
     worth = unit.attributes.get(attribute)
-    return type(worth) in (int, float) and worth < least[attribute]
+    return isinstance(worth, int | float) and not isinstance(worth, bool) and worth < least[attribute]
 
 
 # Every token of a label is one less for content.

@@ -108,7 +108,7 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     """A yes. A human's is evidence and verifies; an orchestrator's is recorded, since only Rule 2 makes verified."""
     unit = act.permitted_unit(unit_id, Deed.APPROVE, expected_version)
     actor = act.caller.actor
-    changes: dict[str, object] = {}
+    changes: dict[str, str | None] = {}
     if rejection_of(act.transaction, unit) is not None:
         changes = returning(unit)
     if actor.kind is not ActorKind.HUMAN:
