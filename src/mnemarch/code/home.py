@@ -97,13 +97,8 @@ class Settings:
 
     bare: bool
     worktree: str | None
-    remotes: tuple[tuple[str, str], ...]
-
-    @property
-    def remote(self) -> tuple[str, str] | None:
-        """Name and address of the remote that stands for the repository: origin, else the only one."""
-        origin = next((remote for remote in self.remotes if remote[0] == "origin"), None)
-        return origin or (self.remotes[0] if len(self.remotes) == 1 else None)
+    # Name and address of the remote that stands for the repository: origin, else the only one.
+    remote: tuple[str, str] | None
 
 
 def settings_of(repository: Repository) -> Settings:
@@ -117,10 +112,11 @@ def settings_of(repository: Repository) -> Settings:
             if section == "remote" and key == "url" and content:
                 remotes.setdefault(subsection, content)
             core[section, key] = content
+    name = "origin" if "origin" in remotes else next(iter(remotes)) if len(remotes) == 1 else None
     return Settings(
         bare=_is_true(core.get(("core", "bare"), "no")),
         worktree=core.get(("core", "worktree")),
-        remotes=tuple(remotes.items()),
+        remote=None if name is None else (name, remotes[name]),
     )
 
 

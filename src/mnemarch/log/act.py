@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_NO_HASH = b""
 # So long an act waits for its turn that nobody may have to wait for.
 MOMENT_S = 0.5
 _POSTPONED_MAX = 1_000
@@ -161,7 +160,7 @@ def drafted(
         body=body,
         salt=salt,
         payload_hash=payload_hash(salt, _encoded(body, config.limits.data_bytes_max)),
-        hash=_NO_HASH,
+        hash=b"",
         clock=clock,
     )
 
@@ -234,13 +233,11 @@ class Log(Forkable):
 
         try:
             return self.store.write(run, durable=durable, wait_s_max=wait_s_max)
-        except NotAllowed as refusal:
+        except BaseException as error:
             self._postponed.extend(postponed)
-            payload = {"rule": refusal.rule, "reason": refusal.message}
-            self.act(caller, lambda act: act.record(EventType.ACT_REFUSED, payload))
-            raise
-        except BaseException:
-            self._postponed.extend(postponed)
+            if isinstance(error, NotAllowed):
+                payload = {"rule": error.rule, "reason": error.message}
+                self.act(caller, lambda act: act.record(EventType.ACT_REFUSED, payload))
             raise
 
     def append(self, caller: Caller, payload: dict[str, Any], **said: Any) -> Event:

@@ -113,7 +113,7 @@ class Importer:
         """Take them a few hundred to a transaction; interrupted, it goes on when the same is imported again."""
         found = list(problems)
         drafts = self._drafts(notes, found, format, name)
-        entry = _Entry(format, name, len(notes), _digest(format, notes))
+        entry = {"format": format, "name": name, "notes": len(notes), "digest": _digest(format, notes)}
         size = max(1, self._log.config.limits.batch_max)
         verdicts: list[_Verdict] = []
         import_id = ""
@@ -232,16 +232,17 @@ class Importer:
             versions.append(event)
         return versions
 
-    def _taken(self, act: Act, drafts: Sequence[_Draft], entry: _Entry) -> tuple[str, list[_Verdict]]:
+    def _taken(self, act: Act, drafts: Sequence[_Draft], entry: dict[str, Any]) -> tuple[str, list[_Verdict]]:
         """Store what is new. All of one source cite one entry of the log, by which they are one item of the inbox."""
-        there = act.by(self._there)
-        import_id = entry.id_in(there)
+        there, key = act.by(self._there), f"imported:{entry['digest']}"
+        known = there.transaction.event_for_key(there.caller.scope_key, str(IMPORTER), key)
+        import_id = "" if known is None else known.id
         verdicts = []
         for draft in drafts:
             verdict = self._judged(act.transaction, draft)
             verdicts.append(verdict)
             if verdict.what == "new":
-                import_id = import_id or entry.recorded(there)
+                import_id = import_id or _recorded(there, entry, key)
                 extra = {_IMPORT: import_id}
                 if verdict.replaces is not None:
                     extra[_REPLACES] = verdict.replaces.id
@@ -263,29 +264,12 @@ def _refuse(act: Act) -> None:
     )
 
 
-@value
-class _Entry:
-    """What the log says of an import: of what, and by which digest the same one is known again."""
-
-    format: str
-    name: str
-    notes: int
-    digest: str
-
-    @property
-    def _key(self) -> str:
-        return f"imported:{self.digest}"
-
-    def id_in(self, there: Act) -> str:
-        """The id of the entry that is there already, or nothing."""
-        event = there.transaction.event_for_key(there.caller.scope_key, str(IMPORTER), self._key)
-        return "" if event is None else event.id
-
-    def recorded(self, there: Act) -> str:
-        data = {_IMPORT: {"format": self.format, "name": self.name, "notes": self.notes, "digest": self.digest}}
-        payload = {"kind": _IMPORT, "text": f"{self.notes:,} notes of {self.name} ({self.format})", "data": data}
-        event, _ = there.record(EventType.LOGGED, payload, subject=_subject(there.caller.scope), key=self._key)
-        return event.id
+def _recorded(there: Act, entry: dict[str, Any], key: str) -> str:
+    """Say in the log what is imported; by its digest the same import is known again."""
+    text = f"{entry['notes']:,} notes of {entry['name']} ({entry['format']})"
+    payload = {"kind": _IMPORT, "text": text, "data": {_IMPORT: entry}}
+    event, _ = there.record(EventType.LOGGED, payload, subject=_subject(there.caller.scope), key=key)
+    return event.id
 
 
 def _subject(project: Scope) -> str:
