@@ -8,15 +8,11 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found] # The half of `signal` in C: the other half builds enums.
 import os
 import time
+from collections.abc import Mapping, Sequence
+from io import FileIO
 
 from mnemarch.code.home import Repository, repository_around, settings_of
 from mnemarch.model.stamps import blake2b
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from io import FileIO
-
 
 BRANCHES = "refs/heads/"
 _PART_BYTES = 65_536

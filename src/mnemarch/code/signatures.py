@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterable
 from functools import lru_cache
+
+from ast_grep_py import SgNode
 
 from mnemarch.code.naming import child_of, named_in, python_targets, table
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX
 from mnemarch.forks import lasting_lock
 from mnemarch.text.cache import pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ast_grep_py import SgNode
 
 # A default value that is longer than this, or was cited before defaults were kept, may be any.
 _DEFAULT_CHARS_MAX = 80

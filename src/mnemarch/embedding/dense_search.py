@@ -92,11 +92,9 @@ class DenseSearch(Forkable):
         self, vectors: str | VectorStore, embedder: DenseEmbedder, *, stop: threading.Event | None = None
     ) -> None:
         self._embedder = embedder
-        self._store: VectorStore = (
-            VectorFile(vectors, embedder.id, "", lambda _: "", _LOCK_WAIT_S_MAX)
-            if isinstance(vectors, str)
-            else vectors
-        )
+        if isinstance(vectors, str):
+            vectors = VectorFile(vectors, embedder.id, "", lambda _: "", _LOCK_WAIT_S_MAX)
+        self._store = vectors
         self._progress = Progress()
         self._stop = stop or threading.Event()
         self._thread: threading.Thread | None = None

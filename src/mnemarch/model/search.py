@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import log
 
+from mnemarch.model.unit import Searchable, Unit
 from mnemarch.model.value import value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.model.unit import Searchable, Unit
 
 # What neighbours and what strangers in the sessions of a project share, summed, and over how many pairs.
 Sums = tuple[float, float, int]

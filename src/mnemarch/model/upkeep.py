@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from mnemarch.model.caller import Actor, Scope
+from mnemarch.model.unit import Unit
 from mnemarch.model.value import value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.model.caller import Actor, Scope
-    from mnemarch.model.unit import Unit
 
 
 @value

@@ -5,14 +5,11 @@ Both come from strength and explicit relations alone, never from text, and are t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, GuardianVerdict, Impact, ImpactNode, Relation, RelationType, Strength
 from mnemarch.model.outcome import Verdict
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from mnemarch.model.caller import Level
 
 _EVERYWHERE = "global"
 

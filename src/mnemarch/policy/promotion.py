@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
 from mnemarch.model.caller import Actor, ActorKind, Level, Scope, can_promote
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.decision import version_key_of
+from mnemarch.model.event import Receipt
 from mnemarch.model.outcome import Refused
 from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, is_covered
 from mnemarch.model.unit import TRUSTED, Proof, Status, Unit
 from mnemarch.model.value import value
 from mnemarch.policy.permissions import Deed, Policy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from mnemarch.model.event import Receipt
 
 _SUCCESS_RATE_MIN = 0.5
 # So many tests are named in a reason.

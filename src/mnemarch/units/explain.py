@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+
+from mnemarch.model.caller import Stream
 from mnemarch.model.citation import IN_TREES
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
 from mnemarch.model.unit import Kind, Link, LinkType, Provenance, Status, Unit
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import TrustRules, confidence_at
+from mnemarch.stores.sql.reader import Reader
 from mnemarch.units.conflicts import dispute_of
 from mnemarch.units.same_text import RULE, rejected_alike
 from mnemarch.units.status import cited_tests
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from datetime import datetime
-
-    from mnemarch.model.caller import Stream
-    from mnemarch.stores.sql.reader import Reader
 
 _RELATED_MAX, _EPISODES_MAX, _CITATIONS_MAX = 50, 200, 8
 _VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})

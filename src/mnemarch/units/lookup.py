@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mnemarch.errors import InvalidInput
+from mnemarch.model.caller import Caller
 from mnemarch.model.stamps import ID_CHARS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mnemarch.model.caller import Caller
-    from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.reader import Reader
 
 _PART_CHARS_MIN = 6
 _CANDIDATES_MAX = 200
