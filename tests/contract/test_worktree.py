@@ -344,14 +344,11 @@ def test_lines_that_stand_hold():
 def test_lines_that_moved_hold_and_say_where_they_are():
     citation = cited(Citation.file("a.md", (2, 3)), a_md=FIVE)
     moved = now(citation, a_md="zero\nzero\n" + FIVE)
-    assert (moved.state, moved.moved_to) == ("holds", "a.md#L4-L5")
-    assert "4-5" in moved.reason
-    assert now(citation, a_md="two\nthree\n").moved_to == "a.md#L1-L2"
+    assert moved == Check("holds", "a.md: lines 2-3 are now 4-5")
+    assert now(citation, a_md="two\nthree\n") == Check("holds", "a.md: lines 2-3 are now 1-2")
     nearest = "two\nthree\n" + "-\n" * 9 + "two\nthree\n-\n"
-    assert (
-        now(replace(citation, detail=(("lines", "11-12"), ("sha256", citation.get("sha256")))), a_md=nearest).moved_to
-        == "a.md#L12-L13"
-    )
+    far = replace(citation, detail=(("lines", "11-12"), ("sha256", citation.get("sha256"))))
+    assert now(far, a_md=nearest) == Check("holds", "a.md: lines 11-12 are now 12-13")
 
 
 def test_lines_that_changed_or_parted_are_told_from_a_file_that_is_gone():

@@ -112,11 +112,11 @@ def settings_of(repository: Repository) -> Settings:
             if section == "remote" and key == "url" and content:
                 remotes.setdefault(subsection, content)
             core[section, key] = content
-    name = "origin" if "origin" in remotes else next(iter(remotes)) if len(remotes) == 1 else None
+    chosen = "origin" if "origin" in remotes else next(iter(remotes)) if len(remotes) == 1 else None
     return Settings(
         bare=_is_true(core.get(("core", "bare"), "no")),
         worktree=core.get(("core", "worktree")),
-        remote=None if name is None else (name, remotes[name]),
+        remote=None if chosen is None else (chosen, remotes[chosen]),
     )
 
 

@@ -37,11 +37,10 @@ class Source:
 
 @value
 class Check:
-    """Whether something stands in a tree: it HOLDS, is CHANGED or GONE, or that is UNKNOWN; why; where, if it moved."""
+    """Whether something stands in a tree: it HOLDS, is CHANGED or GONE, or that is UNKNOWN; and why."""
 
     state: str
     reason: str = ""
-    moved_to: str | None = None
 
 
 class Folder:

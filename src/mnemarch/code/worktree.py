@@ -248,8 +248,7 @@ def _checked_lines(tree: WorkTree, citation: Citation) -> Check:
         return Check(CHANGED, f"{path}: lines {span[0]}-{span[1]} have changed")
     if where == span:
         return Check(HOLDS)
-    moved_to = f"{path}#L{where[0]}-L{where[1]}"
-    return Check(HOLDS, f"{path}: lines {span[0]}-{span[1]} are now {where[0]}-{where[1]}", moved_to)
+    return Check(HOLDS, f"{path}: lines {span[0]}-{span[1]} are now {where[0]}-{where[1]}")
 
 
 def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:

@@ -10,7 +10,7 @@ from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import micros, sha256
 from mnemarch.model.testrun import TestRecord, short_name
-from mnemarch.model.unit import Link, Unit, Use, unit_to_json
+from mnemarch.model.unit import Link, Unit, Use
 from mnemarch.model.value import replace
 from mnemarch.stores.sql.rows import CODE_RULE, ROWS, unit_columns
 
@@ -144,41 +144,29 @@ class Replay:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The same as a reader's, in the same order."""
+        stored = self.stored.values()
+        tables: dict[str, Iterable[list[Any]]] = {
+            "units": (
+                [unit.id, canonical_json(unit.to_json()), *unit_columns(unit, version_key).values()]
+                for unit, version_key, *_ in stored
+            ),
+            "citations": ([unit.id, kind, ref] for unit, *_ in stored for kind, ref in unit.keys),
+            "links": ([link.id, link.type, link.open, canonical_json(link.to_json())] for link in self._links.values()),
+            "link_units": map(list, self._members),
+            "relations": ([*key, relation.id] for key, relation in self._relations.items()),
+            "tests": self._test_rows(),
+            "uses": ([*key, *(getattr(use, flag) for flag in FLAGS)] for key, use in self._uses.items()),
+            "code_rules": ([rule[name] for name in CODE_RULE] for rule in self._code_rules.values()),
+        }
         for table, key_columns in ROWS.items():
-            rows = getattr(self, f"_row_{table}")()
-            for row in sorted(rows, key=lambda row: row[:key_columns]):
+            for row in sorted(tables[table], key=lambda row: row[:key_columns]):
                 yield (table, *row)
 
-    def _row_units(self) -> Iterator[list[Any]]:
-        for unit, version_key, *_ in self.stored.values():
-            yield [unit.id, canonical_json(unit_to_json(unit)), *unit_columns(unit, version_key).values()]
-
-    def _row_citations(self) -> Iterator[list[Any]]:
-        for unit, *_ in self.stored.values():
-            yield from ([unit.id, kind, ref] for kind, ref in unit.keys)
-
-    def _row_links(self) -> Iterator[list[Any]]:
-        for link in self._links.values():
-            yield [link.id, link.type, link.open, canonical_json(link.to_json())]
-
-    def _row_link_units(self) -> Iterator[list[Any]]:
-        yield from map(list, self._members)
-
-    def _row_relations(self) -> Iterator[list[Any]]:
-        yield from ([*key, relation.id] for key, relation in self._relations.items())
-
-    def _row_tests(self) -> Iterator[list[Any]]:
+    def _test_rows(self) -> Iterator[list[Any]]:
         for (org, project, name), records in self._tests.items():
             for (place, witnessed), test in records.items():
-                flags = test.passed, test.flaky
-                rest = (*flags, test.tree, test.greened_by, micros(test.at), test.event_id)
+                rest = (test.passed, test.flaky, test.tree, test.greened_by, micros(test.at), test.event_id)
                 yield [org, project, name, place, witnessed, short_name(name), *rest]
-
-    def _row_uses(self) -> Iterator[list[Any]]:
-        yield from ([*key, *(getattr(use, flag) for flag in FLAGS)] for key, use in self._uses.items())
-
-    def _row_code_rules(self) -> Iterator[list[Any]]:
-        yield from ([rule[name] for name in CODE_RULE] for rule in self._code_rules.values())
 
 
 _ALL = 1 << 62
