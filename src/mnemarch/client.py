@@ -7,7 +7,7 @@ import os
 import ssl
 import threading
 import time
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from urllib.parse import quote, urlencode, urlsplit
 
 from mnemarch import errors
@@ -15,19 +15,17 @@ from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, StoreUnavai
 from mnemarch.log.append import Entry
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.verbs.remote import offered, path_of, served
-from mnemarch.verbs.types import REPORT, SEAT
+from mnemarch.verbs.types import REPORT, SEAT, Parameter, Verb
 from mnemarch.verbs.wire import from_json, kind_of, recognised, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from http.client import HTTPResponse
     from typing import Any, Self
 
     from mnemarch.memory import Memory
     from mnemarch.model.event import Event
     from mnemarch.seat import Seat
-    from mnemarch.verbs.types import Parameter, Verb
 
 # The server closes a connection that is silent for longer.
 _IDLE_S_MAX = 10.0

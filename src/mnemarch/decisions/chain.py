@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mnemarch.decisions.guard import RULE, binds, in_force_among, require_may_relate
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.model.caller import ActorKind
-from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
+from mnemarch.model.caller import ActorKind, Caller
+from mnemarch.model.decision import Decision, Impact, Relation, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.policy.guardian import impact
 from mnemarch.policy.permissions import Deed
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.decision import Impact, Relation
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 

@@ -7,16 +7,23 @@ from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed
 from mnemarch.decisions.requests import settled
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.log.projection import keys_of
-from mnemarch.model.caller import ActorKind
+from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
-from mnemarch.model.decision import Decision, Strength, version_key_of
-from mnemarch.model.event import EventType
+from mnemarch.model.decision import (
+    Decision,
+    DecisionProposal,
+    DecisionRequest,
+    GuardianVerdict,
+    Strength,
+    version_key_of,
+)
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import micros, new_id
-from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, trust_to_json
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.guardian import judged
-from mnemarch.policy.permissions import Deed
+from mnemarch.policy.permissions import Deed, Policy
 from mnemarch.text.secrets import redacted, redacted_tree
 from mnemarch.units.conflicts import link_units
 from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
@@ -28,11 +35,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Caller, Level
-    from mnemarch.model.decision import DecisionProposal, DecisionRequest, GuardianVerdict
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
-    from mnemarch.policy.permissions import Policy
     from mnemarch.stores.sql.reader import Reader
 
 _QUOTED_CHARS = 80

@@ -7,19 +7,22 @@ from itertools import islice
 from mnemarch.decisions import chain, commit, guard, loading, requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.log.shapes import is_id
-from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.caller import Caller, Level, checked_id
 from mnemarch.model.decision import (
     AnchorKind,
     Decision,
     DecisionProposal,
+    DecisionRequest,
     Impact,
+    Loaded,
     Reason,
+    Relation,
     RelationType,
     Strength,
     is_original,
 )
 from mnemarch.model.stamps import new_id
-from mnemarch.model.unit import Claim, Kind
+from mnemarch.model.unit import Claim, Kind, Unit
 from mnemarch.model.value import member_of, replace
 from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_name, checked_text
 from mnemarch.policy.permissions import Deed
@@ -31,10 +34,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.decision import DecisionRequest, Loaded, Relation
     from mnemarch.model.outcome import Refused
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from heapq import merge
 from itertools import chain, islice
 
-from mnemarch.model.caller import Level
+from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.decision import Decision, Loaded, Strength, target_of, version_key_of
-from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Kind
+from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Kind, Unit
 from mnemarch.policy.kinds import (
     TIER_AXIS,
     TIER_FOUND,
@@ -23,8 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
 GLOBAL = "global"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.errors import NotFound
-from mnemarch.model.caller import Caller, Level
-from mnemarch.model.decision import DecisionRequest, Reason, Strength
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import Caller, Level, Scope, Stream
+from mnemarch.model.decision import Decision, DecisionProposal, DecisionRequest, Reason, Strength
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b
 from mnemarch.text.canonical import canonical
@@ -13,9 +13,6 @@ from mnemarch.text.canonical import canonical
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Scope, Stream
-    from mnemarch.model.decision import Decision, DecisionProposal
-    from mnemarch.model.event import Event
     from mnemarch.stores.sql.reader import Reader
 
 _PREFIX = "requests:"

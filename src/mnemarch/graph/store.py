@@ -20,8 +20,8 @@ from mnemarch.graph.core import (
     finite,
     storable,
 )
-from mnemarch.graph.state import edge_id
-from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights
+from mnemarch.graph.state import Vertex, edge_id
+from mnemarch.graph.values import Edge, EdgeType, EmbeddingProvider, GraphHit, GraphStats, Node, NodeType, Weights
 from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import member_of
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.graph import files, snapshot
-    from mnemarch.graph.state import About, Vector, Vertex
-    from mnemarch.graph.values import EmbeddingProvider
+    from mnemarch.graph.state import About, Vector
 else:
     # A recall reads a graph and has no use for its files.
     files = Lazy("mnemarch.graph.files")

@@ -9,14 +9,13 @@ import sys
 
 from mnemarch.errors import InvalidInput
 from mnemarch.interfaces.command import at_terminal
-from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, RECEIPT, REQUIRED, TEXT, read, read_one
+from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, RECEIPT, REQUIRED, TEXT, Parameter, read, read_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import IO, Any
 
-    from mnemarch.verbs.types import Parameter
 
 _STDIN_BYTES_MAX = 64 << 20
 _RECEIPT_BYTES_MAX = 65_536

@@ -8,14 +8,13 @@ import sys
 from mnemarch import errors
 from mnemarch.errors import InvalidInput, MnemarchError
 from mnemarch.interfaces import grammar
-from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE
+from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.interfaces.command import Answer
 
 EXIT_CODE_OF: dict[type[BaseException], int] = {
     errors.NotAllowed: REFUSED,

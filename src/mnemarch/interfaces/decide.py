@@ -6,7 +6,7 @@ import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.arguments import text_or_stdin
-from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
+from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Call, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from mnemarch.decisions import Decisions
     from mnemarch.interfaces.adr import AdrOutcome
-    from mnemarch.interfaces.command import Call
     from mnemarch.model.decision import (
         Decision,
         DecisionProposal,

@@ -7,17 +7,15 @@ from types import SimpleNamespace
 
 from mnemarch.errors import InvalidInput
 from mnemarch.interfaces.arguments import Typed, flags_of, is_option, is_text, is_word, missing, shown_name, values
-from mnemarch.interfaces.command import Call
+from mnemarch.interfaces.command import Call, Command
 from mnemarch.verbs import SECTIONS, VERBS
-from mnemarch.verbs.types import FLAG, REQUIRED, WORDS, Parameter
+from mnemarch.verbs.types import FLAG, REQUIRED, WORDS, Parameter, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from mnemarch.interfaces.command import Command
-    from mnemarch.verbs.types import Verb
 
 # Commands that are no verbs, by section, and the module beside this one that has them.
 PLAIN_COMMANDS = {

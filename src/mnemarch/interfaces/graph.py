@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.pictures import GraphView, graph_flowchart, graph_svg
 from mnemarch.interfaces.show import age, clean, quoted, table, when, wrapped
 from mnemarch.model.stamps import instant
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from mnemarch.graph import GraphStore
     from mnemarch.graph.values import Edge, Finalized, GraphHit, Node
-    from mnemarch.interfaces.command import Call
 
 _QUESTIONS_SHOWN = 20
 _SIMILAR_SHOWN = 5

@@ -7,7 +7,7 @@ import sys
 from shutil import get_terminal_size
 
 from mnemarch import user
-from mnemarch.interfaces.command import Answer, at_terminal
+from mnemarch.interfaces.command import Answer, Call, at_terminal
 from mnemarch.interfaces.show import INDENT, age, clean, fields, meaning_line, quoted, short, when
 from mnemarch.interfaces.task_text import ingested_text
 from mnemarch.interfaces.text import TEXTS as WORDS
@@ -15,7 +15,7 @@ from mnemarch.interfaces.verb_commands import text_of
 from mnemarch.learning.pipeline import INGEST
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
-from mnemarch.model.outcome import Dispute, Explanation
+from mnemarch.model.outcome import Dispute, Explanation, Overview, TaskUnderWay
 from mnemarch.model.stamps import short_id
 from mnemarch.services.overview import NewsOf
 from mnemarch.text.words import counted
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.model.outcome import Overview, TaskUnderWay
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Verb
 

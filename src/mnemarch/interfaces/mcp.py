@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from mnemarch import __version__
 from mnemarch.code.git import git
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.command import DONE, Answer, Command
+from mnemarch.interfaces.command import DONE, Answer, Call, Command
 from mnemarch.interfaces.show import json_text
-from mnemarch.interfaces.tools import Reply, called, checked, refused_to, tools_for, words
+from mnemarch.interfaces.tools import Reply, Tool, called, checked, refused_to, tools_for, words
 from mnemarch.lazy import Lazy
 from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import mcp_types as types
     from mcp.server.lowlevel import Server
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.tools import Tool
 else:
     types = Lazy("mcp_types")
 

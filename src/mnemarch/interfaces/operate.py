@@ -8,7 +8,7 @@ import time
 
 from mnemarch.errors import NotAllowed, StoreUnavailable
 from mnemarch.interfaces import log_text
-from mnemarch.interfaces.command import REFUSED, Answer, Command, at_terminal
+from mnemarch.interfaces.command import REFUSED, Answer, Call, Command, at_terminal
 from mnemarch.interfaces.show import (
     Counter,
     clean,
@@ -25,7 +25,7 @@ from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.labels import label_of
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import WORDS, Parameter, help_of
+from mnemarch.verbs.types import WORDS, Parameter, Verb, help_of
 from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import copy
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
     from mnemarch.model.caller import Actor
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
     from mnemarch.model.upkeep import (
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
         Reflected,
         Undone,
     )
-    from mnemarch.verbs.types import Verb
 
 _SHOWN_MAX = 20
 _READ_MAX = 1_000

@@ -8,17 +8,15 @@ import sys
 from contextlib import suppress
 
 from mnemarch import checkout, user
-from mnemarch.checkout import load
+from mnemarch.checkout import Foreign, load
 from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, is_interactive, noted
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive, noted
 from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.checkout import Foreign
-    from mnemarch.interfaces.command import Call
     from mnemarch.model.caller import Actor
     from mnemarch.policy.permissions import Policy
 

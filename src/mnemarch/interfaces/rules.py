@@ -7,7 +7,7 @@ import sys
 
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
-from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command, at_terminal
+from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, table
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
     from mnemarch.learning.code_rules import CodeRules, RuleHit, RuleStory
     from mnemarch.learning.patches import FilePatch
     from mnemarch.learning.rule import CodeRule

@@ -6,9 +6,9 @@ import os
 import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command
+from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command
 from mnemarch.model.value import replace
-from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, help_of
+from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.verbs.types import Verb
 
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append, append_alone, read_entry
-from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.caller import Actor, Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
 from mnemarch.seat.systems import Systems
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mnemarch.learning.core import CoreMemory
     from mnemarch.learning.working import WorkingMemoryManager
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Actor
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event, EventType, Receipt
     from mnemarch.model.outcome import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound, StoreUnavailable
-from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.caller import Actor, Caller, Level, Scope, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text
 from mnemarch.policy.trust import aged
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Explanation, Refused, Related, Stored

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import Log
-from mnemarch.model.caller import Stream
+from mnemarch.model.caller import Caller, Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mnemarch.learning.episodic import EpisodeCaches
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
-    from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors

@@ -9,7 +9,7 @@ from mnemarch.errors import NotAllowed, NotFound
 from mnemarch.graph.files import forget_in_checkpoints
 from mnemarch.graph.sharing import graphs_without, restate
 from mnemarch.model.unit import Unit
-from mnemarch.model.upkeep import Erased
+from mnemarch.model.upkeep import Copy, Erased
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_list
 from mnemarch.units import erasure
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
-    from mnemarch.model.upkeep import Copy
     from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
 

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Scope, checked_id
-from mnemarch.model.event import EventType
-from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
+from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Caller, Scope, checked_id
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, WorktreeInUse
 from mnemarch.model.stamps import checked_instant, instant, micros
-from mnemarch.model.unit import Kind, LinkType, Status
+from mnemarch.model.unit import Kind, LinkType, Status, Unit
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.units import lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
     from typing import Any
 
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Dispute
-    from mnemarch.model.unit import Unit
     from mnemarch.services import analysis, inbox
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import checked_id
+from mnemarch.model.caller import Caller, checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.search import UNRECORDED
+from mnemarch.model.search import UNRECORDED, Found, Pack, Recalled
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_share
 from mnemarch.policy.trust import aged
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import CodeView
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.search import Found, Pack, Recalled
     from mnemarch.model.unit import Kind, Unit
     from mnemarch.recall.index import Newest
     from mnemarch.services.engine import Engine

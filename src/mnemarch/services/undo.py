@@ -11,8 +11,8 @@ from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.learning import habits
 from mnemarch.loops import attempts
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
-from mnemarch.model.event import EventType
-from mnemarch.model.unit import Status
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.unit import Status, Unit
 from mnemarch.model.upkeep import Undone
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
     from mnemarch.units.undo import Undoing
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from mnemarch.verbs import VERBS
-from mnemarch.verbs.types import COMMAND, PATH, REQUIRED, SEAT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.verbs.types import Parameter, Verb
+from mnemarch.verbs.types import COMMAND, PATH, REQUIRED, SEAT, Parameter, Verb
 
 # The operator's verbs reach every project of a memory, so they need the widest profile; these two tell nothing of any.
 _HARMLESS = frozenset({"memory.now", "memory.verify_receipt"})

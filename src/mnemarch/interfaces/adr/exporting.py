@@ -8,7 +8,7 @@ from unicodedata import category, normalize
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.files import write_whole
-from mnemarch.interfaces.adr.importing import AdrOutcome, KnownFiles, superseded
+from mnemarch.interfaces.adr.importing import AdrOutcome, KnownFile, KnownFiles, superseded
 from mnemarch.interfaces.adr.record import (
     Force,
     digest_of,
@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mnemarch.interfaces.adr.importing import KnownFile
     from mnemarch.model.decision import Decision
     from mnemarch.seat import Seat
 

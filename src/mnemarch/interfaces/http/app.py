@@ -31,7 +31,7 @@ from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import value
 from mnemarch.services.overview import LOOK_S, NewsOf
 from mnemarch.verbs.remote import offered, path_of, profile_of, served
-from mnemarch.verbs.types import REPORT, help_of, read_all, schema_of
+from mnemarch.verbs.types import REPORT, Verb, help_of, read_all, schema_of
 from mnemarch.verbs.wire import kind_of, schema_of_kind, to_json
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.http.tokens import Token, Tokens
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
-    from mnemarch.verbs.types import Verb
 
 BODY_BYTES_MAX = 8_000_000
 _BODY_S_MAX = 30.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.show import clean, table
 from mnemarch.model.caller import Actor, ActorKind
 from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter, help_of
@@ -15,9 +15,7 @@ from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter, help_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from contextlib import AbstractContextManager
 
-    from mnemarch.interfaces.command import Call
     from mnemarch.interfaces.http.tokens import Token, Tokens
 
 _LOOPBACK = "127.0.0.1"

@@ -9,9 +9,9 @@ from difflib import unified_diff
 
 from mnemarch.code.home import FOLDER
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.hooks.relay import prepare
-from mnemarch.interfaces.install.files import backup_of, carried_out, planned, text_of
+from mnemarch.interfaces.install.files import Change, backup_of, carried_out, planned, text_of
 from mnemarch.interfaces.install.forms import Entries, form_of, has_server
 from mnemarch.interfaces.install.hosts import HOSTS, SERVER
 from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
@@ -19,9 +19,6 @@ from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.install.files import Change
 
 
 def own_command() -> list[str]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from mnemarch import user
 from mnemarch.errors import InvalidInput
 from mnemarch.files import read_small, write_private, write_whole
-from mnemarch.interfaces.install.forms import form_of
+from mnemarch.interfaces.install.forms import Entries, form_of
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import value
 
@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemarch.interfaces.install.forms import Entries
 
 _FILE_BYTES_MAX = 64 << 20
 

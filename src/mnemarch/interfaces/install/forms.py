@@ -9,14 +9,13 @@ from functools import partial
 from importlib.resources import files
 
 from mnemarch.interfaces.install import jsonc
-from mnemarch.interfaces.install.hosts import SERVER
+from mnemarch.interfaces.install.hosts import SERVER, Host
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemarch.interfaces.install.hosts import Host
     from mnemarch.interfaces.install.jsonc import Path
 
 _TABLE = f"[mcp_servers.{SERVER}]"
