@@ -15,10 +15,8 @@ from mnemarch.files import read_small
 from mnemarch.interfaces.hook import local_place
 from mnemarch.interfaces.hooks.relay import place_of
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
-from mnemarch.interfaces.install.commands import own_command, places_of
-from mnemarch.interfaces.install.files import text_of
-from mnemarch.interfaces.install.forms import form_of, has_server
-from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.interfaces.install.commands import own_command, places_of, text_of
+from mnemarch.interfaces.install.forms import HOSTS, form_of, has_server
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
 
