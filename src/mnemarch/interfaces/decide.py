@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.arguments import text_or_stdin
 from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Call, Command, at_terminal
+from mnemarch.interfaces.grammar import text_or_stdin
 from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id

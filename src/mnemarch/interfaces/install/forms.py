@@ -1,5 +1,5 @@
-"""The hosts of coding agents, read from `hosts.toml`, and their entries in the forms that they want: JSON with comments,
-TOML, or a script. Pure: a text in, a text out.
+"""The hosts of coding agents, read from `hosts.toml`, and their entries in the forms that they want: JSON with
+comments, TOML, or a script. Pure: a text in, a text out.
 """
 
 from __future__ import annotations
