@@ -55,17 +55,17 @@ class Answer:
 
 @value
 class Command:
-    """One command: what its help says, what it takes, and what it does.
+    """One command: what it does and takes; `help.txt` has its description and examples, by its name.
 
     Only one that `begins_memory` makes a memory where there is none. One that `only_reads` asks nobody who they are.
     """
 
-    description: str
-    examples: tuple[str, ...]
     run: Callable[[Call], Answer]
     takes: tuple[Parameter, ...] = ()
     begins_memory: bool = False
     only_reads: bool = False
+    description: str = ""
+    examples: tuple[str, ...] = ()
 
 
 class Call:

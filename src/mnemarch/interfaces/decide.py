@@ -11,7 +11,7 @@ from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table, 
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs import OVERRIDE
-from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -209,9 +209,9 @@ def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
 
 _FOLDER = Parameter("folder", PATH, "of Markdown files", metavar="FOLDER")
 COMMANDS = {
-    "decide": Command(*help_of("decide"), _decide, _DECIDE, begins_memory=True),
-    "decisions import": Command(*help_of("decisions import"), _import, (_FOLDER, OVERRIDE), begins_memory=True),
-    "decisions export": Command(*help_of("decisions export"), _export, (_FOLDER,)),
+    "decide": Command(_decide, _DECIDE, begins_memory=True),
+    "decisions import": Command(_import, (_FOLDER, OVERRIDE), begins_memory=True),
+    "decisions export": Command(_export, (_FOLDER,)),
 }
 
 

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 from mnemarch.errors import InvalidInput
 from mnemarch.interfaces.command import Call, Command, at_terminal
+from mnemarch.lazy import loaded
+from mnemarch.model.value import replace
 from mnemarch.verbs import VERBS
 from mnemarch.verbs import types as of
 from mnemarch.verbs.types import Parameter, Verb
@@ -125,16 +127,17 @@ def command_of(verb: Verb) -> str | None:
 
 
 def command_named(name: str) -> Command:
-    """The command of that whole name: derived from its verb, or a plain one."""
+    """The command of that whole name, derived from its verb, or a plain one; with its help."""
     module = next((names[name] for names in PLAIN_COMMANDS.values() if name in names), None)
     if module is None:
         from mnemarch.interfaces.verb_commands import command_for
 
-        return command_for(next(verb for verb in VERBS if command_of(verb) == name))
-    path = f"mnemarch.interfaces.{module}"
-    __import__(path)
-    command: Command = sys.modules[path].COMMANDS[name]
-    return command
+        verb = next(verb for verb in VERBS if command_of(verb) == name)
+        command, helped_by = command_for(verb), verb.name
+    else:
+        command, helped_by = loaded(f"mnemarch.interfaces.{module}").COMMANDS[name], name
+    description, examples = of.help_of(helped_by)
+    return replace(command, description=description, examples=examples)
 
 
 def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:

@@ -21,7 +21,7 @@ from mnemarch.interfaces.command import DONE, Answer, Call, Command
 from mnemarch.interfaces.show import json_text
 from mnemarch.interfaces.tools import Reply, Tool, called, checked, refused_to, tools_for, words
 from mnemarch.lazy import Lazy
-from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -309,7 +309,6 @@ def _line(tool: Tool) -> str:
 
 COMMANDS = {
     "mcp": Command(
-        *help_of("mcp"),
         _mcp,
         (
             Parameter("profile", WORDS, "which tools: read, work (default), admin or core", "work", metavar="NAME"),

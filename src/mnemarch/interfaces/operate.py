@@ -25,7 +25,7 @@ from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.labels import label_of
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import WORDS, Parameter, Verb, help_of
+from mnemarch.verbs.types import WORDS, Parameter, Verb
 from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import copy
 
@@ -326,7 +326,6 @@ def _restored(done: Imported, _: Call) -> str:
 
 COMMANDS = {
     "copy": Command(
-        *help_of("copy"),
         _copy,
         (
             Parameter("source", WORDS, "the memory: its folder, or its address", metavar="FROM"),

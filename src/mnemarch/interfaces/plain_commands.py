@@ -13,7 +13,7 @@ from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive, noted
-from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -239,7 +239,6 @@ def _hook(call: Call) -> Answer:
 _HOST = Parameter("host", WORDS, "claude-code, codex, copilot, gemini, opencode, cursor or vscode", None)
 COMMANDS = {
     "demo": Command(
-        *help_of("demo"),
         _demo,
         (
             Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
@@ -248,9 +247,8 @@ COMMANDS = {
             Parameter("fast", FLAG, f"no pauses, and {_DEMO_EVENTS_FAST} log entries each", False),
         ),
     ),
-    "init": Command(*help_of("init"), _init, begins_memory=True),
+    "init": Command(_init, begins_memory=True),
     "trust": Command(
-        *help_of("trust"),
         _trust,
         (
             Parameter("show", FLAG, "only show what would be obeyed", False),
@@ -258,6 +256,6 @@ COMMANDS = {
             Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),
         ),
     ),
-    "policy": Command(*help_of("policy"), _policy),
-    "hook": Command(*help_of("hook"), _hook, (_HOST,)),
+    "policy": Command(_policy),
+    "hook": Command(_hook, (_HOST,)),
 }

@@ -11,7 +11,7 @@ from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Ca
 from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, table
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +175,6 @@ _PATHS = Parameter("paths", PATH, "files or folders", many=True, metavar="PATH")
 _CANDIDATES = Parameter("candidates", FLAG, "also by rules that are not trusted yet", False)
 COMMANDS = {
     "rules learn": Command(
-        *help_of("rules learn"),
         _learn,
         (
             Parameter("what", WORDS, "a commit, a range or a diff file", None, "", metavar="COMMIT|RANGE|FILE"),
@@ -183,9 +182,8 @@ COMMANDS = {
         ),
         begins_memory=True,
     ),
-    "rules check": Command(*help_of("rules check"), _check, (_PATHS, _CANDIDATES)),
+    "rules check": Command(_check, (_PATHS, _CANDIDATES)),
     "rules apply": Command(
-        *help_of("rules apply"),
         _apply,
         (_PATHS, _CANDIDATES, Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False)),
     ),

@@ -8,7 +8,7 @@ import sys
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command
 from mnemarch.model.value import replace
-from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb, help_of
+from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def command_for(verb: Verb) -> Command:
         return _RUNS.get(verb.name, answered)(verb, call)
 
     begins, reads = verb.name in _BEGIN_MEMORY, verb.profile == "read" and verb.name not in _FOR_PEOPLE
-    return Command(*help_of(verb.name), run, takes, begins_memory=begins, only_reads=reads or verb.name in _LOOKS_ON)
+    return Command(run, takes, begins, reads or verb.name in _LOOKS_ON)
 
 
 def bound(verb: Verb, place: Any, arguments: Mapping[str, Any]) -> Callable[..., Any]:

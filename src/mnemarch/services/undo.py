@@ -6,7 +6,7 @@ Each step is the event that a person's own act would be, so it shows in every hi
 
 from __future__ import annotations
 
-from mnemarch.decisions import requests
+from mnemarch.decisions import chain
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.learning import habits
 from mnemarch.loops import attempts
@@ -39,7 +39,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
     staying = [(unit, why_not) for unit, _, why_not in back]
     claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
-    waiting = requests.open_requests(act.transaction, act.caller)
+    waiting = chain.open_requests(act.transaction, act.caller)
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
     asked = [request.id for request in waiting if request.id in asked_by_it]
     ledgers = _counted(act, undoing)
@@ -66,7 +66,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     for id in claims:
         act.record(EventType.INBOX_SETTLED, {"what": "refused claim", "answer": why}, subject=id)
     for id in asked:
-        requests.answer(act, id, why, None)
+        chain.answer(act, id, why, None)
     for id in rules:
         act.record(EventType.RULE_DROPPED, {"reason": why}, subject=id)
     payload = {
@@ -164,7 +164,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         payload = {"what": "refused claim", "answer": reason, "reopens": True}
         act.record(EventType.INBOX_SETTLED, payload, subject=id)
     for id in undone["requests"]:
-        requests.reopen(act, id, reason)
+        chain.reopen(act, id, reason)
     for ledger in undone["ledgers"]:
         attempts.bring_back(act, ledger)
     taught = [act.transaction.event(id) for id in undone.get("rules", ())]

@@ -80,6 +80,8 @@ _FADING = Parameter("decay_policy", of.WORDS, "how its confidence fades", None)
 _CLAIM_RECORD = record_type("claim", (*_CLAIM, _FADING), '{"content": "...", "kind": "fact"}', _claim)
 _ENTRY_LINES = "on standard input, one a line: {kind, text, data?, key?, occurred_at?}"
 _CLAIM_LINES = "on standard input, one a line: {content, kind?, level?, citations?, ...}"
+_ENTRIES = Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True)
+_CLAIMS = Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), _progress("remembering claims")
 _VERIFICATION = (
     Parameter("passed", of.FLAG, "report whether the verification passed", None, "--passed|--failed"),
     Parameter("run", of.COMMAND, "run this test command, and verify by its tests", None, "--", True, "COMMAND ..."),
@@ -175,21 +177,9 @@ _PROPOSED = (
 
 _STAGE = (
     Verb("seat.log", "work", "Receipt", _ENTRY),
-    Verb(
-        "seat.log_many",
-        "work",
-        "list[Receipt]",
-        (Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True),),
-        "log --batch",
-    ),
+    Verb("seat.log_many", "work", "list[Receipt]", (_ENTRIES,), "log --batch"),
     Verb("seat.remember", "work", "Stored | Refused", _CLAIM),
-    Verb(
-        "seat.remember_many",
-        "work",
-        "list[Stored | Refused]",
-        (Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), _progress("remembering claims")),
-        "remember --batch",
-    ),
+    Verb("seat.remember_many", "work", "list[Stored | Refused]", _CLAIMS, "remember --batch"),
 )
 _SAID = (
     Parameter("text", of.TEXT, "what was said; - or nothing reads standard input", piped=True),
@@ -199,13 +189,7 @@ _SAID = (
 )
 _INGEST = (
     Verb("seat.ingest", "work", "Ingested", _SAID),
-    Verb(
-        "seat.ingest_many",
-        "work",
-        "list[Ingested]",
-        (Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True), _SAID[-1]),
-        "ingest --batch",
-    ),
+    Verb("seat.ingest_many", "work", "list[Ingested]", (_ENTRIES, _SAID[-1]), "ingest --batch"),
     Verb("seat.ingest_file", "work", "list[Ingested]", (_FILE,), "ingest --file"),
     Verb("seat.ingested", "read", "Ingested", (Parameter("entry_id", of.ID, "the id of the entry"),), None),
 )
@@ -267,33 +251,24 @@ _KNOWLEDGE = (
 _BY = Parameter("actor", of.ACTOR, "what this actor did", None, "--by")
 _TYPES = Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True)
 _ITEMS = Parameter("ids", of.ID, "the items, by their ids in the inbox", many=True, metavar="ITEM")
+_READ = (
+    Parameter("task", of.WORDS, "what this task recorded", None, offered=False),
+    Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
+    _BY,
+    _TYPES,
+    Parameter("since", of.SINCE, _WHEN, None),
+    Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
+    Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
+    Parameter("beyond", of.NUMBER, "after this position, the oldest first", None, offered=False),
+)
+_ANYTHING = Parameter("id", of.ID, "the id of anything, or 6 characters of it")
 _LOOK = (
-    Verb(
-        "seat.events",
-        "read",
-        "list[Event]",
-        (
-            Parameter("task", of.WORDS, "what this task recorded", None, offered=False),
-            Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
-            _BY,
-            _TYPES,
-            Parameter("since", of.SINCE, _WHEN, None),
-            Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
-            Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
-            Parameter("beyond", of.NUMBER, "after this position, the oldest first", None, offered=False),
-        ),
-        "log --read",
-    ),
+    Verb("seat.events", "read", "list[Event]", _READ, "log --read"),
     Verb("seat.status", "read", "Overview"),
     Verb("seat.inbox", "read", "list[InboxItem]", (_at_most(20),)),
     Verb("seat.accept", "work", "list[Settled]", (_ITEMS,)),
     Verb("seat.decline", "work", "list[Settled]", (_ITEMS, _REASON)),
-    Verb(
-        "seat.show",
-        "read",
-        "Explanation | Dispute | Event",
-        (Parameter("id", of.ID, "the id of anything, or 6 characters of it"),),
-    ),
+    Verb("seat.show", "read", "Explanation | Dispute | Event", (_ANYTHING,)),
 )
 _AFTER = Parameter("after", of.ID, "the last id of the page before", None)
 _DECISIONS = (
@@ -326,22 +301,13 @@ _EPISODES = (
 _COUNT = Parameter("count", of.PYTHON, "counts the tokens of a text", None)
 _WITHOUT = Parameter("without", of.ID, "not these units", (), many=True, offered=False)
 _TOKENS = Parameter("tokens", of.NUMBER, "the budget (default: 2000)", 2_000)
+_K = Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k")
+_PATHS = Parameter("paths", of.PATH, "files, from the root", many=True)
 _RECALL = (
-    Verb(
-        "seat.recall",
-        "read",
-        "Found",
-        (_QUERY, Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k"), *_ABOUT),
-    ),
+    Verb("seat.recall", "read", "Found", (_QUERY, _K, *_ABOUT)),
     Verb("seat.context", "read", "Pack", (_QUERY, _TOKENS, _COUNT, *_ABOUT, _WITHOUT)),
     Verb("seat.awaited_tests", "read", "list[str]", (), None),
-    Verb(
-        "seat.about",
-        "read",
-        "list[Recalled]",
-        (Parameter("paths", of.PATH, "files, from the root", many=True),),
-        None,
-    ),
+    Verb("seat.about", "read", "list[Recalled]", (_PATHS,), None),
     Verb("episodes.search", "read", "list[Recalled]", _EPISODES, "episodes"),
 )
 _DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")

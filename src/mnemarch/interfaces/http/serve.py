@@ -28,7 +28,7 @@ from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import value
 from mnemarch.policy.admission import checked_name
 from mnemarch.policy.permissions import require_outsider
-from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter, help_of
+from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -275,7 +275,6 @@ def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
 
 COMMANDS = {
     "serve": Command(
-        *help_of("serve"),
         _serve,
         (
             Parameter("host", WORDS, f"the address to listen on (default: {_LOOPBACK})", _LOOPBACK, metavar="ADDRESS"),
@@ -286,7 +285,6 @@ COMMANDS = {
         begins_memory=True,
     ),
     "token create": Command(
-        *help_of("token create"),
         _create,
         (
             Parameter("who", ACTOR, "who acts with it: agent:NAME, say", metavar="KIND:ID"),
@@ -295,8 +293,6 @@ COMMANDS = {
         ),
         begins_memory=True,
     ),
-    "token list": Command(*help_of("token list"), _list, only_reads=True),
-    "token revoke": Command(
-        *help_of("token revoke"), _revoke, (Parameter("id", WORDS, "its id, which token list shows", metavar="TOKEN"),)
-    ),
+    "token list": Command(_list, only_reads=True),
+    "token revoke": Command(_revoke, (Parameter("id", WORDS, "its id, which token list shows", metavar="TOKEN"),)),
 }

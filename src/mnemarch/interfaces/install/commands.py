@@ -22,7 +22,7 @@ from mnemarch.interfaces.hooks.relay import prepare
 from mnemarch.interfaces.install.forms import HOSTS, SERVER, Entries, form_of, has_server
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import value
-from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -318,6 +318,6 @@ _TAKES = (
     Parameter("dry_run", FLAG, "change nothing: show the difference", False),
 )
 COMMANDS = {
-    "install": Command(*help_of("install"), _install, _TAKES, begins_memory=True),
-    "uninstall": Command(*help_of("uninstall"), _uninstall, _TAKES),
+    "install": Command(_install, _TAKES, begins_memory=True),
+    "uninstall": Command(_uninstall, _TAKES),
 }
