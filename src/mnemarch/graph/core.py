@@ -10,9 +10,9 @@ from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_mine, is_torn, watch
+from mnemarch.graph import EmbeddingProvider, NodeType
 from mnemarch.graph.search import NodeTable, unit_vector
 from mnemarch.graph.state import MICROS_PER_MIN, Arc, GraphState, Vertex
-from mnemarch.graph.values import EmbeddingProvider, NodeType
 from mnemarch.model import stamps
 from mnemarch.policy.admission import checked_list, checked_name, checked_text
 from mnemarch.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK, GraphConfig

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self, TypeVar
 
+    from mnemarch.graph import EmbeddingProvider
     from mnemarch.graph.store import GraphStore
-    from mnemarch.graph.values import EmbeddingProvider
 
     T = TypeVar("T")
 

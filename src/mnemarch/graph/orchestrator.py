@@ -8,9 +8,9 @@ from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_torn, watch
+from mnemarch.graph import EdgeType, EmbeddingProvider, Finalized, GraphHit, NodeType, Promoted
 from mnemarch.graph.core import Ended, Full, Keeper, checked_answer, checked_entity, checked_feedback, finite, storable
 from mnemarch.graph.store import GraphStore
-from mnemarch.graph.values import EdgeType, EmbeddingProvider, Finalized, GraphHit, NodeType, Promoted
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_name

@@ -11,8 +11,8 @@ from math import fsum, sqrt
 
 from mnemarch.embedding.sparse import SparseVector
 from mnemarch.errors import InvalidInput
+from mnemarch.graph import NodeType
 from mnemarch.graph.state import MICROS_PER_MIN, Vertex
-from mnemarch.graph.values import NodeType
 from mnemarch.lazy import Lazy
 from mnemarch.policy.heat import OF_RECENCY, GraphConfig, score, worth
 

@@ -9,6 +9,7 @@ from xxhash import xxh3_128_hexdigest
 
 from mnemarch.embedding.sparse import cosine
 from mnemarch.errors import InvalidInput
+from mnemarch.graph import Edge, EdgeType, EmbeddingProvider, GraphHit, GraphStats, Node, NodeType, Weights
 from mnemarch.graph.core import (
     TEXT_BYTES_MAX,
     Full,
@@ -21,7 +22,6 @@ from mnemarch.graph.core import (
     storable,
 )
 from mnemarch.graph.state import Vertex, edge_id
-from mnemarch.graph.values import Edge, EdgeType, EmbeddingProvider, GraphHit, GraphStats, Node, NodeType, Weights
 from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import member_of

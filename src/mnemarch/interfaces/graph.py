@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.graph import GraphStore
-    from mnemarch.graph.values import Edge, Finalized, GraphHit, Node
+    from mnemarch.graph import Edge, Finalized, GraphHit, GraphStore, Node
 
 _QUESTIONS_SHOWN = 20
 _SIMILAR_SHOWN = 5
