@@ -157,7 +157,7 @@ class UnitVerbs:
         Other places with the same text are its copies. They stay and are listed; `copies` erases them too: all, or
         those of these ids. With `dry_run` nothing is erased, and the answer says what would be (R16).
         """
-        from mnemarch.services.erase import erase
+        from mnemarch.services.undo import erase
 
         why, whole = _checked_reason(reason), self._whole(unit_id, lookup.any_id)
         what = {"copies": copies, "dry_run": dry_run, "expected_version": expected_version}
