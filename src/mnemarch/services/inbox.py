@@ -50,18 +50,18 @@ _ANSWERS_OF_A_QUESTION = 3
 _SHARE_MIN = 0.5
 _SAID_CHARS = 160
 _TEXTS_OF_AN_IMPORT = 3
-CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK, IMPORT = (
-    "claim",
-    "claim of a removed worktree",
-    "refused claim",
-    "returned claim",
-    "request for a decision",
-    "conflict",
-    "merge proposal",
-    "stuck task",
-    "import",
+# What an item is; of two that are equally wanted, the one listed first comes first.
+_ORDER = (
+    REQUEST := "request for a decision",
+    CONFLICT := "conflict",
+    STUCK := "stuck task",
+    RETURNED := "returned claim",
+    REFUSED := "refused claim",
+    LEFT := "claim of a removed worktree",
+    IMPORT := "import",
+    PROPOSAL := "merge proposal",
+    CLAIM := "claim",
 )
-_ORDER = (REQUEST, CONFLICT, STUCK, RETURNED, REFUSED, LEFT, IMPORT, PROPOSAL, CLAIM)
 
 
 class Inbox:
