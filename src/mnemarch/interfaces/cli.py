@@ -10,7 +10,7 @@ from mnemarch.errors import InvalidInput, MnemarchError
 from mnemarch.interfaces import grammar
 from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE, Answer
 from mnemarch.verbs import SECTIONS
-from mnemarch.verbs.types import FLAG, REQUIRED, Parameter
+from mnemarch.verbs.types import FLAG, REQUIRED, Parameter, help_of, help_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,32 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Words that stand for several commands, and what those do together.
-_GROUPS = {
-    "decisions": "List what is in force; also show, history, load, relate, ...",
-    "rules": "List what patches taught; also learn, check, apply, ...",
-    "graph": "Show what was asked, what helped and what is hot; also drawn.",
-    "token": "Make, list and revoke what lets programs in to serve.",
-    "core": "Show what stands in every prompt; also append, replace.",
-}
-_FIRST_STEPS = {
-    "mnemarch init": "make the memory of this repository",
-    'mnemarch remember "..."': "say what others should know",
-    'mnemarch recall "..."': "ask what is known",
-    "mnemarch verify -- pytest": "let tests show that it holds",
-    "mnemarch inbox": "see what waits for you",
-    "mnemarch help COMMAND": "what a command takes, with examples",
-}
 _WIDTH_MAX = 118
 _COLUMN = 26
-_ENDING = (
-    "Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as"
-    " MNEMARCH_ACTOR, MNEMARCH_ORG, ... Inside a git repository the project and the worktree are found; `project` in"
-    " mnemarch.toml renames it. Where nothing names an actor it is the coding agent that started the command; else you,"
-    " if both input and output are a terminal (it asks once who you are); else agent:cli: a human's word is evidence,"
-    " so a hook or a pipe is never taken for one.",
-    "Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted.",
-)
 EXIT_CODE_OF: dict[type[BaseException], int] = {
     errors.NotAllowed: REFUSED,
     errors.Conflict: REFUSED,
@@ -189,14 +165,20 @@ def _ignore_output() -> None:
 def sections() -> dict[str, dict[str, str]]:
     """Every first word with what it does, by section, in the order of the data's path."""
     listed: dict[str, dict[str, str]] = {}
+    texts = help_texts()
     for section, verbs in SECTIONS.items():
         names = [*grammar.PLAIN_COMMANDS.get(section, {}), *filter(None, map(grammar.command_of, verbs))]
         listed[section] = {
-            name.split()[0]: _GROUPS.get(name.split()[0]) or sentence(grammar.command_named(name).description)
+            word: texts[f"group {word}"][0] if f"group {word}" in texts else _summary(name)
             for name in names
-            if "--" not in name
+            if "--" not in name and (word := name.split()[0])
         }
     return listed
+
+
+def _summary(name: str) -> str:
+    """The first sentence of a command's description."""
+    return sentence(grammar.command_named(name).description)
 
 
 def sentence(says: str) -> str:
@@ -207,7 +189,7 @@ def sentence(says: str) -> str:
 
 def help_for(name: str) -> str:
     """What `mnemarch NAME --help` says."""
-    if name in _GROUPS:
+    if f"group {name}" in help_texts():
         return _help_of_group(name)
     command = grammar.command_named(name)
     words = [
@@ -220,17 +202,14 @@ def help_for(name: str) -> str:
     lines = [f"usage: mnemarch {' '.join([name, *words])} [options]", "", _wrapped(command.description), ""]
     lines += map(_described, (*command.takes, grammar.JSON))
     lines += ["", "who and where (how they are found: mnemarch --help)", *map(_described, grammar.places_of(command))]
-    forms = [
-        _row(form.removeprefix(f"{name} "), sentence(grammar.command_named(form).description))
-        for form in grammar.forms(name)
-    ]
+    forms = [_row(form.removeprefix(f"{name} "), _summary(form)) for form in grammar.forms(name)]
     examples = [f"  {example}" for example in grammar.examples_of(name, command)]
     return "\n".join([*lines, *(["", "also", *forms] if forms else []), "", "examples", *examples])
 
 
 def _help_of_group(word: str) -> str:
     names = [name for name in grammar.command_names() if name.startswith(f"{word} ") and "--" not in name]
-    rows = [_row(name, sentence(grammar.command_named(name).description)) for name in names]
+    rows = [_row(name, _summary(name)) for name in names]
     usage = f"usage: mnemarch {word} [SUBCOMMAND] ...   (default: {names[0].split()[1]})"
     return "\n".join([usage, "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
 
@@ -265,9 +244,10 @@ def overview() -> str:
     """What `mnemarch --help` says."""
     lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
     lines += ["A governed memory that coding agents share.", "", "start here"]
-    lines += [f"  {step:<34}{says}" for step, says in _FIRST_STEPS.items()] + [""]
+    lines += [f"  {step}" for step in help_texts()["first steps"]] + [""]
     for section, names in sections().items():
         lines += [section, *(f"  {name:<16}{says}" for name, says in names.items()), ""]
     lines += ["options, before or after the command", *map(_described, (grammar.JSON, *grammar.PLACES))]
     lines += [_row("--version", "the version"), _row("COMMAND --help", "what a command takes, with examples"), ""]
-    return "\n".join([*lines, "\n\n".join(map(_wrapped, _ENDING))])
+    lines += [_wrapped(help_of("who and where")[0]), "", _wrapped(help_of("exit codes")[0])]
+    return "\n".join(lines)

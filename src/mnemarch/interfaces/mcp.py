@@ -63,7 +63,7 @@ class _Desk:
     @contextmanager
     def asked(self, session: str | None, given: dict[str, Any], *, begins: bool = False) -> Iterator[Call]:
         """A question of one conversation, about its branch or else about itself. Only what writes begins a memory."""
-        session = session or _session_of_process()
+        session = session or next(filter(None, map(os.environ.get, _SESSION_VARIABLES)), None)
         with self._opening:
             is_absent = not begins and self.call.is_absent
             if not is_absent:
@@ -76,10 +76,6 @@ class _Desk:
         finally:
             if is_absent:
                 call.close()
-
-
-def _session_of_process() -> str | None:
-    return next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), None)
 
 
 def _branch(root: str) -> str | None:

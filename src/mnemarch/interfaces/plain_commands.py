@@ -181,15 +181,11 @@ def _policy_text(policy: Policy) -> str:
         levels_of: dict[str, list[str]] = {}
         for who, level in zip(cells, Level, strict=True):
             levels_of.setdefault(who, []).append(str(level))
-        lines += [f"  {_levels(levels):<{_LEVELS_CHARS}}  {who}" for who, levels in levels_of.items()]
+        for who, levels in levels_of.items():
+            named = "at every level" if len(levels) == len(Level) else ", ".join(levels)
+            lines.append(f"  {named:<{_LEVELS_CHARS}}  {who}")
     legend = "✓ only what a test was seen to show, or a person vouches for, may be written here (R21)"
     return "\n".join([*lines, "", show.wrapped(legend, "")])
-
-
-def _levels(levels: list[str]) -> str:
-    from mnemarch.model.caller import Level
-
-    return "at every level" if len(levels) == len(Level) else ", ".join(levels)
 
 
 def _demo(call: Call) -> Answer:

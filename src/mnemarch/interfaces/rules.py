@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
@@ -240,10 +241,6 @@ def _missing_witness(story: RuleStory) -> list[str]:
     return [told, f"or a person confirms it: mnemarch rules judge {short_id(story.rule.id)} --worked"]
 
 
-def _story_text(story: RuleStory, _: Call) -> str:
-    return "\n".join([_shown(story), *(line for event in story.events for line in _event_lines(event))])
-
-
 def _event_lines(event: Event) -> list[str]:
     payload = event.payload or {}
     where = " ".join(filter(None, [payload.get("path"), (payload.get("commit") or "")[:10]]))
@@ -264,5 +261,5 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "rules.cleanup_weak_rules": _cleaned_text,
     "rules.get_code_rule": _rule_text,
     "rules.update_code_rule_confidence": _rule_text,
-    "rules.explain": _story_text,
+    "rules.explain": lambda story, _: "\n".join([_shown(story), *chain.from_iterable(map(_event_lines, story.events))]),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext, redirect_stdout
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command
@@ -13,7 +14,6 @@ from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
     from typing import Any
 
 
@@ -99,7 +99,8 @@ def performed(verb: Verb, call: Call) -> Any:
 def answered(verb: Verb, call: Call) -> Answer:
     """The verb's answer."""
     nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
-    with _only_the_answer_on_stdout(call):
+    # With --json, what a verb shows while it works (the output of tests) goes to stderr.
+    with redirect_stdout(sys.stderr) if call.places.json else nullcontext():
         result = performed(verb, call)
     if verb.gives in {"Found", "Pack"}:
         result = _with_notes(result, call, nothing_here)
@@ -108,13 +109,6 @@ def answered(verb: Verb, call: Call) -> Answer:
         return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
 
     return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
-
-
-def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
-    """With --json, what a verb shows while it works (the output of tests) goes to stderr."""
-    from contextlib import nullcontext, redirect_stdout
-
-    return redirect_stdout(sys.stderr) if call.places.json else nullcontext()
 
 
 def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
@@ -204,10 +198,6 @@ def _rebuild(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, {**to_json(rebuild), "audit": check}, exit_code_of([rebuild, check]))
 
 
-def _reindex(verb: Verb, call: Call) -> Answer:
-    return _shaped(verb, call, {"documents": performed(verb, call)})
-
-
 def _export(verb: Verb, call: Call) -> Answer:
     path = call.options.path
     if path != "-":
@@ -282,7 +272,7 @@ _RUNS = {
     "seat.undo": _asked,
     "memory.doctor": _doctor,
     "memory.rebuild": _rebuild,
-    "memory.reindex": _reindex,
+    "memory.reindex": lambda verb, call: _shaped(verb, call, {"documents": performed(verb, call)}),
     "memory.export": _export,
     "memory.import_": _import,
     "seat.import_claims": _import,

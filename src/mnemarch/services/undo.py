@@ -111,7 +111,8 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     _require(act, f"undo {undoing.actor}")
     _require_may_undo(act.caller, undoing)
     votes = habits.resting_on(act, undoing.covers)
-    found = [*undoing.units(act), *((unit, _why_trusted(unit)) for unit in habits.unfounded(act, votes))]
+    unfounded = [(unit, unit.status is not Status.HYPOTHESIS) for unit in habits.unfounded(act, votes)]
+    found = [*undoing.units(act), *((unit, "somebody verified it" if known else None) for unit, known in unfounded)]
     going = [unit for unit, why in found if why is None]
     back = list(undoing.given_back(act, {unit.id for unit in going}))
     restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
@@ -172,10 +173,6 @@ def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
     others = [event for event in told if not undoing.covers(event) and (event.payload or {}).get("success")]
     is_there = all(event.type is not EventType.RULE_DROPPED for event in told) and learned.payload is not None
     return is_there and not others
-
-
-def _why_trusted(unit: Unit) -> str | None:
-    return None if unit.status is Status.HYPOTHESIS else "somebody verified it"
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:

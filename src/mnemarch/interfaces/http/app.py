@@ -78,11 +78,6 @@ class _Place:
     seat: Seat
 
 
-def error_form(error: MnemarchError) -> dict[str, Any]:
-    """What a client gets of an error: its class, its sentence, the next step, and what it carries."""
-    return {"error": {"type": type(error).__name__, "message": error.message, "hint": error.hint} | carried(error)}
-
-
 class Server:
     """One memory, served. `closing` says when streams must end; `hosts`, by which names it may be called."""
 
@@ -305,7 +300,8 @@ class Server:
         else:
             status, error = 500, StoreUnavailable("The server failed.", hint="Its log says why; please report it.")
         self._requests.labels(getattr(request.state, "verb", "other"), str(status)).inc()
-        return Response(_written(error_form(error)), status, headers, media_type="application/json")
+        told = {"type": type(error).__name__, "message": error.message, "hint": error.hint} | carried(error)
+        return Response(_written({"error": told}), status, headers, media_type="application/json")
 
 
 @contextmanager

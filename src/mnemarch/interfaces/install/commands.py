@@ -12,6 +12,7 @@ import shutil
 import sys
 from contextlib import suppress
 from difflib import unified_diff
+from functools import partial
 
 from mnemarch import user
 from mnemarch.code.home import FOLDER
@@ -216,15 +217,10 @@ def _require_inside(path: str, root: str, *, of_user: bool) -> None:
         )
 
 
-def _host_named(typed: str) -> str:
-    if typed not in HOSTS:
-        raise InvalidInput(f"There is no host {typed!r}.", hint=f"Use one of: {', '.join(HOSTS)}.")
-    return typed
-
-
 def _run(call: Call, *, installs: bool) -> Answer:
-    name = _host_named(call.options.host)
-    host, is_dry = HOSTS[name], call.options.dry_run
+    name, is_dry = call.options.host, call.options.dry_run
+    if name not in HOSTS:
+        raise InvalidInput(f"There is no host {name!r}.", hint=f"Use one of: {', '.join(HOSTS)}.")
     changes = _changes(call, name, installs=installs)
     needed = [change for change in changes if change.now != change.then]
     notes = [] if not installs else _notes(call, name, changes)
@@ -241,7 +237,7 @@ def _run(call: Call, *, installs: bool) -> Answer:
         "dry_run": is_dry,
         "memory": place if installs and not call.options.user else None,
         "files": [{"path": change.path, "is": _deed(change), "backup": backup_of(change.path)} for change in changes],
-        "todo": [*host.todo, *notes] if installs else [],
+        "todo": [*HOSTS[name].todo, *notes] if installs else [],
     }
     diff = "".join(map(_diff, needed))
     return Answer(data | ({"diff": diff} if is_dry else {}), lambda: _words(data, diff))
@@ -304,20 +300,12 @@ def _words(data: dict[str, Any], diff: str) -> str:
     return "\n".join(lines)
 
 
-def _install(call: Call) -> Answer:
-    return _run(call, installs=True)
-
-
-def _uninstall(call: Call) -> Answer:
-    return _run(call, installs=False)
-
-
 _TAKES = (
     Parameter("host", WORDS, ", ".join(HOSTS), metavar="HOST"),
     Parameter("user", FLAG, "in your own files, for every repository", False),
     Parameter("dry_run", FLAG, "change nothing: show the difference", False),
 )
 COMMANDS = {
-    "install": Command(_install, _TAKES, begins_memory=True),
-    "uninstall": Command(_uninstall, _TAKES),
+    "install": Command(partial(_run, installs=True), _TAKES, begins_memory=True),
+    "uninstall": Command(partial(_run, installs=False), _TAKES),
 }

@@ -244,9 +244,9 @@ def _put_script(entries: Entries, text: str | None) -> str:
     return script.replace('["mnemarch", "hook", "--host", "opencode"]', json.dumps(entries.hook_command))
 
 
-def _taken_script(_: Entries, text: str, __: str | None, ___: bool) -> str | None:
-    return None if text.startswith(_SCRIPT_HEAD) else text
-
-
 _PUT = {"json": _put_json, "toml": _put_toml, "script": _put_script}
-_TAKEN = {"json": _taken_json, "toml": _taken_toml, "script": _taken_script}
+_TAKEN = {
+    "json": _taken_json,
+    "toml": _taken_toml,
+    "script": lambda _, text, *__: None if text.startswith(_SCRIPT_HEAD) else text,
+}
