@@ -37,11 +37,18 @@ from mnemarch.services.items import Item as Kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mnemarch.memory import Memory
 
-_COMPARISONS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "$eq": eq,
+    "$ne": ne,
+    "$gt": gt,
+    "$gte": ge,
+    "$lt": lt,
+    "$lte": le,
+}
 _OF_NUMBERS = (gt, ge, lt, le)
 _SCORED_MAX = 1_000
 
@@ -117,12 +124,7 @@ class MnemarchStore(BaseStore):
         return Item(**_fields_of(kept))
 
     def _searched(self, op: SearchOp) -> list[SearchItem]:
-        wanted = (op.filter or {}).items()
-        kept = [
-            each
-            for each in self._items.under(op.namespace_prefix)
-            if all(_compares(each.value.get(key), condition) for key, condition in wanted)
-        ]
+        kept = [each for each in self._items.under(op.namespace_prefix) if _passes(each.value, op.filter)]
         scores = {}
         if op.query:
             scores = self._items.scores(op.namespace_prefix, op.query, _SCORED_MAX)
@@ -151,6 +153,10 @@ def _fields_of(kept: Kept) -> dict[str, Any]:
         "created_at": kept.created_at,
         "updated_at": kept.updated_at,
     }
+
+
+def _passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
+    return all(_compares(value.get(key), condition) for key, condition in (wanted or {}).items())
 
 
 def _compares(mine: Any, condition: Any) -> bool:

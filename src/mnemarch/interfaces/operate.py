@@ -150,8 +150,11 @@ def _maintained(night: Maintained, _: Call) -> str:
     return "\n".join([*lines, *(["Nothing was changed."] if night.dry_run else [])])
 
 
-def again_and_again(verb: Verb, call: Call, every: timedelta) -> Answer:
-    """The verb now and then every so often, each answer printed when it is there; Ctrl-C ends it, a busy store not."""
+def maintained(verb: Verb, call: Call) -> Answer:
+    """The verb once; or now and then every so often, until Ctrl-C: each answer is printed when it is there."""
+    every: timedelta | None = call.arguments.pop("every", None)
+    if every is None:
+        return answered(verb, call)
     while True:
         try:
             answer = answered(verb, call)

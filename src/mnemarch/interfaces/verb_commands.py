@@ -8,6 +8,7 @@ from contextlib import nullcontext, redirect_stdout
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command
+from mnemarch.lazy import loaded
 from mnemarch.model.value import replace
 from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb
 
@@ -120,11 +121,9 @@ def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
-    from importlib import import_module
-
     owner = name.partition(".")[0]
     module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
-    texts: Mapping[str, Callable[[Any, Call], str]] = import_module(f"mnemarch.interfaces.{module}").TEXTS
+    texts: Mapping[str, Callable[[Any, Call], str]] = loaded(f"mnemarch.interfaces.{module}").TEXTS
     drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:
         return drawn(result, call)
@@ -243,33 +242,19 @@ def _relate(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
 
 
-def _events(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.log_text import read_log
-
-    return read_log(verb, call)
-
-
-def _asked(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.operate import asked
-
-    return asked(verb, call)
-
-
-def _maintain(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.operate import again_and_again
-
-    every = call.arguments.pop("every", None)
-    return answered(verb, call) if every is None else again_and_again(verb, call, every)
+def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
+    """A function of another module beside this one, which is loaded when it is called."""
+    return lambda verb, call: getattr(loaded(f"mnemarch.interfaces.{module}"), name)(verb, call)
 
 
 _RUNS = {
-    "seat.events": _events,
+    "seat.events": _of("log_text", "read_log"),
     "seat.failed_approaches": _attempts,
     "seat.explain": _explain,
     "seat.units": _units,
     "seat.validate": _validate,
-    "seat.erase": _asked,
-    "seat.undo": _asked,
+    "seat.erase": _of("operate", "asked"),
+    "seat.undo": _of("operate", "asked"),
     "memory.doctor": _doctor,
     "memory.rebuild": _rebuild,
     "memory.reindex": lambda verb, call: _shaped(verb, call, {"documents": performed(verb, call)}),
@@ -277,7 +262,7 @@ _RUNS = {
     "memory.import_": _import,
     "seat.import_claims": _import,
     "memory.backup": _backup,
-    "memory.maintain": _maintain,
+    "memory.maintain": _of("operate", "maintained"),
     "decisions.relate": _relate,
     "decisions.unrelate": _relate,
 }

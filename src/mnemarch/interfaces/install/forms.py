@@ -15,6 +15,7 @@ from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mnemarch.interfaces.install.jsonc import Path
@@ -75,10 +76,8 @@ def _host(fields: dict[str, Any]) -> Host:
     return Host(**fields, hooks=None if hooks is None else Hooks(**hooks))
 
 
-_TABLE = tomllib.loads((files("mnemarch.interfaces.install") / "hosts.toml").read_text(encoding="utf-8"))
-HOSTS = {name: _host(fields) for name, fields in _TABLE.items()}
-
-
+_ROWS = tomllib.loads((files("mnemarch.interfaces.install") / "hosts.toml").read_text(encoding="utf-8"))
+HOSTS = {name: _host(fields) for name, fields in _ROWS.items()}
 _TABLE = f"[mcp_servers.{SERVER}]"
 _SCRIPT_HEAD = "// Mnemarch for "
 
@@ -245,7 +244,7 @@ def _put_script(entries: Entries, text: str | None) -> str:
 
 
 _PUT = {"json": _put_json, "toml": _put_toml, "script": _put_script}
-_TAKEN = {
+_TAKEN: dict[str, Callable[[Entries, str, str | None, bool], str | None]] = {
     "json": _taken_json,
     "toml": _taken_toml,
     "script": lambda _, text, *__: None if text.startswith(_SCRIPT_HEAD) else text,
