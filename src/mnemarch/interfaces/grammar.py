@@ -110,15 +110,11 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
         if name != word and option in options_in(rest):
             rest.remove(option)
             return name, rest
-    return _read_form(word, rest), rest
-
-
-def _read_form(word: str, argv: Sequence[str]) -> str:
-    """A command that also reads does so where no word says what to write: `log` alone is `log --read`."""
-    name = f"{word} --read"
-    takes = [parameter for verb in VERBS if command_of(verb) in {word, name} for parameter in verb.takes]
-    reads = name in command_names() and not asks_for_help(argv) and split(argv, takes)[0] is None
-    return name if reads else word
+    # A command that also reads does so where no word says what to write: `log` alone is `log --read`.
+    reading = f"{word} --read"
+    takes = [parameter for verb in VERBS if command_of(verb) in {word, reading} for parameter in verb.takes]
+    reads = reading in names and not asks_for_help(rest) and split(rest, takes)[0] is None
+    return reading if reads else word, rest
 
 
 def command_of(verb: Verb) -> str | None:
