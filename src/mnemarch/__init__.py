@@ -5,6 +5,8 @@ The names below are imported when first used, so that a hook which only logs sta
 
 from __future__ import annotations
 
+from mnemarch.lazy import names_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.client import connect
@@ -46,56 +48,25 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME_OF = {
-    "Actor": "mnemarch.model.caller",
-    "ActorKind": "mnemarch.model.caller",
-    "Analysis": "mnemarch.model.outcome",
-    "AnalystFailed": "mnemarch.errors",
-    "ApproachValidation": "mnemarch.model.outcome",
-    "Citation": "mnemarch.model.citation",
-    "Claim": "mnemarch.model.unit",
-    "Conflict": "mnemarch.errors",
-    "Decision": "mnemarch.model.decision",
-    "DecisionProposal": "mnemarch.model.decision",
-    "Entry": "mnemarch.log.act",
-    "Event": "mnemarch.model.event",
-    "EventType": "mnemarch.model.event",
-    "FailedApproach": "mnemarch.model.outcome",
-    "Found": "mnemarch.model.search",
-    "Incompatible": "mnemarch.errors",
-    "Ingested": "mnemarch.model.outcome",
-    "InvalidInput": "mnemarch.errors",
-    "Kind": "mnemarch.model.unit",
-    "Level": "mnemarch.model.caller",
-    "LoopVerdict": "mnemarch.model.outcome",
-    "Memory": "mnemarch.memory",
-    "MnemarchError": "mnemarch.errors",
-    "NotAllowed": "mnemarch.errors",
-    "NotFound": "mnemarch.errors",
-    "Pack": "mnemarch.model.search",
-    "Promotion": "mnemarch.model.outcome",
-    "Reason": "mnemarch.model.decision",
-    "Recalled": "mnemarch.model.search",
-    "Receipt": "mnemarch.model.event",
-    "Refused": "mnemarch.model.outcome",
-    "Scope": "mnemarch.model.caller",
-    "Seat": "mnemarch.seat",
-    "Status": "mnemarch.model.unit",
-    "StoreCorrupt": "mnemarch.errors",
-    "StoreError": "mnemarch.errors",
-    "StoreUnavailable": "mnemarch.errors",
-    "Stored": "mnemarch.model.outcome",
-    "Strength": "mnemarch.model.decision",
-    "Swept": "mnemarch.model.outcome",
-    "Unit": "mnemarch.model.unit",
-    "Verdict": "mnemarch.model.outcome",
-    "Withheld": "mnemarch.model.search",
-    "can_promote": "mnemarch.model.caller",
-    "can_write": "mnemarch.policy.permissions",
-    "connect": "mnemarch.client",
-    "copy": "mnemarch.wiring",
-    "open": "mnemarch.wiring",
+_NAMES_IN = {
+    "client": "connect",
+    "errors": "AnalystFailed Conflict Incompatible InvalidInput MnemarchError NotAllowed NotFound "
+    "StoreCorrupt StoreError StoreUnavailable",
+    "log.act": "Entry",
+    "memory": "Memory",
+    "model.caller": "Actor ActorKind Level Scope can_promote",
+    "model.citation": "Citation",
+    "model.decision": "Decision DecisionProposal Reason Strength",
+    "model.event": "Event EventType Receipt",
+    "model.outcome": "Analysis ApproachValidation FailedApproach Ingested LoopVerdict Promotion Refused Stored "
+    "Swept Verdict",
+    "model.search": "Found Pack Recalled Withheld",
+    "model.unit": "Claim Kind Status Unit",
+    "policy.permissions": "can_write",
+    "seat": "Seat",
+    "wiring": "copy open",
 }
+_HOME_OF = {name: f"mnemarch.{module}" for module, names in _NAMES_IN.items() for name in names.split()}
 
 __all__ = [
     "Actor",
@@ -148,17 +119,4 @@ __all__ = [
     "open",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'mnemarch' has no attribute {name!r}")
-    from mnemarch.lazy import loaded
-
-    found: object = getattr(loaded(home), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = names_of(globals(), _HOME_OF)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from mnemarch import wiring
 
-TYPE_CHECKING = False
+P = ParamSpec("P")
+T = TypeVar("T")
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Coroutine, Generator
     from datetime import datetime
-    from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
     from mnemarch.config import Config
     from mnemarch.decisions import Decisions
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Actor, Scope
     from mnemarch.seat import Seat
     from mnemarch.services.knowledge import Knowledge
-
-    P = ParamSpec("P")
-    T = TypeVar("T")
 
     class _Awaited(Generic[P, T]):
         """To a type checker: a verb with the same parameters, whose result is awaited."""
@@ -54,6 +53,19 @@ class _Wrapper:
                 return await asyncio.to_thread(verb, *positional, **named)
 
             return call
+
+
+class _System(Generic[T]):
+    """One of a seat's systems, wrapped."""
+
+    def __init__(self, wrapper: Callable[[Any], T]) -> None:
+        self._wrapper = wrapper
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, seat: Any, owner: type) -> T:
+        return self._wrapper(getattr(seat._wrapped, self._name))
 
 
 class AsyncDecisions(_Wrapper):
@@ -196,37 +208,14 @@ class AsyncSeat(_Wrapper):
     actor: Actor
     scope: Scope
 
-    @property
-    def decisions(self) -> AsyncDecisions:
-        return AsyncDecisions(self._wrapped.decisions)
-
-    @property
-    def loops(self) -> AsyncLoops:
-        return AsyncLoops(self._wrapped.loops)
-
-    @property
-    def graph(self) -> AsyncGraph:
-        return AsyncGraph(self._wrapped.graph)
-
-    @property
-    def working(self) -> AsyncWorking:
-        return AsyncWorking(self._wrapped.working)
-
-    @property
-    def core(self) -> AsyncCore:
-        return AsyncCore(self._wrapped.core)
-
-    @property
-    def rules(self) -> AsyncRules:
-        return AsyncRules(self._wrapped.rules)
-
-    @property
-    def episodes(self) -> AsyncEpisodes:
-        return AsyncEpisodes(self._wrapped.episodes)
-
-    @property
-    def knowledge(self) -> AsyncKnowledge:
-        return AsyncKnowledge(self._wrapped.knowledge)
+    decisions = _System(AsyncDecisions)
+    loops = _System(AsyncLoops)
+    graph = _System(AsyncGraph)
+    working = _System(AsyncWorking)
+    core = _System(AsyncCore)
+    rules = _System(AsyncRules)
+    episodes = _System(AsyncEpisodes)
+    knowledge = _System(AsyncKnowledge)
 
     if TYPE_CHECKING:
         log = _awaited(Seat.log)

@@ -7,21 +7,19 @@ import os
 import ssl
 import threading
 import time
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from urllib.parse import quote, urlencode, urlsplit
 
 from mnemarch import errors
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, StoreUnavailable
 from mnemarch.log.act import Entry
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.verbs.remote import offered, path_of, served
 from mnemarch.verbs.types import REPORT, SEAT, Parameter, Verb
-from mnemarch.verbs.wire import from_json, kind_of, recognised, to_json
+from mnemarch.verbs.wire import from_json, kind_of, offered, path_of, recognised, served, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from http.client import HTTPResponse
     from typing import Any, Self
 
     from mnemarch.memory import Memory

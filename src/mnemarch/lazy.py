@@ -51,10 +51,15 @@ class Lazy:
         return content
 
 
+def lines_beside(module_path: str, name: str) -> list[str]:
+    """The lines of a text file next to a module."""
+    with open(os.path.join(os.path.dirname(module_path), name), encoding="utf-8") as file:
+        return file.read().strip().split("\n")
+
+
 def paragraphs_beside(module_path: str, name: str) -> dict[str, list[str]]:
     """The paragraphs of a text file next to a module, each as lines, by its first line."""
     texts: dict[str, list[str]] = {}
-    with open(os.path.join(os.path.dirname(module_path), name), encoding="utf-8") as file:
-        for paragraph in file.read().strip().split("\n\n"):
-            title, *texts[title] = paragraph.splitlines()
+    for paragraph in "\n".join(lines_beside(module_path, name)).split("\n\n"):
+        title, *texts[title] = paragraph.split("\n")
     return texts

@@ -13,8 +13,7 @@ import pytest
 
 from mnemarch.embedding.sparse import BagOfWordsEmbedder, NgramHashEmbedder, QuestionEmbedder, cosine
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.graph import FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
-from mnemarch.graph.values import EdgeType
+from mnemarch.graph import EdgeType, FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
 from mnemarch.text.canonical import NORM_VERSION, canonical
 
 ENGLISH = [

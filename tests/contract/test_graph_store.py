@@ -8,8 +8,7 @@ import pytest
 
 from mnemarch.embedding.sparse import QuestionEmbedder, cosine
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.graph import GraphConfig, GraphStore
-from mnemarch.graph.values import EdgeType, GraphStats, NodeType
+from mnemarch.graph import EdgeType, GraphConfig, GraphStats, GraphStore, NodeType
 
 ENGLISH = ("How do I deploy the checkout service?", "How can we deploy the checkout service?")
 KOREAN = ("결제 서비스를 어떻게 배포하나요?", "결제 서비스는 어떻게 배포해요?")

@@ -10,8 +10,7 @@ import pytest
 
 from mnemarch.embedding.sparse import QuestionEmbedder, cosine
 from mnemarch.errors import Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
-from mnemarch.graph import GraphStore, MemoryOrchestrator
-from mnemarch.graph.values import EdgeType, GraphStats
+from mnemarch.graph import EdgeType, GraphStats, GraphStore, MemoryOrchestrator
 from mnemarch.text.canonical import NORM_VERSION, canonical_key
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import mnemarch
-from mnemarch.interfaces.install.forms import Entries
-from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.interfaces.install.forms import HOSTS, Entries
 
 ROOT = Path(__file__).parents[2]
 SAYS = "A governed memory that several coding agents share: decisions, lessons, and a stop before a fix is repeated."

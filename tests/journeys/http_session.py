@@ -11,7 +11,7 @@ import uvicorn
 import mnemarch.client
 from mnemarch import Actor, Level, Scope
 from mnemarch.interfaces.http.app import Server
-from mnemarch.interfaces.http.tokens import Tokens
+from mnemarch.interfaces.http.serve import Tokens
 
 
 @contextmanager

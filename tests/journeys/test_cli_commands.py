@@ -7,7 +7,7 @@ import json
 import pytest
 from cli_session import TEST, Cli
 
-from mnemarch.interfaces.grammar import sections
+from mnemarch.interfaces.cli import sections
 from mnemarch.model.stamps import short_id
 
 # Some have tests of their own: one takes long, one serves until it is ended, one answers a host and no person.

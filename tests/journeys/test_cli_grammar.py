@@ -13,8 +13,9 @@ import pytest
 from fixtures.repositories import repository as made_repository
 from fixtures.repositories import worktree
 from mnemarch.interfaces import grammar
+from mnemarch.interfaces.cli import sections
 
-SUMMARIES = {name: says for names in grammar.sections().values() for name, says in names.items()}
+SUMMARIES = {name: says for names in sections().values() for name, says in names.items()}
 # Also those of two words, and those that an option chooses.
 COMMANDS = sorted(grammar.command_names())
 

@@ -21,10 +21,9 @@ from http_session import serving
 import mnemarch
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable
 from mnemarch.interfaces.http.app import BODY_BYTES_MAX, Server
-from mnemarch.interfaces.http.tokens import Tokens
+from mnemarch.interfaces.http.serve import Tokens
 from mnemarch.learning.rule import CodeRule
-from mnemarch.verbs.remote import path_of, profile_of, served
-from mnemarch.verbs.wire import to_json
+from mnemarch.verbs.wire import path_of, profile_of, served, to_json
 
 SHOP = Scope(project="shop")
 ASKED = "/v1/seat/recall"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mnemarch.interfaces.cli import main
-from mnemarch.interfaces.install.files import planned
-from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.interfaces.install.commands import planned
+from mnemarch.interfaces.install.forms import HOSTS
 
 
 @pytest.fixture

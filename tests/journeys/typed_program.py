@@ -6,7 +6,7 @@ from typing import assert_type
 
 import mnemarch.aio
 from mnemarch import Actor, Decision, Event, Found, LoopVerdict, Promotion, Receipt, Refused, Scope, Stored, Unit
-from mnemarch.graph.values import GraphHit
+from mnemarch.graph import GraphHit
 from mnemarch.model.outcome import LogCheck
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemarch.graph import EdgeType, NodeType
 from mnemarch.graph.state import GraphState, edge_id
-from mnemarch.graph.values import EdgeType, NodeType
 
 MINUTE = 60_000_000
 

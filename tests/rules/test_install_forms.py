@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemarch.interfaces.install import jsonc
-from mnemarch.interfaces.install.forms import Entries
-from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.interfaces.install.forms import HOSTS, Entries
 
 WITH_HOOKS = [name for name, host in HOSTS.items() if host.hooks is not None]
 COMMAND = ["/opt/my tools/mnemarch"]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from mnemarch.decisions.chain import is_visible, stale
+from mnemarch.decisions.chain import is_visible, settled, stale
 from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed
-from mnemarch.decisions.requests import settled
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.log.projection import keys_of
-from mnemarch.model.caller import ActorKind
+from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.decision import Decision, Strength, version_key_of
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import micros, new_id
-from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, trust_to_json
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.guardian import judged
-from mnemarch.policy.permissions import Deed
+from mnemarch.policy.permissions import Deed, Policy
 from mnemarch.text.secrets import redacted, redacted_tree
 from mnemarch.units.conflicts import link_units
 from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
@@ -28,31 +27,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Caller, Level
     from mnemarch.model.decision import DecisionProposal, DecisionRequest, GuardianVerdict
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
-    from mnemarch.policy.permissions import Policy
     from mnemarch.stores.sql.reader import Reader
 
 _QUOTED_CHARS = 80
 
 
 def guarded(
-    reader: Reader,
-    caller: Caller,
-    base: Decision | None,
-    reached: Sequence[Decision],
-    *,
-    strength: Strength,
-    domain: str,
-    level: Level,
+    reader: Reader, caller: Caller, base: Decision | None, reached: Sequence[Decision], **standing: Any
 ) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
-    """The guardian's verdict, and the axis and lock decisions that stand against the proposal."""
+    """The guardian's verdict, and the axis and lock decisions that stand against the proposal.
+
+    `standing` is the strength, domain and level that it would have.
+    """
     constraining = [] if base is None else binding(reader, caller, base)
     against = [*([base] if base is not None else []), *constraining]
     conflicts = tuple(one for one in against if one.strength > Strength.NORMAL)
-    return judged(strength, base, constraining, reached, domain=domain, level=level), conflicts
+    return judged(base=base, constraining=constraining, reached=reached, **standing), conflicts
 
 
 def commit(act: Act, proposal: DecisionProposal, override: str | None, request: DecisionRequest | None) -> Decision:
@@ -84,8 +75,7 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
         act.transaction, act.caller, proposal.text, domain=proposal.domain, level=proposal.level, base=base
     )
     _require_override(act.caller, against, override)
-    evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
-    evidence += [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
+    evidence = _kept_evidence(act, proposal)
     unit_id = proposal.id
     if base is not None:
         _out_of_force(act, base, unit_id, proposal.reason.summary)
@@ -131,16 +121,20 @@ def _supported(act: Act, known: Decision, proposal: DecisionProposal) -> Decisio
     is_person = act.caller.actor.kind is ActorKind.HUMAN
     if is_a_persons(known.unit) and not is_person:
         return known
-    evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
-    evidence += [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
     attributes = dict(known.unit.attributes)
-    attributes["evidence"] = list(dict.fromkeys([*attributes["evidence"], *evidence]))
+    attributes["evidence"] = list(dict.fromkeys([*attributes["evidence"], *_kept_evidence(act, proposal)]))
     cited = [Citation.human(act.caller.actor.id)] if is_person else []
     new = [item.to_json() for item in cited if item not in known.unit.citations]
     if not new and attributes == known.unit.attributes:
         return known
     payload = {"cite": new, "set": {"attributes": attributes}}
     return Decision(change(act, EventType.UNIT_CITED, known.unit, payload))
+
+
+def _kept_evidence(act: Act, proposal: DecisionProposal) -> list[str]:
+    """The ids of what a proposal rests on: carried to its level, or kept now."""
+    carried = [_carried(act, each, proposal.level) for each in proposal.evidence]
+    return carried + [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
 
 
 def _key(proposal: DecisionProposal) -> str | None:
@@ -159,17 +153,12 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
         return None
     unit = act.transaction.unit(event.subject or "")
     if unit is None or version_key_of(unit) is None or not is_visible(unit, act.caller):
-        raise Conflict(
-            f"{what}, and what came of it is gone, no decision, or not to be seen from here.",
-            hint="Propose again, with a new key; nothing was stored.",
-        )
-    if not _says(event, proposal):
-        raise Conflict(
-            f"{what}, for decision {unit.id}, which says something else.",
-            hint="Propose again, with a new key; nothing was stored.",
-            current=unit,
-        )
-    return Decision(unit)
+        problem, unit = "and what came of it is gone, no decision, or not to be seen from here", None
+    elif _says(event, proposal):
+        return Decision(unit)
+    else:
+        problem = f"for decision {unit.id}, which says something else"
+    raise Conflict(f"{what}, {problem}.", hint="Propose again, with a new key; nothing was stored.", current=unit)
 
 
 def _says(event: Event, proposal: DecisionProposal) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mnemarch.decisions import chain, commit, guard, loading, requests
+from mnemarch.decisions import chain, commit, guard, loading
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.log.untrusted import is_id
-from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.caller import Caller, Level, checked_id
 from mnemarch.model.decision import (
     AnchorKind,
     Decision,
@@ -19,7 +19,7 @@ from mnemarch.model.decision import (
     is_original,
 )
 from mnemarch.model.stamps import new_id
-from mnemarch.model.unit import Claim, Kind
+from mnemarch.model.unit import Claim, Kind, Unit
 from mnemarch.model.value import member_of, replace
 from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_name, checked_text
 from mnemarch.policy.permissions import Deed
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
     from mnemarch.model.decision import DecisionRequest, Loaded, Relation
     from mnemarch.model.outcome import Refused
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 
@@ -217,7 +215,7 @@ class Decisions:
         known = self._read(lambda reader: commit.decided_already(reader, proposal))
         if known is not None:
             return Refused(rule="R12", reason=f"Decision {known.id}, in force, says the same.", unit_id=known.id)
-        request = self._log.act(self._caller, lambda act: requests.ask(act, proposal), durable=True)
+        request = self._log.act(self._caller, lambda act: chain.ask(act, proposal), durable=True)
         return Refused(
             rule="R12",
             reason=f"{self._caller.actor} may not commit a decision at {proposal.level} scope. It waits in the inbox as"
@@ -229,18 +227,18 @@ class Decisions:
 
     def requests(self) -> list[DecisionRequest]:
         """The decisions that somebody in this project asked for and nobody has answered, the oldest first."""
-        return self._ask(requests.open_requests)
+        return self._ask(chain.open_requests)
 
     def accept_request(self, request_id: str, *, override: str | None = None) -> Decision:
         """Decide what was asked for, as a fresh proposal of this actor against the version that the asker saw."""
         named, why = checked_id(request_id, "a request's id"), _override(override)
-        request = self._ask(requests.waiting_request, named)
-        there = Decisions(self._log, requests.seat_of(request, self._caller), self._intake)
+        request = self._ask(chain.waiting_request, named)
+        there = Decisions(self._log, chain.seat_of(request, self._caller), self._intake)
         fields = ("reason", "evidence", "snapshots", "strength", "domain", "level", "revises")
         proposal = there.propose(request.text, **{name: getattr(request, name) for name in fields})
 
         def work(act: Act) -> Decision:
-            return commit.commit(act, proposal, why, requests.waiting_request(act.transaction, act.caller, named))
+            return commit.commit(act, proposal, why, chain.waiting_request(act.transaction, act.caller, named))
 
         return self._log.act(there._caller, work, durable=True)
 
@@ -249,9 +247,9 @@ class Decisions:
         named, why = checked_id(request_id, "a request's id"), checked_text(reason, "The reason", _REASON_BYTES_MAX)
 
         def work(act: Act) -> None:
-            request = requests.waiting_request(act.transaction, act.caller, named)
+            request = chain.waiting_request(act.transaction, act.caller, named)
             act.require_at(Deed.DECIDE, request.level, f"decline request {named}")
-            requests.answer(act, named, why, None)
+            chain.answer(act, named, why, None)
 
         self._log.act(self._caller, work)
 

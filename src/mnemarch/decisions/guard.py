@@ -5,11 +5,11 @@ from __future__ import annotations
 from mnemarch.decisions.loading import GLOBAL
 from mnemarch.errors import NotAllowed
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import ActorKind
-from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
+from mnemarch.model.caller import Actor, ActorKind, Caller, Level
+from mnemarch.model.decision import Decision, GuardianVerdict, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
-from mnemarch.model.unit import Kind
+from mnemarch.model.unit import Kind, Unit
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import life
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Actor, Caller, Level
-    from mnemarch.model.decision import GuardianVerdict
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import opposition as opposing
 else:

@@ -5,26 +5,16 @@ from __future__ import annotations
 from heapq import merge
 from itertools import chain, islice
 
-from mnemarch.model.caller import Level
+from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.decision import Decision, Loaded, Strength, target_of, version_key_of
-from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Kind
-from mnemarch.policy.kinds import (
-    TIER_AXIS,
-    TIER_FOUND,
-    TIER_GLOBAL_AXIS,
-    TIER_LOCK,
-    TIER_NORMAL,
-    TIER_POLICY,
-    TIER_STRUCTURE,
-)
+from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Kind, Unit
+from mnemarch.policy import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
 GLOBAL = "global"
@@ -45,7 +35,7 @@ def loaded(reader: Reader, caller: Caller, domain: str | None, around: str | Non
     room = limit - len(ordered)
     known = {one.unit.id for one in ordered}
     led = (unit for unit in (reader.anchored(keys, domains, limit=limit) if room else ()) if unit.id not in known)
-    return [*ordered, *(Loaded(tier=TIER_FOUND, unit=unit) for unit in islice(led, room))]
+    return [*ordered, *(Loaded(tier=kinds.TIER_FOUND, unit=unit) for unit in islice(led, room))]
 
 
 def binding(
@@ -81,12 +71,12 @@ def _in_order(
     locks = [unit for unit in firm if Decision(unit).strength is Strength.LOCK]
     locks.sort(key=lambda unit: (_cited_paths(unit).isdisjoint(touched), unit.domain == GLOBAL))
     tiers: tuple[tuple[int, Iterable[Unit]], ...] = (
-        (TIER_POLICY, policies),
-        (TIER_STRUCTURE, related),
-        (TIER_GLOBAL_AXIS, (unit for unit in axes if unit.domain == GLOBAL)),
-        (TIER_AXIS, (unit for unit in axes if unit.domain != GLOBAL)),
-        (TIER_LOCK, locks),
-        (TIER_NORMAL, normal),
+        (kinds.TIER_POLICY, policies),
+        (kinds.TIER_STRUCTURE, related),
+        (kinds.TIER_GLOBAL_AXIS, (unit for unit in axes if unit.domain == GLOBAL)),
+        (kinds.TIER_AXIS, (unit for unit in axes if unit.domain != GLOBAL)),
+        (kinds.TIER_LOCK, locks),
+        (kinds.TIER_NORMAL, normal),
     )
     by_id: dict[str, Loaded] = {}
     for tier, units in tiers:

@@ -1,35 +1,145 @@
 """Graph. Takes: what an agent asks, what it was answered, what helped. Gives: what is hot. Never: says what is true.
 
-Each public name is imported when it is first used: a recall needs few of them.
+Here is what users of a graph see: nodes, edges, search hits, the outcome of a session, and the embedder they may give.
+The other public names are imported when they are first used: a recall needs few of them.
 """
 
 from __future__ import annotations
 
 from mnemarch.lazy import names_of
+from mnemarch.model.value import Names, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.graph.files import FileKeeper as FileKeeper
-    from mnemarch.graph.orchestrator import MemoryOrchestrator as MemoryOrchestrator
-    from mnemarch.graph.store import GraphStore as GraphStore
-    from mnemarch.graph.values import *  # noqa: F403
-    from mnemarch.policy.heat import CheckpointConfig as CheckpointConfig
-    from mnemarch.policy.heat import GraphConfig as GraphConfig
-    from mnemarch.policy.heat import OrchestratorConfig as OrchestratorConfig
-    from mnemarch.policy.heat import PromotionConfig as PromotionConfig
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from typing import Any, Protocol
 
-_NAMES_IN = {
-    "mnemarch.graph.files": ("FileKeeper",),
-    "mnemarch.graph.orchestrator": ("MemoryOrchestrator",),
-    "mnemarch.graph.store": ("GraphStore",),
-    "mnemarch.graph.values": (
-        "Edge", "EdgeType", "EmbeddingProvider", "Finalized", "GraphHit", "GraphStats", "Node", "NodeType", "Promoted",
-        "Weights",
+    from mnemarch.graph.files import FileKeeper
+    from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.graph.store import GraphStore
+    from mnemarch.policy.heat import CheckpointConfig, GraphConfig, OrchestratorConfig, PromotionConfig
+else:
+    Protocol = object  # `typing` is slow to import, and a recall needs these values.
+
+_HOME_OF = {
+    "FileKeeper": "mnemarch.graph.files",
+    "GraphStore": "mnemarch.graph.store",
+    "MemoryOrchestrator": "mnemarch.graph.orchestrator",
+    **dict.fromkeys(
+        ("CheckpointConfig", "GraphConfig", "OrchestratorConfig", "PromotionConfig"), "mnemarch.policy.heat"
     ),
-    "mnemarch.policy.heat": ("CheckpointConfig", "GraphConfig", "OrchestratorConfig", "PromotionConfig"),
-}  # fmt: skip
-_HOME_OF = {name: module for module, names in _NAMES_IN.items() for name in names}
+}
 
-__all__ = sorted(_HOME_OF)
+__all__ = [
+    "CheckpointConfig", "Edge", "EdgeType", "EmbeddingProvider", "FileKeeper", "Finalized", "GraphConfig", "GraphHit",
+    "GraphStats", "GraphStore", "MemoryOrchestrator", "Node", "NodeType", "OrchestratorConfig", "Promoted",
+    "PromotionConfig", "Weights",
+]  # fmt: skip
 
 __getattr__, __dir__ = names_of(globals(), _HOME_OF)
+
+
+class EmbeddingProvider(Protocol):
+    """Turns a text into a dense list or a sparse map of numbers.
+
+    Vectors of different embedders are never compared (R18). Embedders are told apart by `id`, else by their class and
+    `export_state()`. An optional `sameness(text, other, cosine)` may lower the cosine of texts that only look alike.
+    """
+
+    def embed(self, text: str) -> Mapping[Any, float] | Sequence[float]: ...
+
+
+class NodeType(Names):
+    QUERY = "query"
+    ANSWER = "answer"
+    FEEDBACK = "feedback"
+    ENTITY = "entity"
+
+
+class EdgeType(Names):
+    SIMILAR_TO = "similar_to"
+    RESPONDED_WITH = "responded_with"
+    HAS_FEEDBACK = "has_feedback"
+    REFERS_TO_ENTITY = "refers_to_entity"
+
+
+@value
+class Weights:
+    """How often a node came up, and the sum of the feedback on it."""
+
+    repeat: float
+    feedback: float
+
+
+@value
+class Node:
+    """A copy of one node. `about` holds what only its type has: a feedback's label, an entity's names.
+
+    `embedding` is filled only for a single question, and only if its vector was needed before.
+    """
+
+    id: str
+    type: NodeType
+    text: str | None
+    canonical_key: str | None
+    created_at: datetime
+    last_access: datetime
+    weights: Weights
+    degree: int
+    rank: float
+    pinned: bool = False
+    about: Mapping[str, Any] = {}
+    embedding: Mapping[Any, float] | None = None
+
+
+@value
+class Edge:
+    """A copy of one edge. Its id is `from::type::to`."""
+
+    id: str
+    from_: str
+    to: str
+    type: EdgeType
+    weight: float
+    created_at: datetime
+    last_access: datetime
+
+
+@value
+class GraphHit:
+    """A question similar to the one searched for. `from_` names its graph: "session" or "agent"."""
+
+    id: str
+    score: float
+    sim: float
+    text: str
+    canonical_key: str
+    from_: str = ""
+
+
+@value
+class GraphStats:
+    nodes: int
+    edges: int
+
+
+@value
+class Promoted:
+    """A session's question in the agent's graph. `merged`: the agent knew it, or one like it, before."""
+
+    text: str
+    session_node: str
+    agent_node: str
+    merged: bool
+
+
+@value
+class Finalized:
+    """The outcome of a session: questions promoted to the agent, lowered there, left out, and the checkpoint's path."""
+
+    session_id: str
+    promoted: tuple[Promoted, ...] = ()
+    lowered: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    checkpoint: str | None = None

@@ -10,12 +10,12 @@ from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_mine, is_torn, watch
+from mnemarch.graph import EmbeddingProvider, NodeType
 from mnemarch.graph.search import NodeTable, unit_vector
-from mnemarch.graph.state import MICROS_PER_MIN, GraphState
-from mnemarch.graph.values import NodeType
+from mnemarch.graph.state import MICROS_PER_MIN, Arc, GraphState, Vertex
 from mnemarch.model import stamps
 from mnemarch.policy.admission import checked_list, checked_name, checked_text
-from mnemarch.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK
+from mnemarch.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK, GraphConfig
 from mnemarch.text.canonical import canonical
 from mnemarch.text.mentions import Mentions
 from mnemarch.text.secrets import redacted
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar
 
-    from mnemarch.graph.state import About, Arc, Step, Vector, Vertex
-    from mnemarch.graph.values import EmbeddingProvider
-    from mnemarch.policy.heat import GraphConfig
+    from mnemarch.graph.state import About, Step, Vector
 
     T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from mnemarch.errors import (
 from mnemarch.files import PARTIAL_END, locked, make_folder, write_whole
 from mnemarch.forks import Forkable, watch
 from mnemarch.graph import snapshot
-from mnemarch.graph.core import Keeper, finite
+from mnemarch.graph.core import Graph, Keeper, finite
 from mnemarch.model.caller import Scope
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self, TypeVar
 
-    from mnemarch.graph.core import Graph
+    from mnemarch.graph import EmbeddingProvider
     from mnemarch.graph.store import GraphStore
-    from mnemarch.graph.values import EmbeddingProvider
 
     T = TypeVar("T")
 

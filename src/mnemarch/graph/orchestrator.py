@@ -8,13 +8,13 @@ from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_torn, watch
+from mnemarch.graph import EdgeType, EmbeddingProvider, Finalized, GraphHit, NodeType, Promoted
 from mnemarch.graph.core import Ended, Full, Keeper, checked_answer, checked_entity, checked_feedback, finite, storable
 from mnemarch.graph.store import GraphStore
-from mnemarch.graph.values import EdgeType, Finalized, NodeType, Promoted
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_name
-from mnemarch.policy.heat import OrchestratorConfig, graph_settings
+from mnemarch.policy.heat import OrchestratorConfig, PromotionConfig, graph_settings
 from mnemarch.text.mentions import Mentions
 
 TYPE_CHECKING = False
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
     from mnemarch.graph import files, snapshot
     from mnemarch.graph.state import Arc, Vertex
-    from mnemarch.graph.values import EmbeddingProvider, GraphHit
     from mnemarch.model.caller import Scope
-    from mnemarch.policy.heat import PromotionConfig
 
     T = TypeVar("T")
 else:

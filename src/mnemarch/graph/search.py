@@ -11,10 +11,10 @@ from math import fsum, sqrt
 
 from mnemarch.embedding.sparse import SparseVector
 from mnemarch.errors import InvalidInput
-from mnemarch.graph.state import MICROS_PER_MIN
-from mnemarch.graph.values import NodeType
+from mnemarch.graph import NodeType
+from mnemarch.graph.state import MICROS_PER_MIN, Vertex
 from mnemarch.lazy import Lazy
-from mnemarch.policy.heat import OF_RECENCY, score, worth
+from mnemarch.policy.heat import OF_RECENCY, GraphConfig, score, worth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from mnemarch.graph.state import Vector, Vertex
-    from mnemarch.policy.heat import GraphConfig
+    from mnemarch.graph.state import Vector
 else:
     np = Lazy("numpy")
 

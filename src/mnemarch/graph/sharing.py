@@ -5,11 +5,11 @@ In the log every act is one event with its steps. A graph is read back by replay
 
 from __future__ import annotations
 
-from mnemarch.graph.core import Keeper
+from mnemarch.graph.core import Graph, Keeper
 from mnemarch.graph.state import GraphState, quotes
 from mnemarch.model import stamps
-from mnemarch.model.caller import GRAPH_PREFIX
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import GRAPH_PREFIX, Caller
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.units.life import note_help
 
@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
-    from mnemarch.graph.core import Graph
     from mnemarch.graph.state import Step
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
     from mnemarch.stores.sql.reader import Reader
 
     T = TypeVar("T")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import isfinite
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt
-from mnemarch.graph.state import GraphState, edge_id, quotes
-from mnemarch.graph.values import EdgeType, NodeType
+from mnemarch.graph import EdgeType, EmbeddingProvider, NodeType
+from mnemarch.graph.state import GraphState, Vertex, edge_id, quotes
 from mnemarch.model.json_text import canonical_json
 from mnemarch.text.canonical import NORM_VERSION, canonical_key
 from mnemarch.text.secrets import redacted
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.graph.core import Graph
-    from mnemarch.graph.state import Vertex
-    from mnemarch.graph.values import EmbeddingProvider
 
 FORMAT = "mnemarch-graph"
 VERSION = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from mnemarch.graph.values import EdgeType, NodeType
+from mnemarch.graph import EdgeType, NodeType
 from mnemarch.policy.heat import rank, recency
 from mnemarch.text.canonical import canonical, is_copy
 

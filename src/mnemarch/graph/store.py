@@ -9,19 +9,8 @@ from xxhash import xxh3_128_hexdigest
 
 from mnemarch.embedding.sparse import cosine
 from mnemarch.errors import InvalidInput
-from mnemarch.graph.core import (
-    TEXT_BYTES_MAX,
-    Full,
-    Graph,
-    Keeper,
-    checked_answer,
-    checked_entity,
-    checked_feedback,
-    finite,
-    storable,
-)
-from mnemarch.graph.state import edge_id
-from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights
+from mnemarch.graph import Edge, EdgeType, EmbeddingProvider, GraphHit, GraphStats, Node, NodeType, Weights, core
+from mnemarch.graph.state import Vertex, edge_id
 from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import member_of
@@ -39,8 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.graph import files, snapshot
-    from mnemarch.graph.state import About, Vector, Vertex
-    from mnemarch.graph.values import EmbeddingProvider
+    from mnemarch.graph.state import About, Vector
 else:
     # A recall reads a graph and has no use for its files.
     files = Lazy("mnemarch.graph.files")
@@ -58,7 +46,7 @@ _ENDS = {
 }
 
 
-class GraphStore(Graph):
+class GraphStore(core.Graph):
     """One graph. Safe to share between threads; it needs no `Memory`."""
 
     def __init__(
@@ -67,7 +55,7 @@ class GraphStore(Graph):
         embedder: EmbeddingProvider | None = None,
         *,
         clock: Callable[[], datetime] | None = None,
-        keeper: Keeper | None = None,
+        keeper: core.Keeper | None = None,
     ) -> None:
         if embedder is None:
             from mnemarch.embedding.sparse import QuestionEmbedder
@@ -76,7 +64,7 @@ class GraphStore(Graph):
         if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):
             raise InvalidInput(f"{embedder!r} can't embed.", hint="Give an object with embed(text), or nothing.")
         settings = changed_settings(GraphConfig(), {} if config is None else config, "graph")
-        super().__init__(settings, embedder, keeper or Keeper(clock))
+        super().__init__(settings, embedder, keeper or core.Keeper(clock))
 
     # Questions
 
@@ -85,7 +73,7 @@ class GraphStore(Graph):
 
         Questions in other words are one only if no number, negation, quotation or identifier differs (R6).
         """
-        question = storable(text, "The question")
+        question = core.storable(text, "The question")
         with self.reading():
             known = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
         vector = {} if known is not None else self._vector(question)
@@ -113,7 +101,7 @@ class GraphStore(Graph):
 
     def known_query(self, text: str) -> str | None:
         """The node that a question would be merged into, without asking it."""
-        question = storable(text, "The question")
+        question = core.storable(text, "The question")
         with self.reading():
             return self.known(question)
 
@@ -138,7 +126,7 @@ class GraphStore(Graph):
 
     def search_similar_queries(self, text: str, k: int = 5) -> list[GraphHit]:
         """The questions most like this one, by `0.7 * similarity + 0.3 * rank`, best first. Nothing is changed."""
-        question = checked_text(text, "The question", TEXT_BYTES_MAX)
+        question = checked_text(text, "The question", core.TEXT_BYTES_MAX)
         checked_count(k, "k", _K_MAX)
         with self.reading() as now:
             return [
@@ -150,7 +138,7 @@ class GraphStore(Graph):
 
     def record_answer(self, query_id: str, text: str | None = None, *, unit_id: str | None = None) -> str:
         """Record what a question was answered with, a text or a unit of a memory; returns the answer's node."""
-        answer = checked_answer(text, unit_id)
+        answer = core.checked_answer(text, unit_id)
         return self.change("answered", lambda now: self.answer(query_id, *answer, now))
 
     def answer(self, query_id: str, text: str | None, unit_id: str | None, now: int) -> str:
@@ -166,7 +154,7 @@ class GraphStore(Graph):
 
     def record_feedback(self, query_id: str, label: str, note: str | None = None) -> str:
         """Record whether the answer helped: up, down or retry. Similar questions learn from it (R15)."""
-        checked_label, clean_note = checked_feedback(label, note)
+        checked_label, clean_note = core.checked_feedback(label, note)
 
         def judge(now: int) -> tuple[str, list[str]]:
             query = self.vertex(query_id, NodeType.QUERY)
@@ -209,7 +197,7 @@ class GraphStore(Graph):
 
         It is one thing for all users: their names for it add up.
         """
-        users, thing, clean_text, names = checked_entity(user_id, canonical_id, text, aliases)
+        users, thing, clean_text, names = core.checked_entity(user_id, canonical_id, text, aliases)
 
         def name(now: int) -> str:
             known = self._entity(thing)
@@ -259,7 +247,7 @@ class GraphStore(Graph):
 
     def entities_in(self, text: str) -> list[str]:
         """The nodes of the entities that a text mentions, in its order."""
-        checked = storable(text, "The text")
+        checked = core.storable(text, "The text")
         with self.reading():
             return list(self.mentions.found_in(checked))
 
@@ -268,7 +256,7 @@ class GraphStore(Graph):
     def link(self, from_id: str, to_id: str, type: EdgeType | str, weight: float = 1.0) -> str:
         """Add an edge, or add weight to an existing one; returns its id, `from::type::to` (A6)."""
         kind = member_of(EdgeType, type, "type of edge")
-        if finite(weight, "weight") <= 0:
+        if core.finite(weight, "weight") <= 0:
             raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="1.0 is the usual weight.")
         return self.change("linked", lambda now: self.join(from_id, kind, to_id, float(weight), now))
 
@@ -287,12 +275,12 @@ class GraphStore(Graph):
         return id
 
     def _join_if_there_is_room(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> None:
-        with suppress(Full):
+        with suppress(core.Full):
             self.join(from_id, type, to_id, weight, now)
 
     def adjust_weights(self, id: str, *, feedback_delta: float = 0.0, repeat_delta: float = 0.0) -> None:
         """Add to a node's weights."""
-        deltas = finite(repeat_delta, "repeat_delta"), finite(feedback_delta, "feedback_delta")
+        deltas = core.finite(repeat_delta, "repeat_delta"), core.finite(feedback_delta, "feedback_delta")
         self.change("adjusted", lambda _: self.state.weigh(self.vertex(id).id, *deltas, None))
 
     def pin(self, id: str, pinned: bool = True) -> None:
@@ -336,7 +324,7 @@ class GraphStore(Graph):
 
     def nominated(self, text: str) -> dict[str, float]:
         """Units that answered similar questions without bad feedback, and how similar those are. Needs no numpy."""
-        question = storable(text, "The question")
+        question = core.storable(text, "The question")
         with self.reading() as now:
             answered: dict[str, list[str]] = {}
             for query in self.state.of_type(NodeType.QUERY):

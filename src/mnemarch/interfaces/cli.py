@@ -8,15 +8,18 @@ import sys
 from mnemarch import errors
 from mnemarch.errors import InvalidInput, MnemarchError
 from mnemarch.interfaces import grammar
-from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE
+from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE, Answer
+from mnemarch.verbs import SECTIONS
+from mnemarch.verbs.types import FLAG, REQUIRED, Parameter, help_of, help_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.interfaces.command import Answer
 
+_WIDTH_MAX = 118
+_COLUMN = 26
 EXIT_CODE_OF: dict[type[BaseException], int] = {
     errors.NotAllowed: REFUSED,
     errors.Conflict: REFUSED,
@@ -55,7 +58,7 @@ def _run(argv: list[str], printer: _Printer) -> int:
         return _without_command(rest)
     name, rest = grammar.chosen(word, rest)
     if grammar.asks_for_help(rest):
-        _write(grammar.help_for(name))
+        _write(help_for(name))
         return DONE
     command = grammar.command_named(name)
     call = grammar.call_for(name, command, rest)
@@ -73,11 +76,11 @@ def _without_command(options: list[str]) -> int:
 
         _write(f"mnemarch {__version__}")
     elif grammar.asks_for_help(options):
-        _write(grammar.overview())
+        _write(overview())
     elif options:
         raise InvalidInput(f"There is no command in: {' '.join(options)}.", hint="See: mnemarch --help")
     else:
-        print(grammar.overview(), file=sys.stderr)
+        print(overview(), file=sys.stderr)
         return WRONG_USE
     return DONE
 
@@ -154,3 +157,97 @@ def _write(text: str) -> None:
 def _ignore_output() -> None:
     """The reader left: send the rest nowhere, so that closing stdout is quiet too."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# Help
+
+
+def sections() -> dict[str, dict[str, str]]:
+    """Every first word with what it does, by section, in the order of the data's path."""
+    listed: dict[str, dict[str, str]] = {}
+    texts = help_texts()
+    for section, verbs in SECTIONS.items():
+        names = [*grammar.PLAIN_COMMANDS.get(section, {}), *filter(None, map(grammar.command_of, verbs))]
+        listed[section] = {
+            word: texts[f"group {word}"][0] if f"group {word}" in texts else _summary(name)
+            for name in names
+            if "--" not in name and (word := name.split()[0])
+        }
+    return listed
+
+
+def _summary(name: str) -> str:
+    """The first sentence of a command's description."""
+    return sentence(grammar.command_named(name).description)
+
+
+def sentence(says: str) -> str:
+    """The first sentence of a text."""
+    ends = [at + 1 for end in (". ", "? ") if (at := says.find(end)) >= 0]
+    return says[: min(ends, default=len(says))]
+
+
+def help_for(name: str) -> str:
+    """What `mnemarch NAME --help` says."""
+    if f"group {name}" in help_texts():
+        return _help_of_group(name)
+    command = grammar.command_named(name)
+    words = [
+        f"[{grammar.shown_name(word)}]"
+        if word.piped or word.default is not REQUIRED
+        else grammar.shown_name(word) + "..." * word.many
+        for word in command.takes
+        if grammar.is_word(word)
+    ]
+    lines = [f"usage: mnemarch {' '.join([name, *words])} [options]", "", _wrapped(command.description), ""]
+    lines += map(_described, (*command.takes, grammar.JSON))
+    lines += ["", "who and where (how they are found: mnemarch --help)", *map(_described, grammar.places_of(command))]
+    forms = [_row(form.removeprefix(f"{name} "), _summary(form)) for form in grammar.forms(name)]
+    examples = [f"  {example}" for example in grammar.examples_of(name, command)]
+    return "\n".join([*lines, *(["", "also", *forms] if forms else []), "", "examples", *examples])
+
+
+def _help_of_group(word: str) -> str:
+    names = [name for name in grammar.command_names() if name.startswith(f"{word} ") and "--" not in name]
+    rows = [_row(name, _summary(name)) for name in names]
+    usage = f"usage: mnemarch {word} [SUBCOMMAND] ...   (default: {names[0].split()[1]})"
+    return "\n".join([usage, "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
+
+
+def _described(parameter: Parameter) -> str:
+    flags = grammar.flags_of(parameter)
+    value = "" if parameter.type is FLAG else grammar.shown_name(parameter)
+    return _row(f"{' or '.join(flags)} {value}".strip(), parameter.says)
+
+
+def _row(name: str, says: str) -> str:
+    from textwrap import wrap
+
+    first, *others = wrap(says, max(_width() - _COLUMN, 30)) or [""]
+    head = f"  {name:<{_COLUMN - 4}}  " if len(name) <= _COLUMN - 4 else f"  {name}\n{'':<{_COLUMN}}"
+    return "\n".join([f"{head}{first}".rstrip(), *(f"{'':<{_COLUMN}}{line}" for line in others)])
+
+
+def _wrapped(text: str) -> str:
+    from textwrap import fill
+
+    return fill(text, _width())
+
+
+def _width() -> int:
+    from shutil import get_terminal_size
+
+    return min(get_terminal_size((_WIDTH_MAX, 0)).columns, _WIDTH_MAX)
+
+
+def overview() -> str:
+    """What `mnemarch --help` says."""
+    lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
+    lines += ["A governed memory that coding agents share.", "", "start here"]
+    lines += [f"  {step}" for step in help_texts()["first steps"]] + [""]
+    for section, names in sections().items():
+        lines += [section, *(f"  {name:<16}{says}" for name, says in names.items()), ""]
+    lines += ["options, before or after the command", *map(_described, (grammar.JSON, *grammar.PLACES))]
+    lines += [_row("--version", "the version"), _row("COMMAND --help", "what a command takes, with examples"), ""]
+    lines += [_wrapped(help_of("who and where")[0]), "", _wrapped(help_of("exit codes")[0])]
+    return "\n".join(lines)

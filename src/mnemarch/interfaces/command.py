@@ -11,7 +11,7 @@ import sys
 
 from mnemarch import user
 from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
-from mnemarch.code.home import FOLDER, home_of, repository_around
+from mnemarch.code.home import FOLDER, Home, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.value import replace, value
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mnemarch.code.home import Home
     from mnemarch.config import Config
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
@@ -56,17 +55,17 @@ class Answer:
 
 @value
 class Command:
-    """One command: what its help says, what it takes, and what it does.
+    """One command: what it does and takes; `help.txt` has its description and examples, by its name.
 
     Only one that `begins_memory` makes a memory where there is none. One that `only_reads` asks nobody who they are.
     """
 
-    description: str
-    examples: tuple[str, ...]
     run: Callable[[Call], Answer]
     takes: tuple[Parameter, ...] = ()
     begins_memory: bool = False
     only_reads: bool = False
+    description: str = ""
+    examples: tuple[str, ...] = ()
 
 
 class Call:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.arguments import text_or_stdin
-from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
+from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Call, Command, at_terminal
+from mnemarch.interfaces.grammar import text_or_stdin
 from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs import OVERRIDE
-from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from mnemarch.decisions import Decisions
     from mnemarch.interfaces.adr import AdrOutcome
-    from mnemarch.interfaces.command import Call
     from mnemarch.model.decision import (
         Decision,
         DecisionProposal,
@@ -210,9 +209,9 @@ def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
 
 _FOLDER = Parameter("folder", PATH, "of Markdown files", metavar="FOLDER")
 COMMANDS = {
-    "decide": Command(*help_of("decide"), _decide, _DECIDE, begins_memory=True),
-    "decisions import": Command(*help_of("decisions import"), _import, (_FOLDER, OVERRIDE), begins_memory=True),
-    "decisions export": Command(*help_of("decisions export"), _export, (_FOLDER,)),
+    "decide": Command(_decide, _DECIDE, begins_memory=True),
+    "decisions import": Command(_import, (_FOLDER, OVERRIDE), begins_memory=True),
+    "decisions export": Command(_export, (_FOLDER,)),
 }
 
 

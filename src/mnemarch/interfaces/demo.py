@@ -23,7 +23,7 @@ from rich.text import Text
 
 from mnemarch.code.git import git, head
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.demo_agents import Agents, Witness, files_holding, proofs_of, receipts_in
+from mnemarch.interfaces.demo_agents import Agents, Proof, Witness, files_holding, proofs_of, receipts_in
 from mnemarch.interfaces.show import clean, short
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mnemarch.interfaces.demo_agents import Proof
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
 

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 
 from mnemarch.errors import Conflict, MnemarchError, StoreUnavailable
 from mnemarch.model.caller import Actor, Level, Scope
@@ -25,7 +25,6 @@ from mnemarch.wiring import open as open_memory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
     from typing import Any, Self
 

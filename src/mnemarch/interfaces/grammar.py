@@ -1,4 +1,7 @@
-"""The grammar of the command line: which command was typed, what it takes, and what its help says."""
+"""The grammar of the command line: which command was typed, and its words, options, standard input and files as values.
+
+Not by argparse: it would have to be told every row of the table again, and loading it costs a quarter of a bare Python.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,23 @@ import sys
 from types import SimpleNamespace
 
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.arguments import Typed, flags_of, is_option, is_text, is_word, missing, shown_name, values
-from mnemarch.interfaces.command import Call
-from mnemarch.verbs import SECTIONS, VERBS
-from mnemarch.verbs.types import FLAG, REQUIRED, WORDS, Parameter
+from mnemarch.interfaces.command import Call, Command, at_terminal
+from mnemarch.lazy import loaded
+from mnemarch.model.value import replace
+from mnemarch.verbs import VERBS
+from mnemarch.verbs import types as of
+from mnemarch.verbs.types import Parameter, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from mnemarch.interfaces.command import Command
-    from mnemarch.verbs.types import Verb
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import IO, Any
 
 # Commands that are no verbs, by section, and the module beside this one that has them.
 PLAIN_COMMANDS = {
-    "decisions: versioned, ranked, with their blast radius": {
-        "decide": "decide",
-        "decisions import": "decide",
-        "decisions export": "decide",
-    },
+    "decisions: versioned, ranked, with their blast radius": dict.fromkeys(
+        ("decide", "decisions import", "decisions export"), "decide"
+    ),
     "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
     "recall": {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
@@ -38,66 +38,29 @@ PLAIN_COMMANDS = {
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },
 }
-# Words that stand for several commands, and what those do together.
-_GROUPS = {
-    "decisions": "List what is in force; also show, history, load, relate, ...",
-    "rules": "List what patches taught; also learn, check, apply, ...",
-    "graph": "Show what was asked, what helped and what is hot; also drawn.",
-    "token": "Make, list and revoke what lets programs in to serve.",
-    "core": "Show what stands in every prompt; also append, replace.",
-}
-
 # Accepted before and after the command.
-PLACES = (
-    Parameter("actor", WORDS, "who acts: agent, orchestrator or human", None, metavar="KIND:ID"),
-    Parameter("org", WORDS, "the organisation (default: default)", None, metavar="NAME"),
-    Parameter("project", WORDS, "the project", None, metavar="NAME"),
-    Parameter("worktree", WORDS, "the worktree", None, metavar="NAME"),
-    Parameter("task", WORDS, "the task", None, metavar="ID"),
-    Parameter("session", WORDS, "the conversation this belongs to", None, metavar="ID"),
-    Parameter(
-        "store", WORDS, "the folder that holds .mnemarch/, or file:FOLDER, or postgresql://...", None, metavar="FOLDER"
-    ),
-    Parameter("root", WORDS, "the root of the working tree (no variable)", None, metavar="FOLDER"),
+PLACES = tuple(
+    Parameter(name, of.WORDS, says, None, metavar=metavar)
+    for name, metavar, says in (
+        ("actor", "KIND:ID", "who acts: agent, orchestrator or human"),
+        ("org", "NAME", "the organisation (default: default)"),
+        ("project", "NAME", "the project"),
+        ("worktree", "NAME", "the worktree"),
+        ("task", "ID", "the task"),
+        ("session", "ID", "the conversation this belongs to"),
+        ("store", "FOLDER", "the folder that holds .mnemarch/, or file:FOLDER, or postgresql://..."),
+        ("root", "FOLDER", "the root of the working tree (no variable)"),
+    )
 )
-_FIRST_STEPS = {
-    "mnemarch init": "make the memory of this repository",
-    'mnemarch remember "..."': "say what others should know",
-    'mnemarch recall "..."': "ask what is known",
-    "mnemarch verify -- pytest": "let tests show that it holds",
-    "mnemarch inbox": "see what waits for you",
-    "mnemarch help COMMAND": "what a command takes, with examples",
-}
-_JSON = Parameter("json", FLAG, "answer with one JSON document", False)
-_WIDTH_MAX = 118
-_COLUMN = 26
-_ENDING = (
-    "Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as"
-    " MNEMARCH_ACTOR, MNEMARCH_ORG, ... Inside a git repository the project and the worktree are found; `project` in"
-    " mnemarch.toml renames it. Where nothing names an actor it is the coding agent that started the command; else you,"
-    " if both input and output are a terminal (it asks once who you are); else agent:cli: a human's word is evidence,"
-    " so a hook or a pipe is never taken for one.",
-    "Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted.",
-)
+JSON = Parameter("json", of.FLAG, "answer with one JSON document", False)
+_STDIN_BYTES_MAX = 64 << 20
+_RECEIPT_BYTES_MAX = 65_536
 
 
 def command_names() -> list[str]:
     """The whole name of every command, those of verbs first."""
     plain = [name for names in PLAIN_COMMANDS.values() for name in names]
     return [*filter(None, map(command_of, VERBS)), *plain]
-
-
-def sections() -> dict[str, dict[str, str]]:
-    """Every first word with what it does, by section, in the order of the data's path."""
-    listed: dict[str, dict[str, str]] = {}
-    for section, verbs in SECTIONS.items():
-        names = [*PLAIN_COMMANDS.get(section, {}), *filter(None, map(command_of, verbs))]
-        listed[section] = {
-            name.split()[0]: _GROUPS.get(name.split()[0]) or sentence(command_named(name).description)
-            for name in names
-            if "--" not in name
-        }
-    return listed
 
 
 def options_in(argv: Sequence[str]) -> Sequence[str]:
@@ -111,7 +74,7 @@ def asks_for_help(argv: Sequence[str]) -> bool:
 
 def split(argv: Sequence[str], takes: Iterable[Parameter] = ()) -> tuple[str | None, list[str]]:
     """The first word of `argv`, wherever the options stand, and everything else. The value of an option is no word."""
-    valued = {flag for parameter in (*PLACES, *takes) if parameter.type is not FLAG for flag in flags_of(parameter)}
+    valued = {flag for parameter in (*PLACES, *takes) if parameter.type is not of.FLAG for flag in flags_of(parameter)}
     value_follows = False
     for index, argument in enumerate(options_in(argv)):
         if value_follows:
@@ -147,15 +110,11 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
         if name != word and option in options_in(rest):
             rest.remove(option)
             return name, rest
-    return _read_form(word, rest), rest
-
-
-def _read_form(word: str, argv: Sequence[str]) -> str:
-    """A command that also reads does so where no word says what to write: `log` alone is `log --read`."""
-    name = f"{word} --read"
-    takes = [parameter for verb in VERBS if command_of(verb) in {word, name} for parameter in verb.takes]
-    reads = name in command_names() and not asks_for_help(argv) and split(argv, takes)[0] is None
-    return name if reads else word
+    # A command that also reads does so where no word says what to write: `log` alone is `log --read`.
+    reading = f"{word} --read"
+    takes = [parameter for verb in VERBS if command_of(verb) in {word, reading} for parameter in verb.takes]
+    reads = reading in names and not asks_for_help(rest) and split(rest, takes)[0] is None
+    return reading if reads else word, rest
 
 
 def command_of(verb: Verb) -> str | None:
@@ -164,22 +123,23 @@ def command_of(verb: Verb) -> str | None:
 
 
 def command_named(name: str) -> Command:
-    """The command of that whole name: derived from its verb, or a plain one."""
+    """The command of that whole name, derived from its verb, or a plain one; with its help."""
     module = next((names[name] for names in PLAIN_COMMANDS.values() if name in names), None)
     if module is None:
         from mnemarch.interfaces.verb_commands import command_for
 
-        return command_for(next(verb for verb in VERBS if command_of(verb) == name))
-    path = f"mnemarch.interfaces.{module}"
-    __import__(path)
-    command: Command = sys.modules[path].COMMANDS[name]
-    return command
+        verb = next(verb for verb in VERBS if command_of(verb) == name)
+        command, helped_by = command_for(verb), verb.name
+    else:
+        command, helped_by = loaded(f"mnemarch.interfaces.{module}").COMMANDS[name], name
+    description, examples = of.help_of(helped_by)
+    return replace(command, description=description, examples=examples)
 
 
 def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
     """What was typed after the command, read by its parameters."""
     places = places_of(command)
-    takes = (*command.takes, *places, _JSON)
+    takes = (*command.takes, *places, JSON)
     typed = Typed(takes, argv)
     if typed.unknown:
         # A word that is left over may be the value of an option that is unknown.
@@ -193,7 +153,7 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
     return Call(
         _with_defaults(command.takes, arguments),
         arguments,
-        places=_with_defaults((*PLACES, _JSON), values((*places, _JSON), typed)),
+        places=_with_defaults((*PLACES, JSON), values((*places, JSON), typed)),
         begins_memory=command.begins_memory,
         only_reads=command.only_reads,
     )
@@ -206,7 +166,7 @@ def places_of(command: Command) -> list[Parameter]:
 
 
 def _with_defaults(takes: Iterable[Parameter], arguments: dict[str, Any]) -> SimpleNamespace:
-    defaults = {parameter.name: None if parameter.default is REQUIRED else parameter.default for parameter in takes}
+    defaults = {parameter.name: None if parameter.default is of.REQUIRED else parameter.default for parameter in takes}
     return SimpleNamespace(**defaults | arguments)
 
 
@@ -215,7 +175,7 @@ def _where_it_belongs(name: str, option: str) -> str:
     words = [parameter for parameter in command_named(name).takes if is_word(parameter)]
     if option[0] != "-" and words and is_text(words[-1]):
         return f'Put a text of several words in quotes: mnemarch {name} "..."'
-    for form in _forms(name):
+    for form in forms(name):
         if any(option in flags_of(parameter) for parameter in command_named(form).takes):
             return f"{option} goes with: mnemarch {form}"
     if any("--" in flags_of(parameter) for parameter in command_named(name).takes):
@@ -223,87 +183,217 @@ def _where_it_belongs(name: str, option: str) -> str:
     return f"See: mnemarch {name} --help"
 
 
-def _forms(name: str) -> list[str]:
+def forms(name: str) -> list[str]:
     """The forms of a command that an option chooses."""
     return [other for other in command_names() if other.startswith(f"{name} --")]
-
-
-# Help
-
-
-def sentence(says: str) -> str:
-    """The first sentence of a text."""
-    ends = [at + 1 for end in (". ", "? ") if (at := says.find(end)) >= 0]
-    return says[: min(ends, default=len(says))]
 
 
 def examples_of(name: str, command: Command) -> tuple[str, ...]:
     """Examples as they are written, or what the required parameters make of it."""
     if command.examples:
         return command.examples
-    required = [parameter for parameter in command.takes if parameter.default is REQUIRED]
+    required = [parameter for parameter in command.takes if parameter.default is of.REQUIRED]
     samples = [(*flags_of(each), each.type.sample or shown_name(each)) for each in required]
     return (" ".join(["mnemarch", name, *(part for sample in samples for part in sample)]),)
 
 
-def help_for(name: str) -> str:
-    """What `mnemarch NAME --help` says."""
-    if name in _GROUPS:
-        return _help_of_group(name)
-    command = command_named(name)
-    words = [
-        f"[{shown_name(word)}]" if word.piped or word.default is not REQUIRED else shown_name(word) + "..." * word.many
-        for word in command.takes
-        if is_word(word)
+# What was typed, as values
+
+
+def flags_of(parameter: Parameter) -> list[str]:
+    """The options that give a parameter; none for a word."""
+    if parameter.flag is None:
+        return [] if parameter.default is of.REQUIRED else [f"--{parameter.name.replace('_', '-')}"]
+    return parameter.flag.split("|") if parameter.flag else []
+
+
+def shown_name(parameter: Parameter) -> str:
+    """How a parameter is called in help texts and errors."""
+    return parameter.metavar or parameter.type.metavar or parameter.name.upper()
+
+
+def called(parameter: Parameter) -> str:
+    """What a parameter is called in errors: its option, or its word."""
+    return (flags_of(parameter) or [shown_name(parameter)])[0]
+
+
+def is_word(parameter: Parameter) -> bool:
+    """Whether a parameter is a word of the command line, or a list several; what is piped is on standard input."""
+    return not flags_of(parameter) and not (parameter.many and parameter.piped)
+
+
+def is_option(argument: str) -> bool:
+    """Whether an argument is an option: a lone dash is standard input, and a negative number is a number."""
+    return argument[:1] == "-" and argument != "-" and not argument[1:2].isdigit()
+
+
+class Typed:
+    """The arguments of one command line, sorted by the parameters that they belong to."""
+
+    def __init__(self, takes: Iterable[Parameter], argv: Sequence[str]) -> None:
+        self.unknown: list[str] = []
+        # Not by the names of parameters: a word WORKTREE and the option --worktree are two.
+        self._texts: dict[int, Any] = {}
+        self._words: list[str] = []
+        self._flags = {flag: parameter for parameter in takes for flag in flags_of(parameter)}
+        arguments = iter(argv)
+        for argument in arguments:
+            if argument == "--" and "--" in self._flags:
+                self._texts[id(self._flags["--"])] = list(arguments)
+            elif argument == "--":
+                self._words.extend(arguments)
+            elif is_option(argument):
+                self._option(argument, arguments)
+            else:
+                self._words.append(argument)
+        words = [parameter for parameter in takes if is_word(parameter)]
+        self._texts |= {id(parameter): word for parameter, word in zip(words, self._words, strict=False)}
+        if words and words[-1].many and len(self._words) >= len(words):
+            # The last of them takes all that is left.
+            self._texts[id(words[-1])] = self._words[len(words) - 1 :]
+        elif words and words[-1].name == "query":
+            # A question need not be quoted. What is written down has to be: a forgotten option would become part of it.
+            self._texts[id(words[-1])] = " ".join(self._words[len(words) - 1 :]) or None
+        else:
+            self.unknown += map(repr, self._words[len(words) :])
+
+    def text(self, parameter: Parameter) -> Any:
+        """What was typed for a parameter, or None: a text, texts, or how a switch was set."""
+        return self._texts.get(id(parameter))
+
+    def _option(self, argument: str, arguments: Iterator[str]) -> None:
+        flag, equals, text = argument.partition("=")
+        if argument[:2] in self._flags and argument[1] != "-":
+            flag, equals, text = argument[:2], argument[2:3], argument[2:].removeprefix("=")
+        parameter = self._flags.get(flag)
+        if parameter is None:
+            self.unknown.append(flag)
+        elif parameter.type is of.FLAG:
+            self._switch(parameter, flag, equals)
+        else:
+            content = text if equals else next(arguments, None)
+            if content is None or (not equals and is_option(content)):
+                dash = f"; with = if it begins with a dash: {flag}={content}" if content else ""
+                raise InvalidInput(f"{flag} needs a value.", hint=f"Write {flag} {shown_name(parameter)}{dash}.")
+            if parameter.many:
+                self._texts.setdefault(id(parameter), []).append(content)
+            else:
+                self._texts[id(parameter)] = content
+
+    def _switch(self, parameter: Parameter, flag: str, equals: str) -> None:
+        """An option without a value turns the default around; of two that exclude each other the first says yes."""
+        both = flags_of(parameter)
+        setting = flag == both[0] if len(both) > 1 else not parameter.default
+        if equals:
+            raise InvalidInput(f"{flag} takes no value.", hint=f"Write {flag} alone.")
+        if self._texts.get(id(parameter), setting) != setting:
+            raise InvalidInput(f"{' and '.join(both)} exclude each other.", hint="Leave one of them out.")
+        self._texts[id(parameter)] = setting
+
+
+def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
+    """The parameters that were given, by name."""
+    from_stdin = [each for each in takes if is_text(each) and typed.text(each) == "-"]
+    if len(from_stdin) > 1:
+        names = " and ".join(map(called, from_stdin))
+        raise InvalidInput(f"Standard input holds one text, not {names}.", hint="Write the other as an argument.")
+    content = {}
+    for parameter in takes:
+        item = typed.text(parameter)
+        if parameter.many and parameter.piped:
+            content[parameter.name] = [of.read_one(parameter, line, where) for where, line in _lines(parameter)]
+        elif item is not None or parameter.piped:
+            content[parameter.name] = _value(parameter, item)
+    return content
+
+
+def is_text(parameter: Parameter) -> bool:
+    return parameter.type is of.TEXT or parameter.type is of.OUTPUT
+
+
+def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
+    """What has to be given and was not."""
+    return [
+        " or ".join(flags_of(parameter)) or shown_name(parameter)
+        for parameter in takes
+        if parameter.default is of.REQUIRED and not parameter.piped and typed.text(parameter) is None
     ]
-    lines = [f"usage: mnemarch {' '.join([name, *words])} [options]", "", _wrapped(command.description), ""]
-    lines += map(_described, (*command.takes, _JSON))
-    lines += ["", "who and where (how they are found: mnemarch --help)", *map(_described, places_of(command))]
-    forms = [_row(form.removeprefix(f"{name} "), sentence(command_named(form).description)) for form in _forms(name)]
-    examples = [f"  {example}" for example in examples_of(name, command)]
-    return "\n".join([*lines, *(["", "also", *forms] if forms else []), "", "examples", *examples])
 
 
-def _help_of_group(word: str) -> str:
-    names = [name for name in command_names() if name.startswith(f"{word} ") and "--" not in name]
-    rows = [_row(name, sentence(command_named(name).description)) for name in names]
-    usage = f"usage: mnemarch {word} [SUBCOMMAND] ...   (default: {names[0].split()[1]})"
-    return "\n".join([usage, "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
+def _value(parameter: Parameter, item: Any) -> Any:
+    what = called(parameter)
+    if is_text(parameter):
+        return text_or_stdin(item, errors="replace" if parameter.type is of.OUTPUT else "strict")
+    if parameter.type is of.RECEIPT:
+        item = text_or_stdin(item) if item == "-" else _receipt_text(item, what)
+    if parameter.type is of.OBJECT and item[:1] == "@":
+        item = _file_text(item[1:])
+    return of.read(parameter, item, what)
 
 
-def _described(parameter: Parameter) -> str:
-    flags = flags_of(parameter)
-    value = "" if parameter.type is FLAG else shown_name(parameter)
-    return _row(f"{' or '.join(flags)} {value}".strip(), parameter.says)
+def text_or_stdin(argument: str | None, *, errors: str = "strict") -> str:
+    """The argument; standard input if it is `-`, or absent while something is piped in."""
+    if argument is not None and argument != "-":
+        return argument
+    if is_typed := at_terminal(sys.stdin):
+        if argument is None:
+            raise InvalidInput("No text was given.", hint="Give it as an argument, or pipe it in and write - for it.")
+        print("Type the text, then Ctrl-D on a line of its own: ", end="", file=sys.stderr, flush=True)
+    raw = _stdin().read(_STDIN_BYTES_MAX + 1)
+    if is_typed and not raw.strip():
+        raise InvalidInput("Nothing was typed.", hint="Give the text as an argument, or pipe it in and write - for it.")
+    if len(raw) > _STDIN_BYTES_MAX:
+        raise InvalidInput(
+            f"Standard input has more than {_STDIN_BYTES_MAX} bytes.", hint="Give a summary and cite the source."
+        )
+    return _decoded(raw, "Standard input", errors).removesuffix("\n").removesuffix("\r")
 
 
-def _row(name: str, says: str) -> str:
-    from textwrap import wrap
-
-    first, *others = wrap(says, max(_width() - _COLUMN, 30)) or [""]
-    head = f"  {name:<{_COLUMN - 4}}  " if len(name) <= _COLUMN - 4 else f"  {name}\n{'':<{_COLUMN}}"
-    return "\n".join([f"{head}{first}".rstrip(), *(f"{'':<{_COLUMN}}{line}" for line in others)])
-
-
-def _wrapped(text: str) -> str:
-    from textwrap import fill
-
-    return fill(text, _width())
-
-
-def _width() -> int:
-    from shutil import get_terminal_size
-
-    return min(get_terminal_size((_WIDTH_MAX, 0)).columns, _WIDTH_MAX)
+def _lines(parameter: Parameter) -> Iterator[tuple[str, str]]:
+    """The lines of standard input that are not empty, each with what it is called in an error."""
+    if at_terminal(sys.stdin):
+        raise InvalidInput(
+            f"The {parameter.name} are read as JSON lines from standard input.",
+            hint="Pipe a file in: ... < lines.jsonl",
+        )
+    for number, raw in enumerate(_stdin(), start=1):
+        line = _decoded(raw, f"Line {number}")
+        if line.strip():
+            yield f"Line {number}", line
 
 
-def overview() -> str:
-    """What `mnemarch --help` says."""
-    lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
-    lines += ["A governed memory that coding agents share.", "", "start here"]
-    lines += [f"  {step:<34}{says}" for step, says in _FIRST_STEPS.items()] + [""]
-    for section, names in sections().items():
-        lines += [section, *(f"  {name:<16}{says}" for name, says in names.items()), ""]
-    lines += ["options, before or after the command", *map(_described, (_JSON, *PLACES))]
-    lines += [_row("--version", "the version"), _row("COMMAND --help", "what a command takes, with examples"), ""]
-    return "\n".join([*lines, "\n\n".join(map(_wrapped, _ENDING))])
+def _stdin() -> IO[bytes]:
+    if sys.stdin is None:
+        raise InvalidInput("Standard input is closed.", hint="Give the text as an argument, or pipe it in.")
+    return sys.stdin.buffer
+
+
+def _receipt_text(typed: str, what: str) -> str:
+    """A receipt's JSON: the text itself, or what the file holds."""
+    if typed.lstrip().startswith("{"):
+        return typed
+    from mnemarch.files import read_small
+
+    try:
+        return read_small(typed, _RECEIPT_BYTES_MAX).decode()
+    except (OSError, ValueError) as error:
+        hint = "Give the receipt's JSON, or a file."
+        raise InvalidInput(f"{what}: {typed!r} can't be read: {error}.", hint=hint) from None
+
+
+def _file_text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return _decoded(file.read(), path)
+    except OSError as error:
+        raise InvalidInput(f"{path!r} can't be read: {error.strerror}.", hint="Check the path after the @.") from None
+
+
+def _decoded(raw: bytes, what: str, errors: str = "strict") -> str:
+    try:
+        return raw.decode(errors=errors)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{what} is not valid UTF-8 at byte {error.start}; nothing was stored.",
+            hint="Convert it first, for example: iconv -f latin1 -t utf-8",
+        ) from None

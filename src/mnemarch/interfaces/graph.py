@@ -5,22 +5,20 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.pictures import GraphView, graph_flowchart, graph_svg
 from mnemarch.interfaces.show import age, clean, quoted, table, when, wrapped
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import FLAG, ID, NUMBER, TEXT, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, ID, NUMBER, TEXT, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.graph import GraphStore
-    from mnemarch.graph.values import Edge, Finalized, GraphHit, Node
-    from mnemarch.interfaces.command import Call
+    from mnemarch.graph import Edge, Finalized, GraphHit, GraphStore, Node
 
 _QUESTIONS_SHOWN = 20
 _SIMILAR_SHOWN = 5
@@ -264,52 +262,52 @@ _QUESTION = Parameter("text", TEXT, "a question; - reads standard input")
 _K = Parameter("k", NUMBER, f"how many (default: {_SIMILAR_SHOWN})", _SIMILAR_SHOWN)
 
 
-def _command(name: str, run: Callable[[Call], Answer], *takes: Parameter) -> tuple[str, Command]:
-    return name, Command(*help_of(name), run, takes, begins_memory=run in {_ask, _entity})
-
-
-COMMANDS = dict(
-    [
-        _command(
-            "graph show",
-            _show,
+COMMANDS = {
+    "graph show": Command(
+        _show,
+        (
             _AGENT,
             Parameter("limit", NUMBER, f"so many questions (default: {_QUESTIONS_SHOWN}; with --json all)", None),
             Parameter("svg", FLAG, "as a picture", False),
             Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),
         ),
-        _command("graph ask", _ask, _QUESTION),
-        _command(
-            "graph answer",
-            _answer,
+    ),
+    "graph ask": Command(_ask, (_QUESTION,), begins_memory=True),
+    "graph answer": Command(
+        _answer,
+        (
             _QUERY,
             Parameter("text", TEXT, "the answer itself; - reads standard input", None),
             Parameter("unit", ID, "the unit that answers it", None, metavar="UNIT"),
         ),
-        _command(
-            "graph feedback",
-            _feedback,
+    ),
+    "graph feedback": Command(
+        _feedback,
+        (
             _QUERY,
             Parameter("label", WORDS, "up, down or retry", metavar="LABEL"),
             Parameter("note", WORDS, "why", None),
         ),
-        _command(
-            "graph entity",
-            _entity,
+    ),
+    "graph entity": Command(
+        _entity,
+        (
             Parameter("id", ID, "of the thing"),
             _AGENT,
             Parameter("text", WORDS, "what to call it", None),
             Parameter("alias", WORDS, "another name; repeatable", (), many=True, metavar="NAME"),
             Parameter("user", WORDS, "who named it (default: the actor)", None, metavar="ID"),
         ),
-        _command("graph search", _search, _QUESTION, _AGENT, _K),
-        _command("graph sessions", _sessions),
-        _command(
-            "graph end",
-            _end,
+        begins_memory=True,
+    ),
+    "graph search": Command(_search, (_QUESTION, _AGENT, _K)),
+    "graph sessions": Command(_sessions),
+    "graph end": Command(
+        _end,
+        (
             Parameter("no_promote", FLAG, "take nothing over to the agent's graph", False),
             Parameter("no_checkpoint", FLAG, "write no checkpoint", False),
             Parameter("name", WORDS, "what the checkpoint's file is called", None, metavar="NAME"),
         ),
-    ]
-)
+    ),
+}

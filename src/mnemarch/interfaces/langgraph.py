@@ -15,25 +15,11 @@ import asyncio
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    Item,
-    ListNamespacesOp,
-    MatchCondition,
-    Op,
-    PutOp,
-    Result,
-    SearchItem,
-    SearchOp,
-    TTLConfig,
-    get_text_at_path,
-)
+from langgraph.store import base
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.services.items import Change, Items
-from mnemarch.services.items import Item as Kept
+from mnemarch.services.items import Change, Item, Items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +39,7 @@ _OF_NUMBERS = (gt, ge, lt, le)
 _SCORED_MAX = 1_000
 
 
-class MnemarchStore(BaseStore):
+class MnemarchStore(base.BaseStore):
     """Keeps the items of a graph in a memory: many processes may write it at once, and the log says who wrote what.
 
     `fields` are the parts of a value that a question searches, as in LangGraph's own index settings.
@@ -69,26 +55,26 @@ class MnemarchStore(BaseStore):
         org: str = "default",
         actor: str = "agent:langgraph",
         fields: Sequence[str] = ("$",),
-        ttl: TTLConfig | None = None,
+        ttl: base.TTLConfig | None = None,
     ) -> None:
         self._items: Items = memory.seat(Actor.parse(actor), Scope(org=org, project=project)).items
         self._fields = tuple(fields)
         self.ttl_config = ttl
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Answer what is asked, then carry out the changes, all of them or none; of two for one key the last counts."""
-        results: list[Result] = []
-        puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
+        results: list[base.Result] = []
+        puts: dict[tuple[tuple[str, ...], str], base.PutOp] = {}
         for op in ops:
-            if isinstance(op, PutOp):
+            if isinstance(op, base.PutOp):
                 puts.pop((op.namespace, op.key), None)
                 puts[op.namespace, op.key] = op
                 results.append(None)
-            elif isinstance(op, GetOp):
+            elif isinstance(op, base.GetOp):
                 results.append(self._got(op))
-            elif isinstance(op, SearchOp):
+            elif isinstance(op, base.SearchOp):
                 results.append(self._searched(op))
-            elif isinstance(op, ListNamespacesOp):
+            elif isinstance(op, base.ListNamespacesOp):
                 results.append(self._listed(op))
             else:
                 raise InvalidInput(f"{op!r} is no operation of a store.", hint="Use get, put, search, list_namespaces.")
@@ -96,7 +82,7 @@ class MnemarchStore(BaseStore):
             self._items.change([self._change(op) for op in puts.values()])
         return results
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """The same in a worker thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
@@ -107,23 +93,23 @@ class MnemarchStore(BaseStore):
             self._items.change([Change(item.namespace, item.key, None) for item in expired])
         return len(expired)
 
-    def _change(self, op: PutOp) -> Change:
+    def _change(self, op: base.PutOp) -> Change:
         if op.value is None:
             return Change(op.namespace, op.key, None)
         if not isinstance(op.value, dict):
             raise InvalidInput(f"A value is a dictionary, not {op.value!r}.", hint='Put {"text": "..."}, for example.')
         fields = self._fields if op.index is None else op.index or ()
-        texts = [text for field in fields for text in get_text_at_path(op.value, field)]
+        texts = [text for field in fields for text in base.get_text_at_path(op.value, field)]
         return Change(op.namespace, op.key, op.value, text="\n".join(texts), minutes=op.ttl)
 
-    def _got(self, op: GetOp) -> Item | None:
+    def _got(self, op: base.GetOp) -> base.Item | None:
         kept = self._items.get(op.namespace, op.key)
         if kept is None:
             return None
         self._refresh([kept], op.refresh_ttl)
-        return Item(**_fields_of(kept))
+        return base.Item(**_fields_of(kept))
 
-    def _searched(self, op: SearchOp) -> list[SearchItem]:
+    def _searched(self, op: base.SearchOp) -> list[base.SearchItem]:
         kept = [each for each in self._items.under(op.namespace_prefix) if _passes(each.value, op.filter)]
         scores = {}
         if op.query:
@@ -131,21 +117,21 @@ class MnemarchStore(BaseStore):
             kept.sort(key=lambda each: -scores.get((each.namespace, each.key), -1.0))
         page = kept[op.offset : op.offset + op.limit]
         self._refresh(page, op.refresh_ttl)
-        return [SearchItem(**_fields_of(each), score=scores.get((each.namespace, each.key))) for each in page]
+        return [base.SearchItem(**_fields_of(each), score=scores.get((each.namespace, each.key))) for each in page]
 
-    def _refresh(self, read: Sequence[Kept], wanted: bool) -> None:
+    def _refresh(self, read: Sequence[Item], wanted: bool) -> None:
         """Let what was read live as long again."""
         if wanted and self.ttl_config and self.ttl_config.get("refresh_on_read", False):
             self._items.prolong([each for each in read if each.minutes is not None])
 
-    def _listed(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    def _listed(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()
         known = {each for each in self._items.namespaces() if all(_matches(one, each) for one in conditions)}
         cut = sorted({each[: op.max_depth] for each in known})
         return cut[op.offset : op.offset + op.limit]
 
 
-def _fields_of(kept: Kept) -> dict[str, Any]:
+def _fields_of(kept: Item) -> dict[str, Any]:
     return {
         "namespace": kept.namespace,
         "key": kept.key,
@@ -187,7 +173,7 @@ def _holds(name: str, mine: Any, limit: Any) -> bool:
         return False
 
 
-def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+def _matches(condition: base.MatchCondition, namespace: tuple[str, ...]) -> bool:
     path = condition.path
     if len(namespace) < len(path):
         return False

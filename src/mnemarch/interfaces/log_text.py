@@ -7,15 +7,16 @@ import sys
 from shutil import get_terminal_size
 
 from mnemarch import user
-from mnemarch.interfaces.command import Answer, at_terminal
+from mnemarch.interfaces.command import Answer, Call, at_terminal
 from mnemarch.interfaces.show import INDENT, age, clean, fields, meaning_line, quoted, short, when
 from mnemarch.interfaces.task_text import ingested_text
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.verb_commands import text_of
+from mnemarch.lazy import lines_beside
 from mnemarch.learning.pipeline import INGEST
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
-from mnemarch.model.outcome import Dispute, Explanation
+from mnemarch.model.outcome import Dispute, Explanation, Overview, TaskUnderWay
 from mnemarch.model.stamps import short_id
 from mnemarch.services.overview import NewsOf
 from mnemarch.text.words import counted
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.model.outcome import Overview, TaskUnderWay
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Verb
 
@@ -40,52 +39,7 @@ _SAID_CHARS_MAX = 160
 _WORDS_CHARS_MAX = 60
 
 # What each type of entry says of its actor. `unit` is the unit it is about; the other names are explained in `_parts`.
-SENTENCES = {
-    "logged": "{kind}: {text}",
-    "claim.refused": "was refused {claim} because {reason} ({rule})",
-    "act.refused": "was refused: {reason} ({rule})",
-    "unit.remembered": "remembered {unit} as {status} {kind}",
-    "unit.merged": "said again {unit}",
-    "unit.mentioned": "mentioned {unit}",
-    "unit.cited": "cited {cited} for {unit}",
-    "unit.moved": "followed moved code: {unit}",
-    "unit.verified": "verified {unit} by {because}",
-    "unit.unverified": "no longer calls verified {unit} {reason}",
-    "unit.published": "published {unit}, reused by {reuses} tasks",
-    "unit.held": "kept {unit} where it is because {reason} ({rule})",
-    "unit.validated": "changed the trust in {unit} to {confidence} ({signal})",
-    "unit.used": "used {unit}",
-    "unit.promoted": "promoted {unit} to {level} level",
-    "unit.approved": "approved {unit}, trust {confidence}",
-    "unit.rejected": "rejected {unit} because {reason}",
-    "unit.superseded": "replaced {unit} by {new} because {reason}",
-    "unit.superseding": "put {unit} in the place of {old}",
-    "unit.archived": "archived {unit} because {reason}",
-    "unit.revived": "revived {unit} because {reason}",
-    "unit.erased": "erased {unit} because {reason}",
-    "unit.restated": "stated again, without what was erased or undone: {unit}",
-    "link.added": "found that {unit} {relation} {target}",
-    "link.joined": "joined {member} to the conflict {link}",
-    "link.resolved": "resolved {link} because {reason}",
-    "relation.added": "related {unit} {type} {target}",
-    "relation.dropped": "no longer relates {unit} {type} {target}",
-    "recalled": "was handed {count}",
-    "task.verified": "verify {verdict}: {tests}",
-    "tests.restated": "stated again, without what was erased: {tests} {verdict}",
-    "attempt.failed": "failed: {error} ({verdict})",
-    "attempts.cleared": "starts anew: {reason}",
-    "task.stuck": "is stuck: {reason}",
-    "decision.requested": "asked for a decision: {text}",
-    "request.answered": "answered request {request}: {reason}",
-    "inbox.settled": "settled a {what} of the inbox: {answer}",
-    "rule.learned": "learned a code rule: {name}",
-    "rule.judged": "judged a code rule: confidence {confidence}",
-    "rule.dropped": "dropped a code rule because {reason}",
-    "actor.undone": "undid {actor} because {reason}",
-    "undo.reverted": "took back that {actor} was undone because {reason}",
-    "graph.changed": "changed its graph: {act}",
-    "graph.restated": "stated its graph again, without what was erased",
-}
+SENTENCES = dict(line.split(" ", 1) for line in lines_beside(__file__, "log.txt"))
 # A signal that counted before, or a new count of the cases behind a unit.
 _TRUST_KEPT = "brought {unit} up to date; the trust in it stays"
 _RELATIONS = {"contradicts": "contradicts", "duplicates": "repeats", "similar_to": "resembles"}

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from mnemarch import __version__
 from mnemarch.code.git import git
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.command import DONE, Answer, Command
+from mnemarch.interfaces.command import DONE, Answer, Call, Command
 from mnemarch.interfaces.show import json_text
-from mnemarch.interfaces.tools import Reply, called, checked, refused_to, tools_for, words
+from mnemarch.interfaces.tools import Reply, Tool, called, checked, refused_to, tools_for, words
 from mnemarch.lazy import Lazy
-from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import mcp_types as types
     from mcp.server.lowlevel import Server
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.tools import Tool
 else:
     types = Lazy("mcp_types")
 
@@ -46,7 +44,10 @@ _PROMPTS = (_BEGINNING, "finish_task")
 
 
 class _Desk:
-    """What the handlers share: the call that leads to the memory, and the tools of the profile."""
+    """Answers what hosts ask, by the call that leads to the memory and the tools of the profile.
+
+    A verb runs in a thread: it waits for its disk, or computes, and others must go on.
+    """
 
     def __init__(self, call: Call, profile: str, denied: list[str]) -> None:
         self.call = call
@@ -54,18 +55,18 @@ class _Desk:
         self.tools = tools_for(profile, denied)
         self._opening = Lock()
 
-    def reply(self, name: str, arguments: dict[str, Any], session: str | None) -> Reply:
+    def _reply(self, name: str, arguments: dict[str, Any], session: str | None) -> Reply:
         if name not in self.tools:
             raise refused_to(name, self.profile)
         tool = self.tools[name]
         given = checked(tool, arguments)
-        with self.asked(session, given, begins=not tool.is_reading) as call:
+        with self._asked(session, given, begins=not tool.is_reading) as call:
             return called(tool, call)
 
     @contextmanager
-    def asked(self, session: str | None, given: dict[str, Any], *, begins: bool = False) -> Iterator[Call]:
+    def _asked(self, session: str | None, given: dict[str, Any], *, begins: bool = False) -> Iterator[Call]:
         """A question of one conversation, about its branch or else about itself. Only what writes begins a memory."""
-        session = session or _session_of_process()
+        session = session or next(filter(None, map(os.environ.get, _SESSION_VARIABLES)), None)
         with self._opening:
             is_absent = not begins and self.call.is_absent
             if not is_absent:
@@ -79,31 +80,25 @@ class _Desk:
             if is_absent:
                 call.close()
 
+    def _resource(self, uri: str, session: str | None) -> str:
+        with self._asked(session, {}) as call:
+            if uri == _DECISIONS:
+                return json_text(call.seat.decisions.active())
+            if uri == _CORE_TEXT:
+                return call.seat.core.compiled()
+            if uri.startswith(_UNIT):
+                return json_text(call.seat.explain(uri.removeprefix(_UNIT)))
+        raise NotFound(f"There is no resource {uri}.", hint=f"There are {_DECISIONS}, {_CORE_TEXT} and {_UNIT}ID.")
 
-def _session_of_process() -> str | None:
-    return next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), None)
-
-
-def _branch(root: str) -> str | None:
-    """The branch that is checked out, unless it is the one that everything is merged into."""
-    branch = git(root, ["symbolic-ref", "--short", "--quiet", "HEAD"])
-    default = git(root, ["symbolic-ref", "--short", "--quiet", "refs/remotes/origin/HEAD"]) or ""
-    return None if branch in {None, "", "main", "master", default.removeprefix("origin/")} else branch
-
-
-class _Handlers:
-    """What the server answers. A verb runs in a thread: it waits for its disk, or computes, and others must go on."""
-
-    def __init__(self, desk: _Desk) -> None:
-        self._desk = desk
+    # What the server answers
 
     async def list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in self._desk.tools.values()])
+        return types.ListToolsResult(tools=[_described(tool) for tool in self.tools.values()])
 
     async def call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         session = _session_in(context.meta)
         try:
-            reply = await _in_thread(partial(self._desk.reply, params.name, params.arguments or {}, session))
+            reply = await _in_thread(partial(self._reply, params.name, params.arguments or {}, session))
         except MnemarchError as error:
             return types.CallToolResult(content=[_text(_said(error))], is_error=True)
         return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.data)
@@ -119,7 +114,7 @@ class _Handlers:
 
     async def read_resource(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
-            text = await _in_thread(partial(_resource, self._desk, str(params.uri), _session_in(context.meta)))
+            text = await _in_thread(partial(self._resource, str(params.uri), _session_in(context.meta)))
         except MnemarchError as error:
             raise _wrong(_said(error)) from None
         kind = "text/plain" if str(params.uri) == _CORE_TEXT else "application/json"
@@ -140,9 +135,16 @@ class _Handlers:
         if params.name == _BEGINNING:
             task = (params.arguments or {}).get("task", "")
             asked = {"query": task or "the task"}
-            pack = await _in_thread(partial(self._desk.reply, "context", asked, _session_in(context.meta)))
+            pack = await _in_thread(partial(self._reply, "context", asked, _session_in(context.meta)))
             text = f"{task}\n\n{pack.text}\n\n{text}"
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
+
+
+def _branch(root: str) -> str | None:
+    """The branch that is checked out, unless it is the one that everything is merged into."""
+    branch = git(root, ["symbolic-ref", "--short", "--quiet", "HEAD"])
+    default = git(root, ["symbolic-ref", "--short", "--quiet", "refs/remotes/origin/HEAD"]) or ""
+    return None if branch in {None, "", "main", "master", default.removeprefix("origin/")} else branch
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
@@ -168,19 +170,18 @@ def _wrong(problem: str) -> Exception:
 def _server(desk: _Desk) -> Server[Any]:
     from mcp.server.lowlevel import Server
 
-    handlers = _Handlers(desk)
     return Server(
         "mnemarch",
         version=__version__,
         title="Mnemarch",
         instructions=words("instructions for models" if desk.profile != "core" else "instructions for core memory"),
-        on_list_tools=handlers.list_tools,
-        on_call_tool=handlers.call_tool,
-        on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
-        on_read_resource=handlers.read_resource,
-        on_list_prompts=handlers.list_prompts,
-        on_get_prompt=handlers.get_prompt,
+        on_list_tools=desk.list_tools,
+        on_call_tool=desk.call_tool,
+        on_list_resources=desk.list_resources,
+        on_list_resource_templates=desk.list_templates,
+        on_read_resource=desk.read_resource,
+        on_list_prompts=desk.list_prompts,
+        on_get_prompt=desk.get_prompt,
     )
 
 
@@ -201,17 +202,6 @@ def _session_in(meta: Any) -> str | None:
     """The conversation that a request names, as far as its host does."""
     fields: dict[str, Any] = dict(meta or {})
     return next((fields[name] for name in _SESSION_FIELDS if isinstance(fields.get(name), str) and fields[name]), None)
-
-
-def _resource(desk: _Desk, uri: str, session: str | None) -> str:
-    with desk.asked(session, {}) as call:
-        if uri == _DECISIONS:
-            return json_text(call.seat.decisions.active())
-        if uri == _CORE_TEXT:
-            return call.seat.core.compiled()
-        if uri.startswith(_UNIT):
-            return json_text(call.seat.explain(uri.removeprefix(_UNIT)))
-    raise NotFound(f"There is no resource {uri}.", hint=f"There are {_DECISIONS}, {_CORE_TEXT} and {_UNIT}ID.")
 
 
 # Running
@@ -284,7 +274,11 @@ def _mcp(call: Call) -> Answer:
     desk = _Desk(call, options.profile, list(options.deny))
     if options.tools:
         return Answer(
-            [_listed(tool) for tool in desk.tools.values()], lambda: "\n".join(map(_line, desk.tools.values()))
+            [
+                {"name": tool.name, "description": tool.says, "input_schema": tool.input_schema}
+                for tool in desk.tools.values()
+            ],
+            lambda: "\n".join(map(_line, desk.tools.values())),
         )
     try:
         import anyio
@@ -301,17 +295,12 @@ def _mcp(call: Call) -> Answer:
     return Answer(None, str, is_printed=True)
 
 
-def _listed(tool: Tool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.says, "input_schema": tool.input_schema}
-
-
 def _line(tool: Tool) -> str:
     return f"{tool.name:<10} {tool.says.partition('. ')[0].removesuffix('.')}"
 
 
 COMMANDS = {
     "mcp": Command(
-        *help_of("mcp"),
         _mcp,
         (
             Parameter("profile", WORDS, "which tools: read, work (default), admin or core", "work", metavar="NAME"),

@@ -8,7 +8,7 @@ import time
 
 from mnemarch.errors import NotAllowed, StoreUnavailable
 from mnemarch.interfaces import log_text
-from mnemarch.interfaces.command import REFUSED, Answer, Command, at_terminal
+from mnemarch.interfaces.command import REFUSED, Answer, Call, Command, at_terminal
 from mnemarch.interfaces.show import (
     Counter,
     clean,
@@ -25,7 +25,7 @@ from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import WORDS, Parameter, help_of
+from mnemarch.verbs.types import WORDS, Parameter, Verb
 from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import copy
 
@@ -35,22 +35,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
+    from mnemarch.model import upkeep
     from mnemarch.model.caller import Actor
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
-    from mnemarch.model.upkeep import (
-        Cognified,
-        Copied,
-        Copy,
-        Erased,
-        Fate,
-        ImportedClaims,
-        Maintained,
-        Pruned,
-        Reflected,
-        Undone,
-    )
-    from mnemarch.verbs.types import Verb
 
 _SHOWN_MAX = 20
 _READ_MAX = 1_000
@@ -76,7 +63,7 @@ def _stats(stats: Stats, _: Call) -> str:
     )
 
 
-def _cognified(done: Cognified, _: Call) -> str:
+def _cognified(done: upkeep.Cognified, _: Call) -> str:
     cost = f", {done.money:.4f} by the configured prices" if done.money else ""
     lines = [f"{len(done.episodes)} analysed, {done.waiting} still waiting, {done.tokens:,} tokens{cost}"]
     if not (done.episodes or done.waiting or done.tokens):
@@ -117,7 +104,7 @@ def _swept(swept: Swept, _: Call) -> str:
     return "\n".join(lines)
 
 
-def _pruned(pruned: Pruned, _: Call) -> str:
+def _pruned(pruned: upkeep.Pruned, _: Call) -> str:
     verb = "would archive" if pruned.dry_run else "archived"
     lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {short_id(id)}" for id in pruned.units)]
     return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)
@@ -131,7 +118,7 @@ def _findings(findings: Sequence[Finding], _: Call) -> str:
     return "\n".join(lines)
 
 
-def _reflected(done: Reflected, _: Call) -> str:
+def _reflected(done: upkeep.Reflected, _: Call) -> str:
     would = "would be " if done.dry_run else ""
     counts = f"{done.changed} {would}new or changed, {done.unchanged} unchanged, {len(done.retired)} {would}retired"
     lines = [f"reflected  {counted(done.episodes, 'episode')}; lessons: {counts}"]
@@ -143,7 +130,7 @@ def _reflected(done: Reflected, _: Call) -> str:
     return "\n".join([*lines, *([] if done.complete else ["", "There is more: mnemarch reflect goes on from here."])])
 
 
-def _maintained(night: Maintained, _: Call) -> str:
+def _maintained(night: upkeep.Maintained, _: Call) -> str:
     width = max(len(step.name) for step in night.steps)
     lines = [
         f"{'✓' if step.ok else '✗'} {step.name:<{width}}  {clean(step.says)} ({step.seconds:.1f} s)"
@@ -152,8 +139,11 @@ def _maintained(night: Maintained, _: Call) -> str:
     return "\n".join([*lines, *(["Nothing was changed."] if night.dry_run else [])])
 
 
-def again_and_again(verb: Verb, call: Call, every: timedelta) -> Answer:
-    """The verb now and then every so often, each answer printed when it is there; Ctrl-C ends it, a busy store not."""
+def maintained(verb: Verb, call: Call) -> Answer:
+    """The verb once; or now and then every so often, until Ctrl-C: each answer is printed when it is there."""
+    every: timedelta | None = call.arguments.pop("every", None)
+    if every is None:
+        return answered(verb, call)
     while True:
         try:
             answer = answered(verb, call)
@@ -190,7 +180,7 @@ def asked(verb: Verb, call: Call) -> Answer:
     return answered(verb, call)
 
 
-def _erased(erased: Erased, call: Call) -> str:
+def _erased(erased: upkeep.Erased, call: Call) -> str:
     entries = counted(erased.events, "entry of the log", "entries of the log")
     if not erased.dry_run and not erased.events:
         return f"erased before  {clean(call.options.unit_id)}; {counted(erased.files, 'file')} cleaned once more"
@@ -207,7 +197,7 @@ def _erased(erased: Erased, call: Call) -> str:
     return "\n".join([*lines, *_copies(erased.copies, advice), *kept])
 
 
-def _copies(copies: Sequence[Copy], advice: str) -> list[str]:
+def _copies(copies: Sequence[upkeep.Copy], advice: str) -> list[str]:
     if not copies:
         return []
     rows: list[Sequence[Any]] = [
@@ -218,7 +208,7 @@ def _copies(copies: Sequence[Copy], advice: str) -> list[str]:
     return [head, table(("id", "what", "where", "by", "text"), rows, ""), *more]
 
 
-def _undone(undone: Undone, _: Call) -> str:
+def _undone(undone: upkeep.Undone, _: Call) -> str:
     counts = (
         *((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt")),
         *((undone.rules, "code rule"), (undone.votes, "vote on habits")),
@@ -246,7 +236,7 @@ def _undone(undone: Undone, _: Call) -> str:
     return "\n".join(lines)
 
 
-def _fates(fates: Sequence[Fate]) -> list[str]:
+def _fates(fates: Sequence[upkeep.Fate]) -> list[str]:
     lines = [
         f"  {short_id(fate.unit_id)}  {clean(fate.label)} {quoted(fate.text)}"
         + (f": {clean(fate.why)}" if fate.why else "")
@@ -276,7 +266,7 @@ def _copy(call: Call) -> Answer:
     return Answer(done, lambda: _text(done, source, target))
 
 
-def _text(done: Copied, source: str, target: str) -> str:
+def _text(done: upkeep.Copied, source: str, target: str) -> str:
     before = f"; {done.skipped:,} were there from before" if done.skipped else ""
     lines = [
         f"copied    {counted(done.events, 'event')} of {counted(done.streams, 'stream')}{before}",
@@ -291,7 +281,7 @@ def _text(done: Copied, source: str, target: str) -> str:
     return "\n".join(lines)
 
 
-def _imported(done: ImportedClaims, _: Call) -> str:
+def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
     rest = f"known here: {done.known:,}; left out: {done.left_out:,} (decisions, preferences, what was rejected)"
     verb = "would import" if done.dry_run else "imported"
     lines = [f"{verb}  {counted(done.units, 'unit')} of {done.format} as claims; {rest}"]
@@ -328,7 +318,6 @@ def _restored(done: Imported, _: Call) -> str:
 
 COMMANDS = {
     "copy": Command(
-        *help_of("copy"),
         _copy,
         (
             Parameter("source", WORDS, "the memory: its folder, or its address", metavar="FROM"),

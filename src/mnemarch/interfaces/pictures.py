@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from mnemarch.graph.values import Edge, Node
+    from mnemarch.graph import Edge, Node
 
 _LABEL_CHARS = 60
 # The first family that has Hangul decides: some renderers look at no other.

@@ -8,17 +8,15 @@ import sys
 from contextlib import suppress
 
 from mnemarch import checkout, user
-from mnemarch.checkout import load
+from mnemarch.checkout import Foreign, load
 from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, is_interactive, noted
-from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter, help_of
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive, noted
+from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.checkout import Foreign
-    from mnemarch.interfaces.command import Call
     from mnemarch.model.caller import Actor
     from mnemarch.policy.permissions import Policy
 
@@ -183,15 +181,11 @@ def _policy_text(policy: Policy) -> str:
         levels_of: dict[str, list[str]] = {}
         for who, level in zip(cells, Level, strict=True):
             levels_of.setdefault(who, []).append(str(level))
-        lines += [f"  {_levels(levels):<{_LEVELS_CHARS}}  {who}" for who, levels in levels_of.items()]
+        for who, levels in levels_of.items():
+            named = "at every level" if len(levels) == len(Level) else ", ".join(levels)
+            lines.append(f"  {named:<{_LEVELS_CHARS}}  {who}")
     legend = "✓ only what a test was seen to show, or a person vouches for, may be written here (R21)"
     return "\n".join([*lines, "", show.wrapped(legend, "")])
-
-
-def _levels(levels: list[str]) -> str:
-    from mnemarch.model.caller import Level
-
-    return "at every level" if len(levels) == len(Level) else ", ".join(levels)
 
 
 def _demo(call: Call) -> Answer:
@@ -241,7 +235,6 @@ def _hook(call: Call) -> Answer:
 _HOST = Parameter("host", WORDS, "claude-code, codex, copilot, gemini, opencode, cursor or vscode", None)
 COMMANDS = {
     "demo": Command(
-        *help_of("demo"),
         _demo,
         (
             Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
@@ -250,9 +243,8 @@ COMMANDS = {
             Parameter("fast", FLAG, f"no pauses, and {_DEMO_EVENTS_FAST} log entries each", False),
         ),
     ),
-    "init": Command(*help_of("init"), _init, begins_memory=True),
+    "init": Command(_init, begins_memory=True),
     "trust": Command(
-        *help_of("trust"),
         _trust,
         (
             Parameter("show", FLAG, "only show what would be obeyed", False),
@@ -260,6 +252,6 @@ COMMANDS = {
             Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),
         ),
     ),
-    "policy": Command(*help_of("policy"), _policy),
-    "hook": Command(*help_of("hook"), _hook, (_HOST,)),
+    "policy": Command(_policy),
+    "hook": Command(_hook, (_HOST,)),
 }

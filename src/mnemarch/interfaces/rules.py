@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
-from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command, at_terminal
+from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, table
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
     from mnemarch.learning.code_rules import CodeRules, RuleHit, RuleStory
     from mnemarch.learning.patches import FilePatch
     from mnemarch.learning.rule import CodeRule
@@ -176,7 +176,6 @@ _PATHS = Parameter("paths", PATH, "files or folders", many=True, metavar="PATH")
 _CANDIDATES = Parameter("candidates", FLAG, "also by rules that are not trusted yet", False)
 COMMANDS = {
     "rules learn": Command(
-        *help_of("rules learn"),
         _learn,
         (
             Parameter("what", WORDS, "a commit, a range or a diff file", None, "", metavar="COMMIT|RANGE|FILE"),
@@ -184,9 +183,8 @@ COMMANDS = {
         ),
         begins_memory=True,
     ),
-    "rules check": Command(*help_of("rules check"), _check, (_PATHS, _CANDIDATES)),
+    "rules check": Command(_check, (_PATHS, _CANDIDATES)),
     "rules apply": Command(
-        *help_of("rules apply"),
         _apply,
         (_PATHS, _CANDIDATES, Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False)),
     ),
@@ -243,10 +241,6 @@ def _missing_witness(story: RuleStory) -> list[str]:
     return [told, f"or a person confirms it: mnemarch rules judge {short_id(story.rule.id)} --worked"]
 
 
-def _story_text(story: RuleStory, _: Call) -> str:
-    return "\n".join([_shown(story), *(line for event in story.events for line in _event_lines(event))])
-
-
 def _event_lines(event: Event) -> list[str]:
     payload = event.payload or {}
     where = " ".join(filter(None, [payload.get("path"), (payload.get("commit") or "")[:10]]))
@@ -267,5 +261,5 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "rules.cleanup_weak_rules": _cleaned_text,
     "rules.get_code_rule": _rule_text,
     "rules.update_code_rule_confidence": _rule_text,
-    "rules.explain": _story_text,
+    "rules.explain": lambda story, _: "\n".join([_shown(story), *chain.from_iterable(map(_event_lines, story.events))]),
 }

@@ -287,14 +287,7 @@ TOOLS = (
     Tool("recall", "seat.recall", ("query", "k", "kinds", "domain"), ("Found",), run=_recall),
     Tool("remember", "seat.remember", ("content", "kind", "citations", "domain", "importance"), ("Stored", "Refused")),
     Tool("log", "seat.log", ("kind", "text", "data"), ("Receipt",)),
-    Tool(
-        "attempt",
-        "seat.fail",
-        (),
-        ("ApproachValidation", "LoopVerdict"),
-        (_AN_APPROACH, _AN_ERROR),
-        _attempt,
-    ),
+    Tool("attempt", "seat.fail", (), ("ApproachValidation", "LoopVerdict"), (_AN_APPROACH, _AN_ERROR), _attempt),
     Tool(
         "verify",
         "seat.verify",

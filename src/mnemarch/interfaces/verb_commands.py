@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext, redirect_stdout
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command
+from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command
+from mnemarch.lazy import loaded
 from mnemarch.model.value import replace
-from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, help_of
+from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.verbs.types import Verb
 
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {
@@ -74,7 +73,7 @@ def command_for(verb: Verb) -> Command:
         return _RUNS.get(verb.name, answered)(verb, call)
 
     begins, reads = verb.name in _BEGIN_MEMORY, verb.profile == "read" and verb.name not in _FOR_PEOPLE
-    return Command(*help_of(verb.name), run, takes, begins_memory=begins, only_reads=reads or verb.name in _LOOKS_ON)
+    return Command(run, takes, begins, reads or verb.name in _LOOKS_ON)
 
 
 def bound(verb: Verb, place: Any, arguments: Mapping[str, Any]) -> Callable[..., Any]:
@@ -101,7 +100,8 @@ def performed(verb: Verb, call: Call) -> Any:
 def answered(verb: Verb, call: Call) -> Answer:
     """The verb's answer."""
     nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
-    with _only_the_answer_on_stdout(call):
+    # With --json, what a verb shows while it works (the output of tests) goes to stderr.
+    with redirect_stdout(sys.stderr) if call.places.json else nullcontext():
         result = performed(verb, call)
     if verb.gives in {"Found", "Pack"}:
         result = _with_notes(result, call, nothing_here)
@@ -110,13 +110,6 @@ def answered(verb: Verb, call: Call) -> Answer:
         return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
 
     return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
-
-
-def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
-    """With --json, what a verb shows while it works (the output of tests) goes to stderr."""
-    from contextlib import nullcontext, redirect_stdout
-
-    return redirect_stdout(sys.stderr) if call.places.json else nullcontext()
 
 
 def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
@@ -128,11 +121,9 @@ def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
-    from importlib import import_module
-
     owner = name.partition(".")[0]
     module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
-    texts: Mapping[str, Callable[[Any, Call], str]] = import_module(f"mnemarch.interfaces.{module}").TEXTS
+    texts: Mapping[str, Callable[[Any, Call], str]] = loaded(f"mnemarch.interfaces.{module}").TEXTS
     drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:
         return drawn(result, call)
@@ -206,10 +197,6 @@ def _rebuild(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, {**to_json(rebuild), "audit": check}, exit_code_of([rebuild, check]))
 
 
-def _reindex(verb: Verb, call: Call) -> Answer:
-    return _shaped(verb, call, {"documents": performed(verb, call)})
-
-
 def _export(verb: Verb, call: Call) -> Answer:
     path = call.options.path
     if path != "-":
@@ -255,41 +242,27 @@ def _relate(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
 
 
-def _events(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.log_text import read_log
-
-    return read_log(verb, call)
-
-
-def _asked(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.operate import asked
-
-    return asked(verb, call)
-
-
-def _maintain(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.operate import again_and_again
-
-    every = call.arguments.pop("every", None)
-    return answered(verb, call) if every is None else again_and_again(verb, call, every)
+def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
+    """A function of another module beside this one, which is loaded when it is called."""
+    return lambda verb, call: getattr(loaded(f"mnemarch.interfaces.{module}"), name)(verb, call)
 
 
 _RUNS = {
-    "seat.events": _events,
+    "seat.events": _of("log_text", "read_log"),
     "seat.failed_approaches": _attempts,
     "seat.explain": _explain,
     "seat.units": _units,
     "seat.validate": _validate,
-    "seat.erase": _asked,
-    "seat.undo": _asked,
+    "seat.erase": _of("operate", "asked"),
+    "seat.undo": _of("operate", "asked"),
     "memory.doctor": _doctor,
     "memory.rebuild": _rebuild,
-    "memory.reindex": _reindex,
+    "memory.reindex": lambda verb, call: _shaped(verb, call, {"documents": performed(verb, call)}),
     "memory.export": _export,
     "memory.import_": _import,
     "seat.import_claims": _import,
     "memory.backup": _backup,
-    "memory.maintain": _maintain,
+    "memory.maintain": _of("operate", "maintained"),
     "decisions.relate": _relate,
     "decisions.unrelate": _relate,
 }

@@ -267,7 +267,7 @@ class DecisionProposal:
 
 
 @value
-class DecisionRequest:
+class DecisionRequest(Record):
     """What somebody who may not decide asked to have decided (R12); it waits for a person or an orchestrator.
 
     `revises` is the version that the asker saw. `opposes` names the axes and locks that the proposal stood against.

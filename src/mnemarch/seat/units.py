@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound, StoreUnavailable
-from mnemarch.model.caller import Level, checked_id
+from mnemarch.lazy import Lazy
+from mnemarch.model.caller import Actor, Caller, Level, Scope, checked_id
 from mnemarch.model.value import replace
-from mnemarch.policy.admission import checked_count, checked_list, checked_text
+from mnemarch.policy.admission import checked_count, checked_list, checked_signal, checked_text
 from mnemarch.policy.trust import aged
 
 TYPE_CHECKING = False
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.code.codebase import Codebase
+    from mnemarch.decisions import guard
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Explanation, Refused, Related, Stored
@@ -24,10 +25,15 @@ if TYPE_CHECKING:
     from mnemarch.model.upkeep import Erased, Reflected, Undone
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units import explain, life, lookup
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
+else:
+    # Who only logs needs none of these.
+    guard = Lazy("mnemarch.decisions.guard")
+    explain, life, lookup = (Lazy(f"mnemarch.units.{name}") for name in ("explain", "life", "lookup"))
 
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
@@ -92,74 +98,49 @@ class UnitVerbs:
     def cite(self, unit_id: str, citation: Citation, *, expected_version: int | None = None) -> Unit:
         """Add evidence to a unit; what it points to is checked."""
         from mnemarch.model.citation import Citation
-        from mnemarch.units.life import cite
 
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
-        complete, whole = self._intake().completed(citation), self._whole(unit_id)
-        return self._changed(lambda act: cite(act, whole, complete, expected_version))
+        return self._changed(life.cite, unit_id, self._intake().completed(citation), expected_version)
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
-        from mnemarch.policy.admission import checked_signal
-        from mnemarch.units.life import validate
-
         checked, whole = checked_signal(signal), self._whole(unit_id)
-        return self._act(lambda act: validate(act, whole, checked, expected_version)).confidence
+        return self._act(lambda act: life.validate(act, whole, checked, expected_version)).confidence
 
     def use(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
         """Say that this task used a unit; each task counts once towards publishing it."""
-        from mnemarch.units.life import use
-
-        whole = self._whole(unit_id)
-        return self._changed(lambda act: use(act, whole, expected_version))
+        return self._changed(life.use, unit_id, expected_version)
 
     def approve(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
         """A yes; a human's is evidence."""
-        from mnemarch.decisions import guard
-
-        whole = self._whole(unit_id)
-        return self._changed(lambda act: guard.approve(act, whole, expected_version), durable=True)
+        return self._changed(guard.approve, unit_id, expected_version, durable=True)
 
     def reject(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """A no, and why: the unit leaves recall."""
-        from mnemarch.decisions import guard
-
-        why, whole = _checked_reason(reason), self._whole(unit_id)
-        return self._changed(lambda act: guard.reject(act, whole, why, expected_version), durable=True)
+        return self._changed(guard.reject, unit_id, _checked_reason(reason), expected_version, durable=True)
 
     def withdraw(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Take back a claim of your own, while nobody else has said, used or cited it."""
-        from mnemarch.decisions import guard
-
-        why, whole = _checked_reason(reason), self._whole(unit_id)
-        return self._changed(lambda act: guard.withdraw(act, whole, why, expected_version))
+        return self._changed(guard.withdraw, unit_id, _checked_reason(reason), expected_version)
 
     def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
-        from mnemarch.units.life import contest, supersede
-
         why, commit = _checked_reason(reason), self._head()
         new, old = self._whole(new_id), self._whole(old_id)
         try:
-            return self._changed(lambda act: supersede(act, new, old, why, commit, expected_version), durable=True)
+            return self._changed(life.supersede, new, old, why, commit, expected_version, durable=True)
         except Conflict:
-            self._act(lambda act: contest(act, new, old))
+            self._act(lambda act: life.contest(act, new, old))
             raise
 
     def archive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Take a unit out of recall; it can be revived."""
-        from mnemarch.decisions import guard
-
-        why, whole = _checked_reason(reason), self._whole(unit_id)
-        return self._changed(lambda act: guard.archive(act, whole, why, expected_version))
+        return self._changed(guard.archive, unit_id, _checked_reason(reason), expected_version)
 
     def revive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Bring an archived unit back."""
-        from mnemarch.decisions import guard
-
-        why, whole = _checked_reason(reason), self._whole(unit_id)
-        return self._changed(lambda act: guard.revive(act, whole, why, expected_version))
+        return self._changed(guard.revive, unit_id, _checked_reason(reason), expected_version)
 
     def erase(
         self,
@@ -175,8 +156,7 @@ class UnitVerbs:
         Other places with the same text are its copies. They stay and are listed; `copies` erases them too: all, or
         those of these ids. With `dry_run` nothing is erased, and the answer says what would be (R16).
         """
-        from mnemarch.services.erase import erase
-        from mnemarch.units import lookup
+        from mnemarch.services.undo import erase
 
         why, whole = _checked_reason(reason), self._whole(unit_id, lookup.any_id)
         what = {"copies": copies, "dry_run": dry_run, "expected_version": expected_version}
@@ -196,7 +176,6 @@ class UnitVerbs:
         `session` and `since` limit it to one conversation or to the time since a moment. With `dry_run` nothing
         changes, and the answer says what would.
         """
-        from mnemarch.model.caller import Actor
         from mnemarch.model.stamps import checked_instant
         from mnemarch.services.undo import undo
         from mnemarch.units.undo import Undoing
@@ -212,7 +191,6 @@ class UnitVerbs:
     def revert(self, undo_id: str, *, reason: str = "") -> Undone:
         """Take an undo back: what it retired has its former status again."""
         from mnemarch.services.undo import revert
-        from mnemarch.units import lookup
 
         why = _checked_reason(reason or _NO_REASON)
         whole = self._whole(undo_id, lookup.event_id)
@@ -239,8 +217,6 @@ class UnitVerbs:
 
         With `both` there is no winner: the two do not exclude each other, and stay as they are.
         """
-        from mnemarch.units import life, lookup
-
         why, link_id = _checked_reason(reason), self._whole(conflict_id, lookup.link_id)
         if (winner is None) != bool(both) or (both and expected_version is not None):
             raise InvalidInput(
@@ -257,45 +233,42 @@ class UnitVerbs:
         return self._explained(self._stored(unit_id))
 
     def _explained(self, unit: Unit) -> Explanation:
-        from mnemarch.units.explain import explained
-
         log, caller = self._engine.log, self.caller
         explanation = self._read(
-            lambda reader: explained(reader, unit, caller.stream, caller.visible_keys, log.clock(), log.config.trust)
+            lambda reader: explain.explained(
+                reader, unit, caller.stream, caller.visible_keys, log.clock(), log.config.trust
+            )
         )
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         from mnemarch.units.gate import REPLACED_ELSEWHERE
-        from mnemarch.units.life import successors
 
         view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)
         check = view.checks([unit]).get(unit.id)
         here = (check.reason, *check.notes) if check is not None else ()
-        if unit.superseded_by and view.still_valid([unit], self._read(lambda reader: successors(reader, [unit]))):
+        if unit.superseded_by and view.still_valid([unit], self._read(lambda reader: life.successors(reader, [unit]))):
             here += (REPLACED_ELSEWHERE.format(unit.superseded_by),)
         return replace(explanation, here=tuple(filter(None, here)))
 
     def related(self, unit_id: str) -> list[Related]:
         """What the unit resembled, came from, led to, fixed or replaced, and the reverse; closest first."""
-        from mnemarch.units.explain import related
-
         unit = self._stored(unit_id)
-        return self._read(lambda reader: related(reader, unit, self.caller.visible_keys))
+        return self._read(lambda reader: explain.related(reader, unit, self.caller.visible_keys))
 
     def history(self, unit_id: str) -> list[Event]:
         """The unit's events, oldest first, without what they tell of units that this seat may not see."""
-        from mnemarch.units.explain import told
-
         whole = self._stored(unit_id).id
-        return self._read(lambda reader: told(reader, whole, self.caller.visible_keys))
+        return self._read(lambda reader: explain.told(reader, whole, self.caller.visible_keys))
 
     # Shared by the verbs
 
     def _act(self, work: Callable[[Act], T], *, durable: bool = False, together: bool = True) -> T:
         return self._engine.log.act(self.caller, work, durable=durable, together=together)
 
-    def _changed(self, work: Callable[[Act], Unit], *, durable: bool = False) -> Unit:
-        return self._aged(self._act(work, durable=durable))
+    def _changed(self, verb: Callable[..., Unit], unit_id: str, *arguments: object, durable: bool = False) -> Unit:
+        """The unit after a verb of the rooms below, which takes its whole id and these arguments."""
+        whole = self._whole(unit_id)
+        return self._aged(self._act(lambda act: verb(act, whole, *arguments), durable=durable))
 
     def _read(self, work: Callable[[Reader], T]) -> T:
         return self._engine.store.read(work)
@@ -343,8 +316,6 @@ class UnitVerbs:
 
     def _whole(self, id: str, look: Callable[[Reader, Caller, str], str] | None = None) -> str:
         """The whole id of which this is a part, by default a unit's."""
-        from mnemarch.units import lookup
-
         checked = checked_id(id, "an id")
         if lookup.is_whole(checked):
             return checked

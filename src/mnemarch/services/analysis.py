@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.decisions import chain as requests
     from mnemarch.decisions import decisions as deciding
-    from mnemarch.decisions import requests
     from mnemarch.learning.model import ApiModel, Usage
     from mnemarch.model.caller import Scope
     from mnemarch.model.outcome import Promotion
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 else:
     # Most tasks decide nothing, and these take as long to load as a verification needs.
     deciding = Lazy("mnemarch.decisions.decisions")
-    requests = Lazy("mnemarch.decisions.requests")
+    requests = Lazy("mnemarch.decisions.chain")
     texts = Lazy("mnemarch.text.canonical")
     choosing = Lazy("mnemarch.text.choices")
     same_text = Lazy("mnemarch.units.same_text")

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import Log
-from mnemarch.model.caller import Stream
+from mnemarch.model.caller import Caller, Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mnemarch.learning.episodic import EpisodeCaches
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.chain import RememberedLog
-    from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
@@ -68,9 +67,6 @@ class Engine:
         self.vectors = vectors
         # The folder that holds the memory's files, if there is one.
         self.place = place
-        self._finder: Finder | None = None
-        self._janitor: Janitor | None = None
-        self._episodes: EpisodeCaches | None = None
         self._codebases: dict[str, Codebase] = {}
         self._graphs: dict[tuple[str, str, str | None], MemoryOrchestrator] = {}
         self._closed = False
@@ -112,29 +108,23 @@ class Engine:
     def _meanings(self) -> MeaningIndex | None:
         return self._given_meanings or (self.vectors.search() if self.vectors is not None else None)
 
-    @property
+    @cached_property
     def finder(self) -> Finder:
-        if self._finder is None:
-            from mnemarch.recall.candidates import Finder
+        from mnemarch.recall.candidates import Finder
 
-            self._finder = Finder(self.log, self._index, self._meanings, shared=self._shared_index)
-        return self._finder
+        return Finder(self.log, self._index, self._meanings, shared=self._shared_index)
 
-    @property
+    @cached_property
     def janitor(self) -> Janitor:
-        if self._janitor is None:
-            from mnemarch.services.janitor import Janitor
+        from mnemarch.services.janitor import Janitor
 
-            self._janitor = Janitor(self.log)
-        return self._janitor
+        return Janitor(self.log)
 
-    @property
+    @cached_property
     def episodes(self) -> EpisodeCaches:
-        if self._episodes is None:
-            from mnemarch.learning.episodic import EpisodeCaches
+        from mnemarch.learning.episodic import EpisodeCaches
 
-            self._episodes = EpisodeCaches()
-        return self._episodes
+        return EpisodeCaches()
 
     def codebase(self, root: str) -> Codebase:
         """The code at that root; cached, so that nothing is parsed twice."""
@@ -187,7 +177,7 @@ class Engine:
         from mnemarch.text.cache import forget_texts
 
         self._graphs.clear()  # They are read anew from the log.
-        self._episodes = None
+        vars(self).pop("episodes", None)
         forget_texts()
         trouble = None
         for engine in self.everywhere():
@@ -257,10 +247,10 @@ class Engine:
         self._closed = True
         for tenant in self._tenants.values():
             tenant.close()
-        if self._janitor is not None:
-            self._janitor.wait()
+        if "janitor" in vars(self):
+            self.janitor.wait()
         try:
-            if self._finder is not None or (self.has_new_units if indexes is None else indexes):
+            if "finder" in vars(self) or (self.has_new_units if indexes is None else indexes):
                 self.finder.close()
             if self.remembered is not None:
                 self.remembered.follow(self.store)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from mnemarch.decisions.requests import open_requests
+from mnemarch.decisions.chain import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops.attempts import clear_stuck
-from mnemarch.model.caller import ActorKind, Level
+from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
-from mnemarch.model.event import EventType
-from mnemarch.model.outcome import InboxItem, Refused, Settled
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.outcome import InboxItem, Refused, Settled, Stored
 from mnemarch.model.stamps import micros, short_id
-from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType, waiting_key
+from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
@@ -29,14 +29,9 @@ from mnemarch.units.scene import NOT_CLAIMS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from datetime import datetime
 
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Stored
-    from mnemarch.model.unit import Unit
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
 
@@ -54,18 +49,18 @@ _ANSWERS_OF_A_QUESTION = 3
 _SHARE_MIN = 0.5
 _SAID_CHARS = 160
 _TEXTS_OF_AN_IMPORT = 3
-CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK, IMPORT = (
-    "claim",
-    "claim of a removed worktree",
-    "refused claim",
-    "returned claim",
-    "request for a decision",
-    "conflict",
-    "merge proposal",
-    "stuck task",
-    "import",
+# What an item is; of two that are equally wanted, the one listed first comes first.
+_ORDER = (
+    REQUEST := "request for a decision",
+    CONFLICT := "conflict",
+    STUCK := "stuck task",
+    RETURNED := "returned claim",
+    REFUSED := "refused claim",
+    LEFT := "claim of a removed worktree",
+    IMPORT := "import",
+    PROPOSAL := "merge proposal",
+    CLAIM := "claim",
 )
-_ORDER = (REQUEST, CONFLICT, STUCK, RETURNED, REFUSED, LEFT, IMPORT, PROPOSAL, CLAIM)
 
 
 class Inbox:

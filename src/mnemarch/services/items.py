@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Caller, Level, Scope
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.unit import LIVE_STATES, Claim, Kind
+from mnemarch.model.unit import LIVE_STATES, Claim, Kind, Unit
 from mnemarch.model.value import value
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.permissions import Deed
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.unit import Unit
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
 

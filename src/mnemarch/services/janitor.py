@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mnemarch.code.codebase import STALE, CodeCheck
+from mnemarch.code.codebase import STALE, Codebase, CodeCheck, CodeView
 from mnemarch.decisions import guard
 from mnemarch.errors import Conflict, NotAllowed, NotFound, StoreError
-from mnemarch.log.act import MOMENT_S
-from mnemarch.model.caller import Actor, Caller
+from mnemarch.log.act import MOMENT_S, Act, Log
+from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.model.outcome import Swept, Verdict
-from mnemarch.model.unit import Status
+from mnemarch.model.unit import Status, Unit
 from mnemarch.units.life import move
 
 TYPE_CHECKING = False
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from threading import Thread
 
-    from mnemarch.code.codebase import Codebase, CodeView
-    from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Scope
-    from mnemarch.model.unit import Unit
 
 _PAGE = 200
 _ARCHIVED, _REVIVED, _MOVED = "archived", "revived", "moved"

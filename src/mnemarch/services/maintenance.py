@@ -14,7 +14,7 @@ from mnemarch.learning.knowledge import SemanticMemoryManager
 from mnemarch.learning.reflection import Reflecting
 from mnemarch.log.audit import audited
 from mnemarch.model.caller import Caller, Level, Scope
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Maintained, Step
 from mnemarch.policy.trust import confidence_at
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mnemarch.model.event import Event
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
 

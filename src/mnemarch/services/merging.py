@@ -6,7 +6,7 @@ from mnemarch.log import merging
 from mnemarch.log.act import Act
 from mnemarch.log.merging import joint_id
 from mnemarch.model.caller import Actor, Caller, Scope
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.units.conflicts import DISPUTED_KINDS, open_links
 from mnemarch.units.erasure import Plan, carry_out
 from mnemarch.units.promote import absorb
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.config import Config
-    from mnemarch.model.event import Event
     from mnemarch.stores.sql.transaction import Transaction
 
 _MERGER = Actor.system("merge")

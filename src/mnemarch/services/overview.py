@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Scope, checked_id
-from mnemarch.model.event import EventType
-from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
+from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Caller, Scope, checked_id
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, WorktreeInUse
 from mnemarch.model.stamps import checked_instant, instant, micros
-from mnemarch.model.unit import Kind, LinkType, Status
+from mnemarch.model.unit import Kind, LinkType, Status, Unit
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.units import lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
     from typing import Any
 
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Dispute
-    from mnemarch.model.unit import Unit
     from mnemarch.services import analysis, inbox
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
@@ -56,24 +51,19 @@ _WORKERS = frozenset({ActorKind.AGENT, ActorKind.ORCHESTRATOR})
 
 
 def events(
-    engine: Engine,
-    caller: Caller,
-    *,
-    task: str | None,
-    worktree: str | None,
-    actor: Actor | str | None,
-    types: Sequence[EventType | str] | None,
-    since: datetime | None,
-    limit: int,
-    after: str | None,
-    beyond: int | None,
+    engine: Engine, caller: Caller, *, limit: int, after: str | None, beyond: int | None, **chosen: Any
 ) -> list[Event]:
-    """A page of the log that this caller may read or inspect: newest first, or oldest first beyond a position."""
+    """A page of the log that this caller may read or inspect: newest first, or oldest first beyond a position.
+
+    `chosen` is the task, worktree, actor, types and since that `Seat.events` takes.
+    """
+    task, worktree, actor, since = (chosen[name] for name in ("task", "worktree", "actor", "since"))
+    types = checked_list(chosen["types"] or (), "types")
     wanted: dict[str, Any] = {
         "task": None if task is None else checked_id(task, "a task"),
         "worktree": None if worktree is None else checked_id(worktree, "a worktree"),
         "actor": None if actor is None else str(Actor.parse(str(actor))),
-        "types": [type for name in checked_list(types or (), "types") for type in _types_named(str(name))],
+        "types": [type for name in types for type in _types_named(str(name))],
         "since": 0 if since is None else micros(checked_instant(since, "since")),
         "limit": checked_count(limit, "limit", _PAGE_MAX),
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import checked_id
+from mnemarch.model.caller import Caller, checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.search import UNRECORDED
+from mnemarch.model.search import UNRECORDED, Found, Pack, Recalled
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_share
 from mnemarch.policy.trust import aged
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import CodeView
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.search import Found, Pack, Recalled
     from mnemarch.model.unit import Kind, Unit
     from mnemarch.recall.index import Newest
     from mnemarch.services.engine import Engine
@@ -111,7 +109,8 @@ class Answering:
         from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 
-        _require_text(query)
+        if not isinstance(query, str):
+            raise InvalidInput(f"A query is text, not {type(query).__name__}.", hint=Hint("ask a question"))
         engine, now = self._engine, self._engine.log.clock()
         checked_count(k, "k", engine.config.recall.k_max)
         domain = None if domain is None else checked_id(domain, "a domain")
@@ -122,7 +121,8 @@ class Answering:
             binding = self._binding(reader, domain) if is_now else ((), 0)
             is_drafts = code is not None and as_of is None
             drafts = replaced_drafts(reader, self._caller, engine.config.recall, k) if is_drafts else frozenset[str]()
-            return engine.finder.newest(reader), self._has_graph(reader), binding, drafts
+            has_graph = next(reader.events_of_subject(self._caller.graph_subject(), last=1), None) is not None
+            return engine.finder.newest(reader), has_graph, binding, drafts
 
         newest, has_graph, binding, drafts = engine.store.read(lambda reader: reader.together(known_first))
         recall = Recall(
@@ -153,9 +153,6 @@ class Answering:
             for part in (found.binding, found.items)
         ]
         return replace(found, binding=parts[0], items=parts[1]), recall.handed_before
-
-    def _has_graph(self, reader: Reader) -> bool:
-        return next(reader.events_of_subject(self._caller.graph_subject(), last=1), None) is not None
 
     def _binding(self, reader: Reader, domain: str | None) -> tuple[Sequence[Loaded], int]:
         from mnemarch.decisions.loading import binding
@@ -211,11 +208,6 @@ class Answering:
             return ()
         until = "" if not self._engine.store.writable else " yet, unless this process writes again"
         return (f"{UNRECORDED}{until}, so it counts as no use of what was found: {trouble}",)
-
-
-def _require_text(query: Any) -> None:
-    if not isinstance(query, str):
-        raise InvalidInput(f"A query is text, not {type(query).__name__}.", hint=Hint("ask a question"))
 
 
 def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, session: str | None) -> Found:

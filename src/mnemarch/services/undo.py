@@ -1,33 +1,109 @@
-"""One actor undone in every room, in one act: its units, what it did to others', its requests, claims, attempts (R4).
-
-Each step is the event that a person's own act would be, so it shows in every history; one event names them all, and
-`revert` takes them back by it.
-"""
+"""Taken back through every room at once: what is erased (R16), and all that one actor wrote (R4)."""
 
 from __future__ import annotations
 
-from mnemarch.decisions import requests
+from contextlib import suppress
+
+from mnemarch.decisions import chain
+from mnemarch.decisions.guard import require_may_retire
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.learning import habits
-from mnemarch.loops import attempts
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
-from mnemarch.model.event import EventType
-from mnemarch.model.unit import Status
-from mnemarch.model.upkeep import Undone
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.unit import Status, Unit
+from mnemarch.model.upkeep import Copy, Erased, Undone
 from mnemarch.model.value import replace
+from mnemarch.policy.admission import checked_list
 from mnemarch.policy.permissions import Deed
+from mnemarch.units import erasure
 from mnemarch.units import undo as units
 from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.graph import files, sharing
+    from mnemarch.learning import habits
     from mnemarch.log.act import Act
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
+    from mnemarch.loops import attempts
+    from mnemarch.services.engine import Engine
+    from mnemarch.units.erasure import Plan
     from mnemarch.units.undo import Undoing
+else:
+    # An erasure needs the first two, an undoing the others.
+    files, sharing = Lazy("mnemarch.graph.files"), Lazy("mnemarch.graph.sharing")
+    habits, attempts = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.attempts")
+
+
+# Erasing
+
+
+def erase(
+    engine: Engine,
+    caller: Caller,
+    target_id: str,
+    reason: str,
+    *,
+    copies: bool | Sequence[str],
+    dry_run: bool,
+    expected_version: int | None,
+) -> Erased:
+    """Remove a unit, or an entry of the log, and what derives from it; and the copies that are chosen."""
+
+    def work(act: Act) -> tuple[Erased, Sequence[str]]:
+        plan = erasure.planned(act, target_id, expected_version)
+        if plan is None:  # Erased before: the files are cleaned once more, for those that were busy then.
+            known = erasure.erased_with(act, target_id)
+            return Erased(units=_readable(act, known), events=0, dry_run=dry_run), known
+        left = _with_chosen_copies(act, plan, copies)
+        for unit in plan.units.values():
+            require_may_retire(act, unit)
+        seen = sum(caller.may_read(event.scope) for event in plan.events.values())
+        erased = Erased(units=_readable(act, plan.units), events=seen, copies=left, dry_run=dry_run)
+        if dry_run:
+            return erased, ()
+        erasure.check_reason(plan, reason)
+        restated = sharing.graphs_without(act.transaction, plan.events.values(), plan.texts)
+        # Before anything leaves the log: only the log knows which texts the files must lose.
+        cleaned = files.forget_in_checkpoints(engine.checkpoint_folder, plan.texts, caller.may_read)
+        erasure.carry_out(act, plan, reason)
+        sharing.restate(act, restated)
+        return replace(erased, files=cleaned), list(plan.units)
+
+    erased, unit_ids = engine.log.act(caller, work, durable=True)
+    erased = replace(erased, kept=engine.store.keeps_erased)
+    return erased if dry_run else replace(erased, files=erased.files + engine.forget_erased(unit_ids))
+
+
+def _readable(act: Act, unit_ids: Iterable[str]) -> tuple[str, ...]:
+    """Those of these units that the caller may read: of others an erasure says nothing."""
+    units = act.transaction.units(unit_ids).values()
+    return tuple(unit.id for unit in units if act.caller.may_read(unit.scope))
+
+
+def _with_chosen_copies(act: Act, plan: Plan, chosen: bool | Sequence[str]) -> tuple[Copy, ...]:
+    """Add the chosen copies to the plan; gives those that are left."""
+    known = {copy.id: (copy, source) for copy, source in erasure.copies_of(act, plan) if _may_retire(act, source)}
+    ids = list(known) if chosen is True else checked_list(chosen or (), "copies")
+    for id in ids:
+        if id not in known:
+            raise NotFound(f"{id!r} is no copy that you may erase.", hint="Take ids that a dry run lists.")
+        plan.take(known[id][1])
+    return tuple(copy for copy, _ in known.values() if copy.id not in plan.units and copy.id not in plan.events)
+
+
+def _may_retire(act: Act, source: Unit | Event) -> bool:
+    with suppress(NotAllowed):
+        if isinstance(source, Unit):
+            require_may_retire(act, source)
+        return True
+    return False
+
+
+# Undoing an actor. Each step is the event that a person's own act would be, so it shows in every history; one event
+# names them all, and `revert` takes them back by it.
 
 
 def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
@@ -35,13 +111,14 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     _require(act, f"undo {undoing.actor}")
     _require_may_undo(act.caller, undoing)
     votes = habits.resting_on(act, undoing.covers)
-    found = [*undoing.units(act), *((unit, _why_trusted(unit)) for unit in habits.unfounded(act, votes))]
+    unfounded = [(unit, unit.status is not Status.HYPOTHESIS) for unit in habits.unfounded(act, votes)]
+    found = [*undoing.units(act), *((unit, "somebody verified it" if known else None) for unit, known in unfounded)]
     going = [unit for unit, why in found if why is None]
     back = list(undoing.given_back(act, {unit.id for unit in going}))
     restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
     staying = [(unit, why_not) for unit, _, why_not in back]
     claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
-    waiting = requests.open_requests(act.transaction, act.caller)
+    waiting = chain.open_requests(act.transaction, act.caller)
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
     asked = [request.id for request in waiting if request.id in asked_by_it]
     ledgers = _counted(act, undoing)
@@ -68,7 +145,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     for id in claims:
         act.record(EventType.INBOX_SETTLED, {"what": "refused claim", "answer": why}, subject=id)
     for id in asked:
-        requests.answer(act, id, why, None)
+        chain.answer(act, id, why, None)
     for id in rules:
         act.record(EventType.RULE_DROPPED, {"reason": why}, subject=id)
     payload = {
@@ -96,10 +173,6 @@ def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
     others = [event for event in told if not undoing.covers(event) and (event.payload or {}).get("success")]
     is_there = all(event.type is not EventType.RULE_DROPPED for event in told) and learned.payload is not None
     return is_there and not others
-
-
-def _why_trusted(unit: Unit) -> str | None:
-    return None if unit.status is Status.HYPOTHESIS else "somebody verified it"
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:
@@ -166,7 +239,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         payload = {"what": "refused claim", "answer": reason, "reopens": True}
         act.record(EventType.INBOX_SETTLED, payload, subject=id)
     for id in undone["requests"]:
-        requests.reopen(act, id, reason)
+        chain.reopen(act, id, reason)
     for ledger in undone["ledgers"]:
         attempts.bring_back(act, ledger)
     taught = [act.transaction.event(id) for id in undone.get("rules", ())]

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from mnemarch.ports import Store
 from mnemarch.testing.builders import HOSTILE_NAMES, made_link, made_unit, recorded
-from mnemarch.testing.log import LogContract
+from mnemarch.testing.log import LogContract, TransactionContract
 from mnemarch.testing.projections import ProjectionContract
-from mnemarch.testing.transactions import TransactionContract
 
 __all__ = ["HOSTILE_NAMES", "StoreContract", "made_link", "made_unit", "recorded"]
 

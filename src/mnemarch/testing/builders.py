@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,6 +36,7 @@ HERE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 WIDE = HERE.at(Level.PROJECT)
 SHOP = Stream("acme", "shop")
 _SALT = b"0123456789abcdef"
+THREADS = 16
 
 
 def recorded(
@@ -150,6 +152,24 @@ def filled(transaction: Transaction) -> None:
     transaction.put_code_rule(made_rule("c-1"))
 
 
+def changed(transaction: Transaction) -> None:
+    """Change or remove everything that `filled` stored."""
+    for event in list(transaction.events()):
+        transaction.erase_payload(event.id)
+    put(transaction, made_unit("u-1", content="changed", status=Status.ARCHIVED))
+    recorded(transaction, key="k-2")
+    recorded(transaction, scope=Scope(org="new", project="new"))
+    transaction.put_link(made_link("l-1", "u-1", "u-2", open=False))
+    transaction.put_test(made_test("test_b", False, "e-2"))
+    transaction.put_use(Use(unit_id="u-1", task_key="task", blamed=True))
+    transaction.drop_uses("u-1")
+    transaction.drop_link("l-1")
+    transaction.drop_relation("r-1", RelationType.REFINES, "r-2")
+    transaction.drop_code_rules([rule_id("c-1")])
+    transaction.clear_projections()
+    put(transaction, made_unit("u-3"), key="text-key", skeleton="skeleton-key")
+
+
 def everything(reader: Reader) -> dict[str, Any]:
     """All that a reader can see, for comparing before with after."""
     events = list(reader.events())
@@ -246,3 +266,22 @@ def error_of(call: Callable[[], object]) -> BaseException | None:
     except BaseException as error:  # noqa: BLE001 - also what is not an Exception must come out unchanged
         return error
     return None
+
+
+def in_threads(run: Callable[[int], None]) -> list[BaseException]:
+    """Run something in many threads at once, each with its number; gives what they raised."""
+    start = threading.Barrier(THREADS)
+    errors: list[BaseException] = []
+
+    def begin(number: int) -> None:
+        start.wait()
+        error = error_of(lambda: run(number))
+        if error is not None:
+            errors.append(error)
+
+    threads = [threading.Thread(target=begin, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors

@@ -5,47 +5,22 @@ Their help texts and examples are in `help.txt`.
 
 from __future__ import annotations
 
+from mnemarch.lazy import Lazy
 from mnemarch.verbs import types as of
-from mnemarch.verbs.learned import CORE, IMPORT, RULES
-from mnemarch.verbs.types import Parameter, Verb, record_type
+from mnemarch.verbs.types import Parameter, Verb, at_most, progress, record_type, version_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from mnemarch.model.unit import Claim
-
+_unit = Lazy("mnemarch.model.unit")
 _CITATIONS = "commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME"
 _LEVELS = "task, worktree, project or org"
 _SIGNALS = "tests_passed, pr_merged, repeated_success, tests_failed, pr_reverted, contradicted; human_... from a human"
-_KINDS = "fact (default), preference, profile, semantic, skill, ..."
-_STATUSES = "hypothesis, verified, published, deprecated or archived"
 
 _UNIT = Parameter("unit_id", of.ID, "the id of the unit, or 6 characters of it", metavar="UNIT")
 _REASON = Parameter("reason", of.TEXT, "why; it is kept in the log", flag="--reason", metavar="WHY")
 _WHY = Parameter("reason", of.TEXT, "why; - reads standard input", metavar="REASON")
 _KEY = Parameter("key", of.WORDS, "idempotency key: the same key again gives the first answer", None, metavar="KEY")
 _SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
-_COMMIT = Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH")
-_APPROACH = Parameter("approach", of.TEXT, "what was tried; of a success it says what worked", None)
 _QUERY = Parameter("query", of.TEXT, "a question or some words, in English or Korean", metavar="QUERY|-")
 _FILE = Parameter("path", of.PATH, "the file")
-
-
-def version_of(what: str) -> Parameter:
-    says = f"the version of {what} that you saw; a conflict if it moved on"
-    return Parameter("expected_version", of.NUMBER, says, None)
-
-
-def _progress(says: str) -> Parameter:
-    """What is told of how far long work has come; the last word is what is counted."""
-    return Parameter("progress", of.PROGRESS, says, None)
-
-
-def _at_most(default: int) -> Parameter:
-    return Parameter("limit", of.NUMBER, f"how many at most (default: {default})", default)
-
-
 _VERSION = version_of("the unit")
 _ENTRY = (
     Parameter("kind", of.WORDS, "thought, tool_output, error, decision, ...", metavar="KIND"),
@@ -57,7 +32,7 @@ _ENTRY = (
 )
 _CLAIM = (
     Parameter("content", of.TEXT, "what to remember; - or nothing reads standard input", piped=True),
-    Parameter("kind", of.KIND, _KINDS, "fact"),
+    Parameter("kind", of.KIND, "fact (default), preference, profile, semantic, skill, ...", "fact"),
     Parameter("level", of.LEVEL, f"{_LEVELS} (default: the narrowest of the seat)", None),
     Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME"),
     Parameter("citations", of.CITATION, f"{_CITATIONS}; repeatable", (), "--cite", many=True),
@@ -67,36 +42,32 @@ _CLAIM = (
     _KEY,
     Parameter("attributes", of.OBJECT, "more about it, by name", None, offered=False),
 )
-
-
-def _claim(**fields: Any) -> Claim:
-    from mnemarch.model.unit import Claim
-
-    return Claim(**fields)
-
-
 _ENTRY_RECORD = record_type("log entry", _ENTRY, '{"kind": "thought", "text": "..."}')
 _FADING = Parameter("decay_policy", of.WORDS, "how its confidence fades", None)
-_CLAIM_RECORD = record_type("claim", (*_CLAIM, _FADING), '{"content": "...", "kind": "fact"}', _claim)
+_CLAIM_RECORD = record_type(
+    "claim", (*_CLAIM, _FADING), '{"content": "...", "kind": "fact"}', lambda **fields: _unit.Claim(**fields)
+)
 _ENTRY_LINES = "on standard input, one a line: {kind, text, data?, key?, occurred_at?}"
 _CLAIM_LINES = "on standard input, one a line: {content, kind?, level?, citations?, ...}"
+_ENTRIES = Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True)
+_CLAIMS = Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), progress("remembering claims")
 _VERIFICATION = (
     Parameter("passed", of.FLAG, "report whether the verification passed", None, "--passed|--failed"),
     Parameter("run", of.COMMAND, "run this test command, and verify by its tests", None, "--", True, "COMMAND ..."),
     Parameter("report", of.REPORT, "read the report of a run: JUnit XML, go test -json, TAP, jest or vitest", None),
     Parameter("tests", of.WORDS, "with --passed: a test that ran; repeatable", (), "--test", many=True, metavar="NAME"),
-    _COMMIT,
+    Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH"),
     Parameter("analysis", of.OBJECT, "your own: critique, score, key_decisions, ...", None),
     Parameter("error", of.OUTPUT, "of a failure: the error; - reads standard input", None),
-    _APPROACH,
+    Parameter("approach", of.TEXT, "what was tried; of a success it says what worked", None),
     Parameter("account", of.FLAG, "keep the episode now", True, offered=False),
 )
 _LISTED = (
     Parameter("kind", of.KIND, "fact, preference, episode, skill, ...", None),
-    Parameter("status", of.STATUS, _STATUSES, None),
+    Parameter("status", of.STATUS, "hypothesis, verified, published, deprecated or archived", None),
     Parameter("level", of.LEVEL, _LEVELS, None),
     Parameter("domain", of.WORDS, "what they are about", None, metavar="NAME"),
-    _at_most(50),
+    at_most(50),
     Parameter("after", of.ID, "the last id of the page before", None, metavar="UNIT"),
     Parameter("ids", of.ID, "only these", None, many=True, offered=False),
 )
@@ -136,7 +107,7 @@ _LOADING = (
     Parameter("domain", of.WORDS, "what the work is about", None, metavar="NAME"),
     Parameter("phase", of.WORDS, "the stage of the work; it changes nothing (D17: phases filter no memory)", None),
     Parameter("around", of.ID, "the decision that is being worked on", None),
-    _at_most(200),
+    at_most(200),
 )
 _EVIDENCE = (
     Parameter("content", of.TEXT, "word for word; - reads standard input"),
@@ -175,21 +146,9 @@ _PROPOSED = (
 
 _STAGE = (
     Verb("seat.log", "work", "Receipt", _ENTRY),
-    Verb(
-        "seat.log_many",
-        "work",
-        "list[Receipt]",
-        (Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True),),
-        "log --batch",
-    ),
+    Verb("seat.log_many", "work", "list[Receipt]", (_ENTRIES,), "log --batch"),
     Verb("seat.remember", "work", "Stored | Refused", _CLAIM),
-    Verb(
-        "seat.remember_many",
-        "work",
-        "list[Stored | Refused]",
-        (Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), _progress("remembering claims")),
-        "remember --batch",
-    ),
+    Verb("seat.remember_many", "work", "list[Stored | Refused]", _CLAIMS, "remember --batch"),
 )
 _SAID = (
     Parameter("text", of.TEXT, "what was said; - or nothing reads standard input", piped=True),
@@ -199,13 +158,7 @@ _SAID = (
 )
 _INGEST = (
     Verb("seat.ingest", "work", "Ingested", _SAID),
-    Verb(
-        "seat.ingest_many",
-        "work",
-        "list[Ingested]",
-        (Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True), _SAID[-1]),
-        "ingest --batch",
-    ),
+    Verb("seat.ingest_many", "work", "list[Ingested]", (_ENTRIES, _SAID[-1]), "ingest --batch"),
     Verb("seat.ingest_file", "work", "list[Ingested]", (_FILE,), "ingest --file"),
     Verb("seat.ingested", "read", "Ingested", (Parameter("entry_id", of.ID, "the id of the entry"),), None),
 )
@@ -264,40 +217,29 @@ _KNOWLEDGE = (
     Verb("seat.undo", "admin", "Undone", _UNDO),
     Verb("seat.revert", "admin", "Undone", (_UNDONE, _WHY_IF_SAID), "undo --revert"),
 )
-_BY = Parameter("actor", of.ACTOR, "what this actor did", None, "--by")
-_TYPES = Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True)
 _ITEMS = Parameter("ids", of.ID, "the items, by their ids in the inbox", many=True, metavar="ITEM")
+_READ = (
+    Parameter("task", of.WORDS, "what this task recorded", None, offered=False),
+    Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
+    Parameter("actor", of.ACTOR, "what this actor did", None, "--by"),
+    Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True),
+    Parameter("since", of.SINCE, _WHEN, None),
+    Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
+    Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
+    Parameter("beyond", of.NUMBER, "after this position, the oldest first", None, offered=False),
+)
+_ANYTHING = Parameter("id", of.ID, "the id of anything, or 6 characters of it")
 _LOOK = (
-    Verb(
-        "seat.events",
-        "read",
-        "list[Event]",
-        (
-            Parameter("task", of.WORDS, "what this task recorded", None, offered=False),
-            Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
-            _BY,
-            _TYPES,
-            Parameter("since", of.SINCE, _WHEN, None),
-            Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
-            Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
-            Parameter("beyond", of.NUMBER, "after this position, the oldest first", None, offered=False),
-        ),
-        "log --read",
-    ),
+    Verb("seat.events", "read", "list[Event]", _READ, "log --read"),
     Verb("seat.status", "read", "Overview"),
-    Verb("seat.inbox", "read", "list[InboxItem]", (_at_most(20),)),
+    Verb("seat.inbox", "read", "list[InboxItem]", (at_most(20),)),
     Verb("seat.accept", "work", "list[Settled]", (_ITEMS,)),
     Verb("seat.decline", "work", "list[Settled]", (_ITEMS, _REASON)),
-    Verb(
-        "seat.show",
-        "read",
-        "Explanation | Dispute | Event",
-        (Parameter("id", of.ID, "the id of anything, or 6 characters of it"),),
-    ),
+    Verb("seat.show", "read", "Explanation | Dispute | Event", (_ANYTHING,)),
 )
 _AFTER = Parameter("after", of.ID, "the last id of the page before", None)
 _DECISIONS = (
-    Verb("decisions.active", "read", "list[Decision]", (_DOMAIN, _at_most(50), _AFTER), "decisions list"),
+    Verb("decisions.active", "read", "list[Decision]", (_DOMAIN, at_most(50), _AFTER), "decisions list"),
     Verb("decisions.get", "read", "Decision", (_DECISION,), "decisions show"),
     Verb("decisions.history", "read", "list[Decision]", (_DECISION,), "decisions history"),
     Verb("decisions.load", "read", "list[Loaded]", _LOADING, "decisions load"),
@@ -307,7 +249,7 @@ _DECISIONS = (
     Verb("decisions.add_evidence", "work", "Unit", _EVIDENCE, "decisions evidence"),
     Verb("decisions.add_anchor", "work", "Unit", _ANCHOR, "decisions anchor"),
     Verb("decisions.add_policy", "admin", "Unit", _POLICY, "decisions policy"),
-    Verb("decisions.broken_anchors", "read", "list[Unit]", (_at_most(200),), "decisions broken"),
+    Verb("decisions.broken_anchors", "read", "list[Unit]", (at_most(200),), "decisions broken"),
     Verb("decisions.impact", "read", "Impact", _REACH, "impact"),
     Verb("decisions.propose", "work", "DecisionProposal", _PROPOSED, None),
     Verb("decisions.check", "", "None", (_PROPOSAL,), None),
@@ -318,30 +260,88 @@ _DECISIONS = (
     Verb("decisions.domains", "read", "list[str]", (), None),
     Verb("decisions.in_force", "read", "Decision", (_DECISION,), None),
 )
+_RULE = Parameter("rule_id", of.ID, "the id of the rule, or 6 characters of it", metavar="RULE")
+_LISTED_RULES = (
+    Parameter("category", of.WORDS, "null_safety, error_handling, readability, performance or security", None),
+    Parameter("language", of.WORDS, "python, typescript, go, java or rust", None),
+    Parameter("confidence", of.SHARE, "at least so sure: 0.8 is trusted", 0.0),
+)
+_PATCH = (
+    Parameter("before", of.TEXT, "the code before the change"),
+    Parameter("after", of.TEXT, "the code after it"),
+    Parameter("path", of.WORDS, "the file, whose ending tells the language", "", metavar="FILE"),
+    Parameter("language", of.WORDS, "python (default), typescript, go, java or rust", None),
+    Parameter("commit", of.WORDS, "the commit that made the change", None),
+    Parameter("evidence", of.ID, "the entry of the log that shows it", None),
+)
+_HELPED = Parameter("success", of.FLAG, "whether the rule was right", flag="--worked|--failed")
+_SOURCE = (
+    Parameter("source", of.TEXT, "the code"),
+    _PATCH[2],
+    Parameter("candidates", of.FLAG, "also by rules that are not trusted yet", False),
+)
+_LIKE = (Parameter("name", of.WORDS, "the name of a rule"), Parameter("category", of.WORDS, "its category"))
+_OBSERVED = Parameter("min_observations", of.NUMBER, "judged so often (default: 3)", 3)
+_ALPHA = Parameter("ema_alpha", of.SHARE, "how much this counts (default: 0.2)", 0.2, offered=False)
+_RULES = (
+    Verb("rules.find_code_rules", "read", "list[CodeRule]", _LISTED_RULES, "rules list"),
+    Verb("rules.get_code_rule", "read", "CodeRule", (_RULE,), "rules show"),
+    Verb("rules.explain", "read", "RuleStory", (_RULE,), "rules explain"),
+    Verb("rules.learn", "work", "Learned", _PATCH, None),
+    Verb("rules.update_code_rule_confidence", "work", "CodeRule", (_RULE, _HELPED, _ALPHA), "rules judge"),
+    Verb("rules.cleanup_weak_rules", "admin", "list[CodeRule]", (_OBSERVED,), "rules clean"),
+    Verb("rules.save_code_rule", "admin", "CodeRule", (Parameter("rule", of.RULE, "a rule"),), None),
+    Verb("rules.find_similar_rules", "read", "list[CodeRule]", _LIKE, None),
+    Verb("rules.check", "read", "list[RuleHit]", _SOURCE, None),
+    Verb("rules.rewritten", "read", "str", _SOURCE, None),
+)
+_SECTION = Parameter("section", of.WORDS, "persona, human, project or task", metavar="SECTION")
+_SECTION_VERSION = Parameter("expected_version", of.NUMBER, "the version of the section that you saw", None)
+_ADDED = Parameter("content", of.TEXT, "what to add; - or nothing reads standard input", piped=True)
+_CHANGE = (
+    Parameter("old", of.WORDS, "a text that the section has once", metavar="OLD"),
+    Parameter("new", of.WORDS, 'what takes its place; "" removes it', metavar="NEW"),
+)
+_PAGE = Parameter("page", of.NUMBER, "0 is the first page", 0)
+_STYLE = Parameter("style", of.WORDS, "openai (default) or anthropic", "openai", metavar="NAME")
+_TOOL_CALL = (
+    Parameter("name", of.WORDS, "the tool", metavar="TOOL"),
+    Parameter("arguments", of.OBJECT, "what the model passes to it"),
+)
+_CORE = (
+    Verb("core.sections", "read", "list[CoreSection]", (), "core show"),
+    Verb("core.core_memory_append", "work", "CoreSection", (_SECTION, _ADDED, _SECTION_VERSION), "core append"),
+    Verb("core.core_memory_replace", "work", "CoreSection", (_SECTION, *_CHANGE, _SECTION_VERSION), "core replace"),
+    Verb("core.history", "read", "list[Unit]", (_SECTION,), "core history"),
+    Verb("core.conversation_search", "read", "list[Turn]", (_QUERY, _PAGE), "core search"),
+    Verb("core.archival_memory_insert", "work", "Stored | Refused", (_ADDED,), None),
+    Verb("core.archival_memory_search", "read", "list[Recalled]", (_QUERY, _PAGE), None),
+    Verb("core.compiled", "read", "str", (), "core prompt"),
+    Verb("core.tools", "read", "list[dict[str, Any]]", (_STYLE,), "core tools"),
+    Verb("core.call", "work", "str", _TOOL_CALL, "core call"),
+)
+_IMPORT = (
+    Parameter("path", of.PATH, "what another memory wrote: a file, or a folder of notes", metavar="PATH"),
+    Parameter("format", of.WORDS, "its format, if that is not plain (see docs/howto/move.md)", None, "--from"),
+    Parameter("only", of.WORDS, "of several projects, users or namespaces this one; '*' for all", None),
+    Parameter("dry_run", of.FLAG, "store nothing: say what would come in", False),
+    Parameter("strict", of.FLAG, "store nothing if anything can't be read", False),
+)
 _EPISODES = (
     Parameter("error", of.OUTPUT, "those that met this error; - reads standard input", None),
     Parameter("query", of.TEXT, "those about this, in English or Korean", None, "--like"),
-    _at_most(20),
+    at_most(20),
 )
 _COUNT = Parameter("count", of.PYTHON, "counts the tokens of a text", None)
 _WITHOUT = Parameter("without", of.ID, "not these units", (), many=True, offered=False)
 _TOKENS = Parameter("tokens", of.NUMBER, "the budget (default: 2000)", 2_000)
+_K = Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k")
+_PATHS = Parameter("paths", of.PATH, "files, from the root", many=True)
 _RECALL = (
-    Verb(
-        "seat.recall",
-        "read",
-        "Found",
-        (_QUERY, Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k"), *_ABOUT),
-    ),
+    Verb("seat.recall", "read", "Found", (_QUERY, _K, *_ABOUT)),
     Verb("seat.context", "read", "Pack", (_QUERY, _TOKENS, _COUNT, *_ABOUT, _WITHOUT)),
     Verb("seat.awaited_tests", "read", "list[str]", (), None),
-    Verb(
-        "seat.about",
-        "read",
-        "list[Recalled]",
-        (Parameter("paths", of.PATH, "files, from the root", many=True),),
-        None,
-    ),
+    Verb("seat.about", "read", "list[Recalled]", (_PATHS,), None),
     Verb("episodes.search", "read", "list[Recalled]", _EPISODES, "episodes"),
 )
 _DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")
@@ -349,7 +349,7 @@ _TARGET = Parameter("path", of.PATH, "the file; - writes to standard output", me
 _AUDIT = (
     Parameter("full", of.FLAG, "check again what an earlier audit has seen, and the keys of texts", False),
     Parameter("accept", of.FLAG, "an older copy was put back on purpose: take the log as it ends now", False),
-    _progress("auditing events"),
+    progress("auditing events"),
 )
 _RECEIPT = Parameter("receipt", of.RECEIPT, "a receipt as --json printed it: the text, a file, or - for standard input")
 _SEAT = Parameter("seat", of.SEAT, "whose project")
@@ -358,26 +358,26 @@ _REFLECTION = (
     Parameter("limit", of.NUMBER, "make or change so many lessons at most", None),
     Parameter("seconds", of.NUMBER, "go on for so many seconds at most; the next time goes on from there", None),
     _NOTHING_DONE,
-    _progress("reflecting lessons"),
+    progress("reflecting lessons"),
 )
-_NIGHT = (Parameter("seat", of.SEAT, "whose tree is compared with"), _NOTHING_DONE, _progress("maintaining steps"))
+_NIGHT = (Parameter("seat", of.SEAT, "whose tree is compared with"), _NOTHING_DONE, progress("maintaining steps"))
 _MEANING = Parameter("meaning", of.FLAG, "search by meaning too from now on, by mnemarch[semantic]", False)
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
     Verb("memory.audit", "read", "LogCheck", _AUDIT),
     Verb("memory.verify_receipt", "read", "ReceiptCheck", (_RECEIPT,), "verify-receipt"),
-    Verb("memory.rebuild", "admin", "Rebuild", (_progress("rebuilding events"),)),
-    Verb("memory.reindex", "admin", "int", (_progress("indexing units"), _MEANING)),
-    Verb("memory.janitor", "admin", "Swept", (_SEAT, _progress("comparing units"))),
+    Verb("memory.rebuild", "admin", "Rebuild", (progress("rebuilding events"),)),
+    Verb("memory.reindex", "admin", "int", (progress("indexing units"), _MEANING)),
+    Verb("memory.janitor", "admin", "Swept", (_SEAT, progress("comparing units"))),
     Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
-    Verb("memory.cognify", "admin", "Cognified", (_SEAT, _at_most(20), _progress("analysing tasks"))),
+    Verb("memory.cognify", "admin", "Cognified", (_SEAT, at_most(20), progress("analysing tasks"))),
     Verb("seat.reflect", "work", "Reflected", _REFLECTION),
     Verb("memory.maintain", "admin", "Maintained", _NIGHT),
-    Verb("memory.export", "admin", "int", (_TARGET, _progress("exporting events"))),
-    Verb("seat.import_claims", "admin", "ImportedClaims", (*IMPORT, _progress("importing claims")), "import"),
-    Verb("memory.import_", "admin", "Imported", (_FILE, _progress("importing events")), "import --restore"),
-    Verb("memory.copy_to", "", "Copied", (Parameter("target", of.PYTHON), _progress("copying events")), None),
+    Verb("memory.export", "admin", "int", (_TARGET, progress("exporting events"))),
+    Verb("seat.import_claims", "admin", "ImportedClaims", (*_IMPORT, progress("importing claims")), "import"),
+    Verb("memory.import_", "admin", "Imported", (_FILE, progress("importing events")), "import --restore"),
+    Verb("memory.copy_to", "", "Copied", (Parameter("target", of.PYTHON), progress("copying events")), None),
     Verb("memory.backup", "admin", "None", (_FILE,)),
     Verb("memory.now", "read", "datetime", (), None),
     Verb("memory.close", "", "None", (Parameter("indexes", of.PYTHON, "", None),), None),
@@ -391,9 +391,9 @@ SECTIONS = {
     "look: the log and the work that goes on": _LOOK,
     "knowledge: the life of a unit": _KNOWLEDGE,
     "decisions: versioned, ranked, with their blast radius": _DECISIONS,
-    "rules: what patches taught": RULES,
+    "rules: what patches taught": _RULES,
     "recall": _RECALL,
-    "core: what stands in every prompt": CORE,
+    "core: what stands in every prompt": _CORE,
     "operate": _OPERATE,
 }
 VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)

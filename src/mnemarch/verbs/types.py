@@ -354,3 +354,20 @@ def record_type(name: str, takes: tuple[Parameter, ...], example: str, made: Cal
         return made(**content)
 
     return Type(name, read_record, lambda: schema_of(takes), "JSON lines")
+
+
+# Parameters of several verbs
+
+
+def version_of(what: str) -> Parameter:
+    says = f"the version of {what} that you saw; a conflict if it moved on"
+    return Parameter("expected_version", NUMBER, says, None)
+
+
+def progress(says: str) -> Parameter:
+    """What is told of how far long work has come; the last word is what is counted."""
+    return Parameter("progress", PROGRESS, says, None)
+
+
+def at_most(default: int) -> Parameter:
+    return Parameter("limit", NUMBER, f"how many at most (default: {default})", default)

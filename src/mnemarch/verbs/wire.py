@@ -1,4 +1,4 @@
-"""What verbs give as JSON: from values to JSON, back again, and as JSON schemas."""
+"""What verbs give as JSON (from values to JSON, back again, and as JSON schemas), and which verbs a network serves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.value import Names, Ranks
+from mnemarch.verbs import VERBS
+from mnemarch.verbs.types import COMMAND, PATH, REQUIRED, SEAT, Parameter, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -209,3 +211,32 @@ def _schema_of_value(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
             "additionalProperties": False,
         }
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+# The operator's verbs reach every project of a memory, so they need the widest profile; these two tell nothing of any.
+_HARMLESS = frozenset({"memory.now", "memory.verify_receipt"})
+
+
+def offered(verb: Verb) -> list[Parameter]:
+    """The parameters that can come over a network: no file and no command of the machine that serves."""
+    return [each for each in verb.takes if each.type.read is not None and each.type not in (PATH, COMMAND)]
+
+
+@cache
+def served() -> dict[str, Verb]:
+    """The verbs that need no other, by name."""
+    return {verb.name: verb for verb in VERBS if verb.profile and _is_complete(verb)}
+
+
+def _is_complete(verb: Verb) -> bool:
+    sent = {each.name for each in offered(verb)}
+    return all(each.name in sent or each.default is not REQUIRED or each.type is SEAT for each in verb.takes)
+
+
+def profile_of(verb: Verb) -> str:
+    """The narrowest profile that may ask it."""
+    return "admin" if verb.name.startswith("memory.") and verb.name not in _HARMLESS else verb.profile
+
+
+def path_of(verb: Verb) -> str:
+    return f"/v1/{verb.name.replace('.', '/')}"

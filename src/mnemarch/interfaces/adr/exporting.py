@@ -8,7 +8,7 @@ from unicodedata import category, normalize
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.files import write_whole
-from mnemarch.interfaces.adr.importing import AdrOutcome, KnownFiles, superseded
+from mnemarch.interfaces.adr.importing import AdrOutcome, KnownFile, KnownFiles, superseded
 from mnemarch.interfaces.adr.record import (
     Force,
     digest_of,
@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mnemarch.interfaces.adr.importing import KnownFile
     from mnemarch.model.decision import Decision
     from mnemarch.seat import Seat
 
@@ -61,12 +60,10 @@ class _Export:
         # The file of each decision that has none of its own, by the id of its first version.
         self._native = {record.mark: name for name, record in records.items() if record.mark and name not in files}
         for one in self._known.decisions.values():
-            if self._is_native(one) and one.root_id not in self._native:
+            is_native = one.is_active and one.id not in self._known.owner and one.unit.level >= Level.PROJECT
+            if is_native and one.root_id not in self._native:
                 number += 1
                 self._native[one.root_id] = file_name(number, titled(one.text.strip()))
-
-    def _is_native(self, one: Decision) -> bool:
-        return one.is_active and one.id not in self._known.owner and one.unit.level >= Level.PROJECT
 
     def outcomes(self) -> Iterator[AdrOutcome]:
         renamed = {text: name for name, text in self._there.items() if name not in self._known.by_name}

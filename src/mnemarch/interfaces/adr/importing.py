@@ -6,7 +6,7 @@ import os
 from graphlib import CycleError, TopologicalSorter
 
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from mnemarch.interfaces.adr.record import Force, is_as_exported, is_name_of_record, read_record, record_in
+from mnemarch.interfaces.adr.record import Force, Record, is_as_exported, is_name_of_record, read_record, record_in
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, version_key_of
 from mnemarch.model.outcome import Verdict
@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mnemarch.interfaces.adr.record import Record
     from mnemarch.model.unit import Unit
     from mnemarch.seat import Seat
 

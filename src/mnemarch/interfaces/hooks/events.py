@@ -12,7 +12,7 @@ from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
-from mnemarch.seat.ingest import DEFERRED
+from mnemarch.seat.systems import DEFERRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

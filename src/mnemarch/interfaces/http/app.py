@@ -30,17 +30,15 @@ from mnemarch.interfaces.verb_commands import bound
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import value
 from mnemarch.services.overview import LOOK_S, NewsOf
-from mnemarch.verbs.remote import offered, path_of, profile_of, served
-from mnemarch.verbs.types import REPORT, help_of, read_all, schema_of
-from mnemarch.verbs.wire import kind_of, schema_of_kind, to_json
+from mnemarch.verbs.types import REPORT, Verb, help_of, read_all, schema_of
+from mnemarch.verbs.wire import kind_of, offered, path_of, profile_of, schema_of_kind, served, to_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from mnemarch.interfaces.http.tokens import Token, Tokens
+    from mnemarch.interfaces.http.serve import Token, Tokens
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
-    from mnemarch.verbs.types import Verb
 
 BODY_BYTES_MAX = 8_000_000
 _BODY_S_MAX = 30.0
@@ -78,11 +76,6 @@ class _Place:
 
     memory: Memory
     seat: Seat
-
-
-def error_form(error: MnemarchError) -> dict[str, Any]:
-    """What a client gets of an error: its class, its sentence, the next step, and what it carries."""
-    return {"error": {"type": type(error).__name__, "message": error.message, "hint": error.hint} | carried(error)}
 
 
 class Server:
@@ -241,9 +234,7 @@ class Server:
     async def _whoami(self, request: Request) -> Response:
         """What the token says: as whom, where, with which profile, until when."""
         token = self._token(request, "read")
-        names = ("id", "actor", "org", "project", "profile", "expires_at")
-        said = {name: getattr(token, name) for name in names} | {"version": __version__}
-        return Response(_written(said), media_type="application/json")
+        return Response(_written(token.shown | {"version": __version__}), media_type="application/json")
 
     async def _events(
         self,
@@ -309,7 +300,8 @@ class Server:
         else:
             status, error = 500, StoreUnavailable("The server failed.", hint="Its log says why; please report it.")
         self._requests.labels(getattr(request.state, "verb", "other"), str(status)).inc()
-        return Response(_written(error_form(error)), status, headers, media_type="application/json")
+        told = {"type": type(error).__name__, "message": error.message, "hint": error.hint} | carried(error)
+        return Response(_written({"error": told}), status, headers, media_type="application/json")
 
 
 @contextmanager

@@ -1,25 +1,45 @@
-"""`mnemarch serve`: the memory for other machines and other languages; `mnemarch token`: who may come in."""
+"""`mnemarch serve`: the memory for other machines and other languages; `mnemarch token`: who may come in, as whom, in
+which project, with which rights, and until when.
+
+Tokens stand in a file of the user's own, outside of every repository: an agent that may write there can't let itself
+in. Of each only a digest is stored.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import secrets
 import signal
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from secrets import compare_digest
 
-from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.interfaces.command import Answer, Command
+from mnemarch import user
+from mnemarch.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
+from mnemarch.files import locked, read_small, write_private
+from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.show import clean, table
-from mnemarch.model.caller import Actor, ActorKind
-from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter, help_of
+from mnemarch.interfaces.tools import PROFILES
+from mnemarch.model.caller import Actor, ActorKind, Scope
+from mnemarch.model.stamps import blake2b
+from mnemarch.model.value import value
+from mnemarch.policy.admission import checked_name
+from mnemarch.policy.permissions import require_outsider
+from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.http.tokens import Token, Tokens
-
+_PUBLIC = ("id", "actor", "org", "project", "profile", "expires_at")
+_FILE_BYTES_MAX = 1_000_000
+_WAIT_S_MAX = 5.0
+_DAYS_MAX = 3_650
+_BEGINNING = "mnm"
 _LOOPBACK = "127.0.0.1"
 _PORT = 8321
 _DAYS = 90
@@ -32,17 +52,112 @@ _BACKLOG = 1_024
 # After each statement a writer asks for the interpreter again, and gets it this much later from a thread that computes:
 # with Python's own 5 ms a batch of writes waits for longer than it works.
 _SWITCH_S = 0.001
-_PUBLIC = ("id", "actor", "org", "project", "profile", "expires_at")
 
 
-def _tokens(call: Call) -> Tokens:
-    from mnemarch.interfaces.http.tokens import Tokens
+@value
+class Token:
+    """One token: what it lets in, until when; `digest` is that of its secret."""
 
-    return Tokens(call.home.folder)
+    id: str
+    digest: str
+    actor: str
+    org: str
+    project: str
+    profile: str
+    expires_at: str
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """All but the digest."""
+        return {name: getattr(self, name) for name in _PUBLIC}
+
+    def allows(self, profile: str) -> bool:
+        return PROFILES.index(self.profile) >= PROFILES.index(profile)
+
+    def is_over(self, now: datetime) -> bool:
+        return now >= datetime.fromisoformat(self.expires_at)
 
 
-def _shown(token: Token) -> dict[str, str]:
-    return {name: getattr(token, name) for name in _PUBLIC}
+class Tokens:
+    """The tokens of one memory, by the folder it is in. What another process changes is seen at the next request."""
+
+    def __init__(self, folder: str, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        name = blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=16).hexdigest()
+        self._path = user.path_of(os.path.join("tokens", f"{name}.json"))
+        self._clock = clock
+        self._read: tuple[object, dict[str, Token]] = (None, {})
+
+    def create(self, actor: Actor, scope: Scope, profile: str, days: int) -> tuple[Token, str]:
+        """A new token, and its text, which nothing but this answer has."""
+        require_outsider(actor)
+        checked_name(actor.id, "an actor's id")
+        if profile not in PROFILES:
+            raise InvalidInput(f"There is no profile {profile!r}.", hint=f"Use {', '.join(PROFILES)}.")
+        if not 0 < days <= _DAYS_MAX:
+            raise InvalidInput(f"A token lasts 1 to {_DAYS_MAX} days, not {days}.", hint="Write --days 90, say.")
+        if scope.project is None:
+            raise InvalidInput("A token is for one project.", hint="Add --project NAME.")
+        id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
+        token = Token(
+            id=id,
+            digest=sha256(secret.encode()).hexdigest(),
+            actor=str(actor),
+            org=scope.org,
+            project=scope.project,
+            profile=profile,
+            expires_at=(self._clock() + timedelta(days=days)).isoformat(),
+        )
+        self._change(lambda tokens: tokens | {id: token})
+        return token, f"{_BEGINNING}_{id}_{secret}"
+
+    def revoke(self, id: str) -> Token:
+        token = self.all().get(id)
+        if token is None:
+            raise NotFound(f"There is no token {id!r} for this memory.", hint="mnemarch token list shows them.")
+        self._change(lambda tokens: {name: each for name, each in tokens.items() if name != id})
+        return token
+
+    def named_by(self, text: str) -> Token | None:
+        """The token of this text, if there is one and its time is not over."""
+        beginning, _, rest = text.partition("_")
+        id, _, secret = rest.partition("_")
+        token = self.all().get(id) if beginning == _BEGINNING else None
+        digest = sha256(secret.encode(errors="replace")).hexdigest()
+        is_it = token is not None and compare_digest(digest, token.digest) and self.is_valid(token)
+        return token if is_it else None
+
+    def is_valid(self, token: Token) -> bool:
+        """Whether it still lets in."""
+        return self.all().get(token.id) == token and not token.is_over(self._clock())
+
+    def all(self) -> dict[str, Token]:
+        """Every token that was not revoked, by its id."""
+        try:
+            status = os.stat(self._path)
+        except FileNotFoundError:
+            return {}
+        state = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if self._read[0] != state:
+            try:
+                rows = json.loads(read_small(self._path, _FILE_BYTES_MAX))
+                self._read = state, {row["id"]: Token(**row) for row in rows}
+            except (OSError, ValueError, TypeError, KeyError) as error:
+                raise StoreUnavailable(
+                    f"{self._path} can't be read: {error}.", hint="Remove it, and make the tokens anew."
+                ) from None
+        return self._read[1]
+
+    def _change(self, change: Callable[[dict[str, Token]], dict[str, Token]]) -> None:
+        """Write what becomes of the tokens; those whose time is over go."""
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        with locked(f"{self._path}.lock", _WAIT_S_MAX):
+            now = self._clock()
+            left = [token for token in change(self.all()).values() if not token.is_over(now)]
+            rows = [{name: getattr(token, name) for name in Token.__match_args__} for token in left]
+            write_private(self._path, json.dumps(rows, indent=1).encode())
+
+
+# Commands
 
 
 def _create(call: Call) -> Answer:
@@ -54,21 +169,21 @@ def _create(call: Call) -> Answer:
             rule="R4",
             hint="The person types it in a terminal of their own.",
         )
-    token, text = _tokens(call).create(actor, call.seat.scope, call.options.profile, call.options.days)
+    token, text = Tokens(call.home.folder).create(actor, call.seat.scope, call.options.profile, call.options.days)
     until = token.expires_at[:10]
     shown = f"{text}\ntoken {token.id} is for {clean(actor)} in {clean(token.project)}, {token.profile}, until {until}."
-    return Answer(_shown(token) | {"token": text}, lambda: f"{shown} It is not shown again.")
+    return Answer(token.shown | {"token": text}, lambda: f"{shown} It is not shown again.")
 
 
 def _list(call: Call) -> Answer:
-    rows = [_shown(token) for token in _tokens(call).all().values()]
+    rows = [token.shown for token in Tokens(call.home.folder).all().values()]
     cells = [[*row.values()] for row in rows]
     return Answer(rows, lambda: table(_PUBLIC, cells, "There is no token for this memory."))
 
 
 def _revoke(call: Call) -> Answer:
-    token = _tokens(call).revoke(call.options.id)
-    return Answer(_shown(token), lambda: f"revoked  {token.id}, which was for {clean(token.actor)}")
+    token = Tokens(call.home.folder).revoke(call.options.id)
+    return Answer(token.shown, lambda: f"revoked  {token.id}, which was for {clean(token.actor)}")
 
 
 def _serve(call: Call) -> Answer:
@@ -85,7 +200,7 @@ def _serve(call: Call) -> Answer:
 
     options = call.options
     hosts = () if options.expose else (options.host, _LOOPBACK, "localhost", "::1")
-    tokens = _tokens(call)
+    tokens = Tokens(call.home.folder)
     with (
         _listening(options.host, options.port, is_exposed=options.expose) as listening,
         _for_hooks(call) as is_relay,
@@ -160,7 +275,6 @@ def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
 
 COMMANDS = {
     "serve": Command(
-        *help_of("serve"),
         _serve,
         (
             Parameter("host", WORDS, f"the address to listen on (default: {_LOOPBACK})", _LOOPBACK, metavar="ADDRESS"),
@@ -171,7 +285,6 @@ COMMANDS = {
         begins_memory=True,
     ),
     "token create": Command(
-        *help_of("token create"),
         _create,
         (
             Parameter("who", ACTOR, "who acts with it: agent:NAME, say", metavar="KIND:ID"),
@@ -180,8 +293,6 @@ COMMANDS = {
         ),
         begins_memory=True,
     ),
-    "token list": Command(*help_of("token list"), _list, only_reads=True),
-    "token revoke": Command(
-        *help_of("token revoke"), _revoke, (Parameter("id", WORDS, "its id, which token list shows", metavar="TOKEN"),)
-    ),
+    "token list": Command(_list, only_reads=True),
+    "token revoke": Command(_revoke, (Parameter("id", WORDS, "its id, which token list shows", metavar="TOKEN"),)),
 }

@@ -9,16 +9,15 @@ import shlex
 import shutil
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 
-from mnemarch.doctor import PLACE, SENTENCE
+from mnemarch.doctor import PLACE, SENTENCE, good, wrong
 from mnemarch.files import read_small
 from mnemarch.interfaces.hook import local_place
 from mnemarch.interfaces.hooks.relay import place_of
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
-from mnemarch.interfaces.install.commands import own_command, places_of
-from mnemarch.interfaces.install.files import text_of
-from mnemarch.interfaces.install.forms import form_of, has_server
-from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.interfaces.install.commands import own_command, places_of, text_of
+from mnemarch.interfaces.install.forms import HOSTS, form_of, has_server
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
 
@@ -72,7 +71,7 @@ def _missing_server(name: str, places: dict[str, Any]) -> Iterator[Finding]:
         text = text_of(path)
         if entries.has_server and (text is None or not has_server(entries, text, form_of(path))):
             what = f"{entries.host.title}: its hooks are installed, but {path} has no MCP server mnemarch."
-            yield Finding(ok=False, what=what, hint=f"mnemarch install {name}")
+            yield wrong(what, f"mnemarch install {name}")
 
 
 def _tried(name: str, command: str, call: Call) -> Finding:
@@ -85,11 +84,8 @@ def _tried(name: str, command: str, call: Call) -> Finding:
     title, hooks = HOSTS[name].title, HOSTS[name].hooks
     words = shlex.split(command)
     if words != [*own_command(), "hook", "--host", name]:
-        return Finding(
-            ok=False,
-            what=f"{title}: its hooks don't start this program, so they were not tried: {command}",
-            hint=f"mnemarch install {name} writes the path of this program.",
-        )
+        what = f"{title}: its hooks don't start this program, so they were not tried: {command}"
+        return wrong(what, f"mnemarch install {name} writes the path of this program.")
     session = f"{DOCTOR}-{os.getpid()}"
     event = "session.created" if hooks is None else next(iter(hooks.events))
     own = {key: text for key, text in os.environ.items() if key == "HOME" or key.startswith(("XDG_", "MNEMARCH_"))}
@@ -114,44 +110,35 @@ def _tried(name: str, command: str, call: Call) -> Finding:
         shutil.rmtree(proof, ignore_errors=True)
     # Who lets hooks tell little at the start of a session is told little.
     if is_proved and (SENTENCE.encode() in told or call.memory.config.hook.start_tokens < _TOKENS_MIN):
-        return Finding(ok=True, what=f"{title}: its hooks run, and hand over what the memory knows.")
+        return good(f"{title}: its hooks run, and hand over what the memory knows.")
     trouble = "runs, but hands nothing over" if is_proved else "doesn't run, or leaves no trace"
-    return Finding(
-        ok=False,
-        what=f"{title}: the command of its hooks {trouble}: {command}",
-        hint="Start it: mnemarch serve, and leave it running."
-        if call.is_on_server
-        else f"mnemarch install {name} writes it anew; {_sessions(call)}/trouble.log may say more.",
-    )
+    served = "Start it: mnemarch serve, and leave it running."
+    anew = f"mnemarch install {name} writes it anew; {_sessions(call)}/trouble.log may say more."
+    return wrong(f"{title}: the command of its hooks {trouble}: {command}", served if call.is_on_server else anew)
 
 
 def _last_seen(name: str, title: str, todo: list[str], folder: str) -> Finding:
     """When a hook last ran in this repository, and whether the transcript of that session has its context."""
-    sessions = [state for state in map(_state_in, _files_in(folder)) if state.get("host") == name]
+    states = [_state_in(str(path)) for path in Path(folder).glob("*.json")]
+    sessions = [state for state in states if state.get("host") == name]
     if not sessions:
-        return Finding(ok=True, what=f"{title}: no session has called a hook yet. {todo[0]}")
+        return good(f"{title}: no session has called a hook yet. {todo[0]}")
     state = max(sessions, key=lambda each: max(each["events"].values()))
     event, at = max(state["events"].items(), key=lambda pair: pair[1])
     what = f"{title}: a hook ran last at {at} ({event})"
     given, transcript = state.get("context_bytes", 0), state.get("transcript")
     if not given:
-        return Finding(ok=True, what=f"{what}; in that session there was nothing to tell the agent.")
+        return good(f"{what}; in that session there was nothing to tell the agent.")
     what += f"; in that session {given:,} bytes of context went to the agent"
     try:
         content = read_small(str(transcript), _FILE_BYTES_MAX) if transcript else None
     except OSError:
         content = None
     if content is None:
-        return Finding(ok=True, what=f"{what}. Its transcript is not there to show that they arrived.")
+        return good(f"{what}. Its transcript is not there to show that they arrived.")
     if any(mark in content for mark in _MARKS):
-        return Finding(ok=True, what=f"{what}, and its transcript shows that they arrived.")
-    return Finding(ok=False, what=f"{what}, but its transcript has none of it.", hint=todo[0])
-
-
-def _files_in(folder: str) -> list[str]:
-    with suppress(OSError):
-        return [entry.path for entry in os.scandir(folder) if entry.name.endswith(".json")]
-    return []
+        return good(f"{what}, and its transcript shows that they arrived.")
+    return wrong(f"{what}, but its transcript has none of it.", todo[0])
 
 
 def _state_in(path: str) -> dict[str, Any]:

@@ -1,27 +1,162 @@
-"""`mnemarch install` and `mnemarch uninstall`: a host's hooks and its MCP server, in the host's own files."""
+"""`mnemarch install` and `mnemarch uninstall`: a host's hooks and its MCP server, in the host's own files.
+
+A file is changed whole or not at all. A note of what it was before is the backup, too; where nothing is noted, or the
+file was changed since, Mnemarch's entries are known by their form.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
+from contextlib import suppress
 from difflib import unified_diff
+from functools import partial
 
+from mnemarch import user
 from mnemarch.code.home import FOLDER
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.command import Answer, Command
+from mnemarch.files import read_small, write_private, write_whole
+from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.hooks.relay import prepare
-from mnemarch.interfaces.install.files import backup_of, carried_out, planned, text_of
-from mnemarch.interfaces.install.forms import Entries, form_of, has_server
-from mnemarch.interfaces.install.hosts import HOSTS, SERVER
-from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
+from mnemarch.interfaces.install.forms import HOSTS, SERVER, Entries, form_of, has_server
+from mnemarch.model.stamps import blake2b
+from mnemarch.model.value import value
+from mnemarch.verbs.types import FLAG, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.install.files import Change
+_FILE_BYTES_MAX = 64 << 20
+
+
+@value
+class Change:
+    """One file as it is, as it is to be, and as it is without Mnemarch's entries; None: it is not there."""
+
+    path: str
+    now: str | None
+    then: str | None
+    original: str | None
+
+
+def planned(path: str, entries: Entries, *, installs: bool) -> Change:
+    """What installing or removing makes of a file."""
+    form, now, note = form_of(path), text_of(path), _json_of(f"{_place_of(path)}.json")
+    try:
+        if now is None:
+            original = None
+        elif note is not None and now == note["after"]:
+            original = text_of(_place_of(path))
+        else:
+            before = None if note is None else text_of(_place_of(path))
+            original = entries.taken(now, form, before, is_noted=note is not None)
+        then = original
+        if installs:
+            then = entries.put(original, form)
+            if entries.taken(then, form, original, is_noted=True) != original:
+                raise ValueError("its entries could not be taken out again exactly")
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} was left as it is: {error}.", hint="Correct it, then run this again.") from None
+    return Change(path=path, now=now, then=then, original=original)
+
+
+def carried_out(change: Change) -> None:
+    """Write the file, or remove it, with the note that goes with it."""
+    if text_of(change.path) != change.now:  # Hosts write their files, too.
+        raise InvalidInput(f"{change.path} changed in this moment; it was left as it is.", hint="Run this again.")
+    place, folder = _place_of(change.path), os.path.dirname(os.path.realpath(change.path))
+    if change.then == change.original:
+        if change.then is None:
+            os.remove(change.path)
+            _remove_made(folder)
+        else:
+            write_whole(change.path, change.then)
+        for name in (place, f"{place}.json"):
+            with suppress(FileNotFoundError):
+                os.remove(name)
+        return
+    assert change.then is not None
+    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+    if change.original is not None:
+        write_private(place, change.original.encode())
+    write_private(f"{place}.json", json.dumps({"path": change.path, "after": change.then}).encode())
+    _make(folder)
+    write_whole(change.path, change.then)
+
+
+def backup_of(path: str) -> str | None:
+    """Where the text stands that the file had before, if it was there."""
+    place = _place_of(path)
+    return place if os.path.exists(place) else None
+
+
+def text_of(path: str) -> str | None:
+    """The text of a file, None if it isn't there. What is no text, or a link to nowhere, is refused."""
+    try:
+        return read_small(path, _FILE_BYTES_MAX).decode()
+    except FileNotFoundError:
+        if os.path.islink(path):
+            raise InvalidInput(f"{path} is a link to nothing.", hint="Remove the link, or make its target.") from None
+        return None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not valid UTF-8; it was left as it is.", hint="Save it as UTF-8.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror}.", hint="Check the path and its rights.") from None
+
+
+def _place_of(path: str) -> str:
+    """Where the file is noted: in the user's own state, since the folder of the memory may go first."""
+    digest = blake2b(os.path.realpath(path).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    return user.state_path_of(os.path.join("installed", f"{digest}-{os.path.basename(path)}"))
+
+
+def _json_of(path: str) -> Any:
+    try:
+        return json.loads(read_small(path, _FILE_BYTES_MAX))
+    except (OSError, ValueError):
+        return None
+
+
+def _make(folder: str) -> None:
+    """Make a folder and those around it, and note which were made."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        os.mkdir(each)
+    if missing:
+        _note_made({*_made(), *missing})
+
+
+def _remove_made(folder: str) -> None:
+    """Remove the folders that were made here, as far as they are empty."""
+    made = _made()
+    with suppress(OSError):
+        while folder in made:
+            os.rmdir(folder)
+            made.remove(folder)
+            folder = os.path.dirname(folder)
+    _note_made(made)
+
+
+def _made() -> set[str]:
+    return set(_json_of(_made_path()) or ())
+
+
+def _note_made(folders: set[str]) -> None:
+    if folders:
+        write_private(_made_path(), json.dumps(sorted(folders)).encode())
+    else:
+        with suppress(FileNotFoundError):
+            os.remove(_made_path())
+
+
+def _made_path() -> str:
+    return user.state_path_of(os.path.join("installed", "folders.json"))
 
 
 def own_command() -> list[str]:
@@ -82,15 +217,10 @@ def _require_inside(path: str, root: str, *, of_user: bool) -> None:
         )
 
 
-def _host_named(typed: str) -> str:
-    if typed not in HOSTS:
-        raise InvalidInput(f"There is no host {typed!r}.", hint=f"Use one of: {', '.join(HOSTS)}.")
-    return typed
-
-
 def _run(call: Call, *, installs: bool) -> Answer:
-    name = _host_named(call.options.host)
-    host, is_dry = HOSTS[name], call.options.dry_run
+    name, is_dry = call.options.host, call.options.dry_run
+    if name not in HOSTS:
+        raise InvalidInput(f"There is no host {name!r}.", hint=f"Use one of: {', '.join(HOSTS)}.")
     changes = _changes(call, name, installs=installs)
     needed = [change for change in changes if change.now != change.then]
     notes = [] if not installs else _notes(call, name, changes)
@@ -107,7 +237,7 @@ def _run(call: Call, *, installs: bool) -> Answer:
         "dry_run": is_dry,
         "memory": place if installs and not call.options.user else None,
         "files": [{"path": change.path, "is": _deed(change), "backup": backup_of(change.path)} for change in changes],
-        "todo": [*host.todo, *notes] if installs else [],
+        "todo": [*HOSTS[name].todo, *notes] if installs else [],
     }
     diff = "".join(map(_diff, needed))
     return Answer(data | ({"diff": diff} if is_dry else {}), lambda: _words(data, diff))
@@ -170,20 +300,12 @@ def _words(data: dict[str, Any], diff: str) -> str:
     return "\n".join(lines)
 
 
-def _install(call: Call) -> Answer:
-    return _run(call, installs=True)
-
-
-def _uninstall(call: Call) -> Answer:
-    return _run(call, installs=False)
-
-
 _TAKES = (
     Parameter("host", WORDS, ", ".join(HOSTS), metavar="HOST"),
     Parameter("user", FLAG, "in your own files, for every repository", False),
     Parameter("dry_run", FLAG, "change nothing: show the difference", False),
 )
 COMMANDS = {
-    "install": Command(*help_of("install"), _install, _TAKES, begins_memory=True),
-    "uninstall": Command(*help_of("uninstall"), _uninstall, _TAKES),
+    "install": Command(partial(_run, installs=True), _TAKES, begins_memory=True),
+    "uninstall": Command(partial(_run, installs=False), _TAKES),
 }

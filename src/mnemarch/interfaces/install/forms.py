@@ -1,4 +1,6 @@
-"""The forms that hosts want their entries in: JSON with comments, TOML, or a script. Pure: a text in, a text out."""
+"""The hosts of coding agents, read from `hosts.toml`, and their entries in the forms that they want: JSON with
+comments, TOML, or a script. Pure: a text in, a text out.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,73 @@ from functools import partial
 from importlib.resources import files
 
 from mnemarch.interfaces.install import jsonc
-from mnemarch.interfaces.install.hosts import SERVER
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from mnemarch.interfaces.install.hosts import Host
     from mnemarch.interfaces.install.jsonc import Path
 
+
+SERVER = "mnemarch"
+_SECONDS = 10
+
+
+@value
+class Hooks:
+    """The form of one host's hooks."""
+
+    events: dict[str, str]
+    is_grouped: bool = True
+    timeout_per_s: int = 1
+    seconds_of: dict[str, int] = {}  # noqa: RUF012 - a value copies it
+
+    def entry(self, event: str, command: str) -> dict[str, Any]:
+        """What stands in the list of an event."""
+        seconds = self.seconds_of.get(event, _SECONDS)
+        handler = {"type": "command", "command": command, "timeout": seconds * self.timeout_per_s}
+        matcher = {"matcher": self.events[event]} if self.events[event] else {}
+        return {**matcher, "hooks": [handler]} if self.is_grouped else {**matcher, **handler}
+
+
+@value
+class Host:
+    """One host: its files, and the form of what stands in them."""
+
+    title: str
+    hook_file: str
+    server_file: str
+    server_key: str
+    todo: list[str]
+    hooks: Hooks | None = None
+    user_hook_file: str = ""
+    user_server_file: str = ""
+    new_file: dict[str, Any] = {}  # noqa: RUF012 - a value copies it
+    server_style: str = "plain"
+
+    def files(self, *, of_user: bool) -> tuple[str, str]:
+        """The file of the hooks, and the file of the MCP servers."""
+        if not of_user:
+            return self.hook_file, self.server_file
+        return self.user_hook_file or self.hook_file, self.user_server_file or self.server_file
+
+    def server(self, command: list[str]) -> dict[str, Any]:
+        """The entry of the MCP server."""
+        if self.server_style == "list":
+            return {"type": "local", "command": [*command, "mcp"], "enabled": True}
+        typed = {"type": "stdio"} if self.server_style == "typed" else {}
+        return {**typed, "command": command[0], "args": [*command[1:], "mcp"]}
+
+
+def _host(fields: dict[str, Any]) -> Host:
+    hooks = fields.pop("hooks", None)
+    return Host(**fields, hooks=None if hooks is None else Hooks(**hooks))
+
+
+_ROWS = tomllib.loads((files("mnemarch.interfaces.install") / "hosts.toml").read_text(encoding="utf-8"))
+HOSTS = {name: _host(fields) for name, fields in _ROWS.items()}
 _TABLE = f"[mcp_servers.{SERVER}]"
 _SCRIPT_HEAD = "// Mnemarch for "
 
@@ -184,9 +243,9 @@ def _put_script(entries: Entries, text: str | None) -> str:
     return script.replace('["mnemarch", "hook", "--host", "opencode"]', json.dumps(entries.hook_command))
 
 
-def _taken_script(_: Entries, text: str, __: str | None, ___: bool) -> str | None:
-    return None if text.startswith(_SCRIPT_HEAD) else text
-
-
 _PUT = {"json": _put_json, "toml": _put_toml, "script": _put_script}
-_TAKEN = {"json": _taken_json, "toml": _taken_toml, "script": _taken_script}
+_TAKEN: dict[str, Callable[[Entries, str, str | None, bool], str | None]] = {
+    "json": _taken_json,
+    "toml": _taken_toml,
+    "script": lambda _, text, *__: None if text.startswith(_SCRIPT_HEAD) else text,
+}
