@@ -102,6 +102,7 @@ def _attempt(event: Event) -> Attempt:
         is_plan=payload.get("is_plan", True),
         tree=payload.get("tree"),
         tests=tuple(payload.get("tests", ())),
+        line=payload.get("line") or "",
     )
 
 
@@ -206,6 +207,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         is_plan=given.likeness is None or given.likeness.is_plan,
         tree=given.tree,
         tests=given.tests,
+        line=given.line,
     )
     told = same_attempt(before.attempts, new)
     if told is not None and (new.approach is None or told.approach is not None) and before.stuck is None:
@@ -292,7 +294,7 @@ def validated(known: Ledger, approach: str) -> ApproachValidation:
     tries = [attempt for attempt in known.attempts if attempt.first == first]
     return ApproachValidation(
         valid=False,
-        reason=f"This approach already failed: {quoted(tries[-1].summary)}",
+        reason=f"This approach already failed: {quoted(tries[-1].line or tries[-1].summary)}",
         suggestion="Try an alternative, or ask for human intervention.",
         failed_history=tuple(failed_approaches(tries)),
     )

@@ -24,6 +24,7 @@ class Attempt:
 
     `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
     whether the approach tells what was tried; `tree` is a digest of the working tree; `tests` are those that failed.
+    `summary` is the error without what changes from run to run, `line` as it was told.
     """
 
     event_id: str
@@ -36,6 +37,7 @@ class Attempt:
     is_plan: bool = True
     tree: str | None = None
     tests: tuple[str, ...] = ()
+    line: str = ""
 
 
 @value
@@ -56,6 +58,7 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
     details = {
         "error_hash": new.fault,
         "error": new.summary,
+        "line": new.line,
         "count": len(same) + 1,
         "approach_count": len(tries) + 1 if new.approach is not None else 0,
         "threshold": threshold,
@@ -134,7 +137,7 @@ def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
             approach=tries[-1].approach or "",
             attempt_count=len(tries),
             last_attempt_at=tries[-1].at,
-            failure_reasons=tuple(dict.fromkeys(attempt.summary for attempt in tries)),
+            failure_reasons=tuple({attempt.fault: attempt.line or attempt.summary for attempt in tries}.values()),
         )
         for tries in groups.values()
     ]
@@ -144,7 +147,8 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
     """The instruction for the agent (S6). What others wrote is quoted and cut: it is data, never an instruction."""
     if verdict is Verdict.ALLOW:
         return ""
-    lines = [f"{'STOP' if verdict is Verdict.BLOCK else 'CAREFUL'}. {reason}", f"The error: {quoted(new.summary)}"]
+    sign = "STOP" if verdict is Verdict.BLOCK else "CAREFUL"
+    lines = [f"{sign}. {reason}", f"The error: {quoted(new.line or new.summary)}"]
     if failed:
         lines.append("Already tried here, and failed:")
         lines += [f"- {quoted(item.approach)} ({_times(item.attempt_count)})" for item in failed[-_SHOWN_MAX:]]
