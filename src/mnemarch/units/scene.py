@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 # Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
 # What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
-STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
+STAGED = (
+    EventType.LOGGED,
+    EventType.UNIT_REMEMBERED,
+    EventType.CLAIM_REFUSED,
+    EventType.ATTEMPT_FAILED,
+    EventType.ATTEMPTS_CLEARED,
+)
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
 
