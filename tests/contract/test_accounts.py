@@ -173,3 +173,12 @@ def test_what_mends_the_eleventh_error_of_a_run_is_not_held_against_the_others(s
     assert len(told) == 10
     assert not any("approach" in fault for fault in told.values())
     assert "Tried, and failed" not in seat.get(judged.episode_id).content
+
+
+def test_an_account_that_nobody_verified_is_no_success_that_a_skill_repeats(seats):
+    goal, command = "Regenerate the client of the billing API", "make client"
+    seats.agent(task="T-1").episodes.store(goal, success=True, attributes={"commands": [command]})
+    seat = seats.agent(task="T-2")
+    seat.log("goal", goal)
+    seat.log("command", command, data={"command": command, "exit": 0})
+    assert seat.verify(True).skill_id is None

@@ -156,10 +156,13 @@ def edits_in(entries: Sequence[Event]) -> list[tuple[Event, str, str, str]]:
 
     What was only tried on the way is no habit, and teaches nothing.
     """
-    datas = [(event, (event.payload or {}).get("data") or {}) for event in entries]
-    edits = [(event, *(data.get(name) or "" for name in ("before", "after", "path"))) for event, data in datas]
-    whole = [edit for edit in edits if all(isinstance(text, str) for text in edit[1:]) and edit[2] and edit[3]]
-    return netted(whole)
+    edits: list[tuple[Event, str, str, str]] = []
+    for event in entries:
+        data = (event.payload or {}).get("data") or {}
+        before, after, path = (data.get(name) or "" for name in ("before", "after", "path"))
+        if all(isinstance(text, str) for text in (before, after, path)) and after and path:
+            edits.append((event, before, after, path))
+    return netted(edits)
 
 
 def votes_of(entries: Sequence[Event]) -> list[tuple[dict[str, str], list[str]]]:

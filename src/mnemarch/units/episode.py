@@ -270,8 +270,11 @@ def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
 
 
 def _is_repeated(episode: Unit, earlier: Unit) -> bool:
-    """Whether a success repeats an earlier one: the same task, or one that differs in a number and ran the same."""
-    if not earlier.attributes.get("success"):
+    """Whether a success repeats an earlier one: the same task, or one that differs in a number and ran the same.
+
+    What an agent told of work that nobody verified is in its worktree, and repeats nothing.
+    """
+    if not earlier.attributes.get("success") or earlier.level < Level.PROJECT:
         return False
     from mnemarch.text.difference import differences
 
