@@ -182,3 +182,67 @@ def test_an_account_that_nobody_verified_is_no_success_that_a_skill_repeats(seat
     seat.log("goal", goal)
     seat.log("command", command, data={"command": command, "exit": 0})
     assert seat.verify(True).skill_id is None
+
+
+# A test that was red before the task began
+
+
+OLD = "tests/test_old.py::test_rounding"
+BOTH = {OLD: ALPHA, "tests/test_new.py::test_size": None}
+
+
+def left_red(seats, clock):
+    """Another task left a test red; the seat of the next one."""
+    seats.agent(task="T-1").verify(run=run(**BOTH))
+    clock.advance(hours=1)
+    return seats.agent(task="T-2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("prompt", "Fix test_rounding"),
+        ("user", "tests/test_old.py is broken, please repair it"),
+        ("goal", "Mend the failing tests"),
+        ("user", "Two tests are failing since Monday. Get them green."),
+        ("user", "실패하는 테스트를 고쳐줘"),
+        ("user", "테스트가 깨졌어"),
+        ("user", "test_rounding 테스트를 통과하게 해줘"),
+    ],
+)
+def test_a_task_about_a_red_test_has_not_succeeded_while_it_is_red(seats, clock, kind, text):
+    seat = left_red(seats, clock)
+    seat.log(kind, text)
+    judged = seat.verify(run=run(**BOTH))
+    assert (judged.passed, judged.set_aside) == (False, ())
+    assert judged.loop is not None
+    assert seat.verify(run=run(**(BOTH | {OLD: None}))).passed
+
+
+def test_a_task_that_ran_the_red_test_by_its_name_or_changed_its_file_is_about_it(seats, clock):
+    seat = left_red(seats, clock)
+    seat.log("goal", "Make rounding exact")
+    seat.log("command", "pytest", data={"command": f"pytest -q {OLD}", "exit": 1})
+    assert not seat.verify(run=run(**BOTH)).passed
+    other = seats.agent(task="T-3")
+    edit(other, "assert 1\n", "assert 2\n", path="tests/test_old.py")
+    assert not other.verify(run=run(**BOTH)).passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Add a cache to the pool; make sure that the tests pass",
+        "Rounding of totals is slow",
+        "Write a test for the pool",
+        "No test may fail because of the new cache",
+        "풀에 캐시를 추가하고 테스트도 작성해줘",
+    ],
+)
+def test_a_red_test_that_the_task_is_not_about_is_set_aside(seats, clock, text):
+    seat = left_red(seats, clock)
+    seat.log("user", text)
+    seat.log("command", "pytest -q tests", data={"command": "pytest -q tests", "exit": 1})
+    edit(seat, "a = 1\n", "a = 2\n", path="src/pool.py")
+    judged = seat.verify(run=run(**BOTH))
+    assert (judged.passed, judged.set_aside) == (True, (OLD,))

@@ -25,7 +25,7 @@ TROUBLE = frozenset({"error", "failure", "fail", "exception"})
 CHOICE = frozenset({"decision", "decide", "choice"})
 _RESULT = frozenset({"result", "output", "done", "answer"})
 # Kinds of log entries that say what the task is. Any other kind says what somebody did, saw or thought in it.
-_TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
+TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
 # Kinds of log entries in which an agent says in sentences what it does and why.
 PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", "summary", "comment", "design", "fix"})
 # Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
@@ -132,7 +132,7 @@ def task_described(steps: Sequence[LoggedStep]) -> str | None:
         described = step.data.get("task_description") or step.data.get("taskDescription")
         if described:
             return str(described)
-    return next((step.text for step in steps if step.kind.lower() in _TASK_KINDS and step.text.strip()), None)
+    return next((step.text for step in steps if step.kind.lower() in TASK_KINDS and step.text.strip()), None)
 
 
 def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
