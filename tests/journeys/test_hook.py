@@ -380,6 +380,29 @@ def test_beside_a_clear_answer_a_prompt_is_not_told_what_is_only_near_it(repo, a
     assert "The mail run" not in told
 
 
+def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent):
+    other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
+    other.fails(1)
+    edit = {"file_path": str(other.root / "pool.py"), "old_string": "return 1", "new_string": "return 3"}
+    (other.root / "pool.py").write_text(POOL.replace("1", "3"))
+    other.tells("after_tool", tool_input=edit)
+    other.tells("passed")
+    other.tells("stop")
+    said = agent().fails(1)
+    assert said.startswith("<mnemarch-memory")
+    assert f"It was gone there ({NAME}) after pool.py in `size`: `- return 1` `+ return 3`." in said
+
+
+def test_a_plain_rerun_is_no_error_of_its_own(repo, agent):
+    one = agent()
+    one.fails(1)
+    one.tells("failed")
+    one.tells("stop")
+    [told] = [unit for unit in accounts(repo) if unit.live]
+    assert told.attributes["critique"].startswith("Failed with 1 error: ")
+    assert told.attributes["critique"].count("failed") == 0
+
+
 def test_a_long_conversation_is_anchored_too(repo, agent):
     one = agent()
     for number in range(6):
