@@ -393,6 +393,33 @@ def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent
     assert f"It was gone there ({NAME}) after pool.py in `size`: `- return 1` `+ return 3`." in said
 
 
+def test_a_block_lists_the_edits_that_were_tried_and_so_does_attempts(repo, agent):
+    one = agent()
+
+    def edits(old, new):
+        (repo / "pool.py").write_text(POOL.replace("1", new))
+        path = str(repo / "pool.py")
+        one.tells(
+            "after_tool", tool_input={"file_path": path, "old_string": f"return {old}", "new_string": f"return {new}"}
+        )
+        return one.tells("failed")
+
+    told = [edits("1", "4"), edits("4", "5"), edits("5", "6")]
+    one.tells("stop")
+    assert [text.partition(".")[0] for text in told] == ["", "", "STOP"]
+    assert "Already tried here, and failed:" in told[-1]
+    # What stood there when the test failed first is no try to mend it.
+    assert "+ return 4`" not in told[-1]
+    assert told[-1].count("+ return 5`") == told[-1].count("+ return 6`") == 1
+    with mnemarch.open(repo) as memory:
+        tried = seat_in(memory, repo).failed_approaches()
+        answer = seat_in(memory, repo).recall("test of the pool")
+    assert [approach.attempt_count for approach in tried] == [1, 1]
+    assert all("return" in approach.approach for approach in tried)
+    assert [item.unit.kind for item in answer.items] == ["episode"]
+    assert not answer.withheld
+
+
 def test_a_plain_rerun_is_no_error_of_its_own(repo, agent):
     one = agent()
     one.fails(1)

@@ -103,6 +103,7 @@ def _attempt(event: Event) -> Attempt:
         tree=payload.get("tree"),
         tests=tuple(payload.get("tests", ())),
         line=payload.get("line") or "",
+        changes=tuple(payload.get("changes", ())),
     )
 
 
@@ -139,6 +140,7 @@ class Failure:
     # All errors of the run, if there are several, and those of earlier runs that are gone: an episode tells of each.
     faults: list[dict[str, Any]]
     mended: tuple[str, ...]
+    changes: tuple[str, ...]
 
 
 def failure(
@@ -151,6 +153,7 @@ def failure(
     tests: tuple[str, ...],
     errors: Mapping[str, Sequence[str]],
     mended: tuple[str, ...],
+    changes: tuple[str, ...],
 ) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
@@ -169,6 +172,7 @@ def failure(
         kinds,
         _faults(errors) if len(errors) > 1 else [],
         mended,
+        changes,
     )
 
 
@@ -208,6 +212,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         tree=given.tree,
         tests=given.tests,
         line=given.line,
+        changes=given.changes,
     )
     told = same_attempt(before.attempts, new)
     if told is not None and (new.approach is None or told.approach is not None) and before.stuck is None:
@@ -230,7 +235,8 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": given.tree}
     # However many fail after it: what is read back begins with one that says that the task is stuck.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
-    lists = {"tests": list(given.tests), "faults": given.faults, "mended": list(given.mended)}
+    lists: dict[str, list[Any]] = {"tests": list(given.tests), "faults": given.faults}
+    lists |= {"mended": list(given.mended), "changes": list(given.changes)}
     optional |= {name: items or None for name, items in lists.items()}
     payload |= {name: item for name, item in optional.items() if item is not None}
     event, _ = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)

@@ -24,7 +24,8 @@ class Attempt:
 
     `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
     whether the approach tells what was tried; `tree` is a digest of the working tree; `tests` are those that failed.
-    `summary` is the error without what changes from run to run, `line` as it was told.
+    `summary` is the error without what changes from run to run, `line` as it was told. `changes` are the edits and
+    commands since the attempt before it.
     """
 
     event_id: str
@@ -38,6 +39,7 @@ class Attempt:
     tree: str | None = None
     tests: tuple[str, ...] = ()
     line: str = ""
+    changes: tuple[str, ...] = ()
 
 
 @value
@@ -127,14 +129,19 @@ def _is_evidence(attempt: Attempt, new: Attempt) -> bool:
 
 
 def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
-    """The approaches that failed, each once whatever its wording, in the order of their first attempts."""
+    """The approaches that failed, each once whatever its wording, in the order of their first attempts.
+
+    Where none was told, what was changed since the attempt before tells what was tried.
+    """
     groups: dict[str, list[Attempt]] = {}
     for attempt in attempts:
         if attempt.approach is not None:
             groups.setdefault(attempt.first or attempt.event_id, []).append(attempt)
+        elif attempt.changes:
+            groups.setdefault("\n".join(attempt.changes), []).append(attempt)
     return [
         FailedApproach(
-            approach=tries[-1].approach or "",
+            approach=tries[-1].approach or ", ".join(tries[-1].changes),
             attempt_count=len(tries),
             last_attempt_at=tries[-1].at,
             failure_reasons=tuple({attempt.fault: attempt.line or attempt.summary for attempt in tries}.values()),

@@ -205,6 +205,19 @@ class _Faults:
                     fault["change"] = changes[start]
 
 
+def changed_since_failing(staged: Sequence[Event]) -> list[str]:
+    """What a task changed since its last failure; nothing if it has not failed since it last succeeded."""
+    steps: list[LoggedStep] = []
+    for event in reversed(staged):
+        if event.type is EventType.ATTEMPT_FAILED:
+            return changes_in(steps[::-1])
+        if _is_success(event):
+            break
+        if event.type is EventType.LOGGED and event.body is not None:
+            steps.append(logged_step(event.body))
+    return []
+
+
 def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
     """The faults of earlier runs of a task whose tests all pass in this one.
 
