@@ -37,6 +37,8 @@ _HOSTS = {
     "GEMINI_CLI": "gemini-cli",
     "OPENCODE": "opencode",
 }
+# Where they say which conversation started a program.
+_SESSIONS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID")
 
 
 def path_of(name: str) -> str:
@@ -65,6 +67,11 @@ def _own(variable: str, otherwise: str, name: str) -> str:
 def host() -> str | None:
     """The coding agent that started this process, if one did."""
     return next((name for variable, name in _HOSTS.items() if os.environ.get(variable)), None)
+
+
+def session() -> str | None:
+    """The conversation with a coding agent that started this process, if the agent says which."""
+    return next(filter(None, map(os.environ.get, _SESSIONS)), None)
 
 
 def person() -> str | None:

@@ -223,14 +223,23 @@ def test_a_project_s_lessons_stay_in_it(seats):
 POOL_ERROR = "ConnectionError: pool of host db timed out"
 
 
-def test_accounts_that_agents_stored_are_reflected_on(seats):
+def test_an_account_that_an_agent_stored_teaches_the_project_once_somebody_accepts_it(seats):
+    units = []
     for number, approach in ((1, "Raise the pool size"), (2, "raise the pool size"), (3, None)):
         stored = seats.agent(task=f"T-{number}").episodes.store(
             f"Mend the pool of shop {number}", success=approach is not None, errors=[POOL_ERROR], approach=approach
         )
         assert str(stored.unit.level) == "worktree"
-    [lesson] = seats.agent().reflect().lessons
-    assert "What worked in both that succeeded" in lesson.content
+        units.append(stored.unit)
+    seat = seats.agent(task="T-4")
+    seat.fail(POOL_ERROR)
+    seat.verify(True)
+    assert seat.reflect().lessons == (), "nobody but an agent says so"
+    for unit in units:
+        seats.human().approve(unit.id)
+        seats.human().promote(unit.id)
+    [lesson] = seat.reflect().lessons
+    assert "What worked in 2 of the 3 that succeeded" in lesson.content
     assert "by their own word" in lesson.content
 
 

@@ -199,11 +199,15 @@ def test_a_host_is_given_context_stopped_in_its_circle_and_witnessed(host, tmp_p
     assert LESSON in model.turns[0], "the lesson is in what the model reads first"
     stopped = [STOP in turn for turn in model.turns]
     assert stopped.index(True) == 6, "the model reads it with the result of the third run"
+    assert "Already tried here, and failed:" in model.turns[6], "and what it tried since the first"
     seen = json.loads(
         bench.mnemarch("log", "--task", "feature", "--type", "task.verified", "--json", at=bench.worktree)
     )
     assert [run["payload"]["passed"] for run in seen] == [True, False, False, False]
     assert all(run["payload"]["witnessed"] for run in seen)
+    units = json.loads(bench.mnemarch("units", "--kind", "fact", "--json", at=bench.worktree))
+    [claimed] = [unit for unit in units if unit["content"] == CLAIM]
+    assert claimed["provenance"][0]["scope"]["task"] == "feature", "its own shell works in the task of its hooks"
     bench.git("add", "-A", at=bench.worktree)
     bench.git("commit", "-qm", "Three connections", at=bench.worktree)
     bench.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "other"), "feature")
@@ -217,6 +221,25 @@ def test_a_host_is_given_context_stopped_in_its_circle_and_witnessed(host, tmp_p
         record(bench, calls)
     bench.mnemarch("uninstall", host)
     assert bench.files() == before
+
+
+def test_the_second_agent_that_meets_an_error_is_told_what_mended_it(tmp_path):
+    bench = Bench("claude-code", tmp_path)
+    bench.mnemarch("init")
+    bench.mnemarch("install", "claude-code")
+    (bench.repo / "pool.py").write_text("def size():\n    return 2\n")
+    bench.commit("A pool that is too small")
+    bench.git("worktree", "add", "-q", "-b", "feature", str(bench.worktree))
+    mended = (str(bench.worktree / "pool.py"), "def size():\n    return 3\n")
+    with ScriptedModel([RUN, mended, RUN]) as model:
+        bench.session(model)
+    bench.worktree = tmp_path / "second"
+    bench.git("worktree", "add", "-q", "-b", "second", str(bench.worktree), "main")
+    with ScriptedModel([RUN]) as model:
+        printed = bench.session(model)
+    assert len(model.turns) == 2, printed
+    assert "Seen before in 1 other task, of which 1 succeeded. It was gone there" in model.turns[1]
+    assert "+ return 3" in model.turns[1]
 
 
 PLUGGED_IN = {

@@ -18,6 +18,7 @@ import mnemarch
 from fixtures.repositories import paths, repository
 from mnemarch import Actor, Citation, Reason, Scope
 from mnemarch.interfaces import hook
+from mnemarch.interfaces.cli import main as cli
 
 PAYLOADS = Path(__file__).parents[1] / "fixtures" / "hosts"
 HOSTS = sorted(path.stem for path in PAYLOADS.glob("*.jsonl"))
@@ -326,6 +327,107 @@ def test_what_other_tasks_said_of_an_error_arrives_fenced(repo, agent):
     said = agent().fails(1)
     assert said.startswith("<mnemarch-memory")
     assert "Seen before in 1 other task" in said
+
+
+def test_what_came_of_an_error_elsewhere_is_told_once_a_session_and_again_after_a_compaction(repo, agent):
+    agent(root=worktree(repo, "other", "fix/other"), session="s-2").fails(1)
+    one = agent()
+    told = [one.fails(1), one.fails(2)]
+    one.tells("start", source="compact")
+    told += [one.fails(3), agent(session="s-3").fails(4)]
+    assert ["Seen before" in each for each in told] == [True, False, True, True]
+
+
+@pytest.mark.parametrize(("branch", "task"), [("feat/pool", "feat/pool"), ("main", "s-1")])
+def test_the_agents_own_shell_works_in_the_task_of_its_hooks(repo, agent, monkeypatch, capsys, branch, task):
+    git(repo, "checkout", "-q", branch)
+    agent().fails(1)
+    monkeypatch.chdir(repo)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
+    assert cli(["status", "--json"]) == 0
+    [under_way] = json.loads(capsys.readouterr().out)["tasks"]
+    assert under_way["scope"]["task"] == task
+    assert cli(["remember", CLAIM, "--cite", f"test:{NAME}", "--json"]) == 0
+    [said] = json.loads(capsys.readouterr().out)["unit"]["provenance"]
+    assert (said["actor"], said["scope"]["task"]) == ("agent:claude-code", task)
+    monkeypatch.delenv("CLAUDECODE")
+    assert cli(["remember", "The pool is blue.", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unit"]["provenance"][0]["scope"]["task"] is None
+
+
+def test_a_beginning_tells_no_stories_of_other_tasks_that_share_only_the_sort_of_their_branch(repo, agent):
+    other = agent(root=worktree(repo, "other", "fix/mail"), session="s-2")
+    other.tells("prompt", prompt="Make the mail test pass")
+    other.fails(1)
+    other.passes()
+    other.tells("stop")
+    git(repo, "checkout", "-qb", "fix/search")
+    assert "[EPISODE]" not in agent(session="s-3").tells("start")
+    git(repo, "checkout", "-q", "main")
+    assert "[EPISODE]" not in agent(session="s-4").tells("start")
+    git(repo, "checkout", "-qb", "fix/mail-headers")
+    assert "[EPISODE]" in agent(session="s-5").tells("start")
+
+
+def test_beside_a_clear_answer_a_prompt_is_not_told_what_is_only_near_it(repo, agent):
+    with mnemarch.open(repo) as memory:
+        person = seat_in(memory, repo, actor=Actor.human("ada"), task=None)
+        for name in ("tax", "mail", "cart", "login"):
+            person.remember(f"The {name} run accepts up to five items.")
+    told = agent(session="s-2").tells("prompt", prompt="The tax run fails for 7 items, raise what it accepts")
+    assert "The tax run accepts" in told
+    assert "The mail run" not in told
+
+
+def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent):
+    other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
+    other.fails(1)
+    edit = {"file_path": str(other.root / "pool.py"), "old_string": "return 1", "new_string": "return 3"}
+    (other.root / "pool.py").write_text(POOL.replace("1", "3"))
+    other.tells("after_tool", tool_input=edit)
+    other.tells("passed")
+    other.tells("stop")
+    said = agent().fails(1)
+    assert said.startswith("<mnemarch-memory")
+    assert f"It was gone there ({NAME}) after pool.py in `size`: `- return 1` `+ return 3`." in said
+
+
+def test_a_block_lists_the_edits_that_were_tried_and_so_does_attempts(repo, agent):
+    one = agent()
+
+    def edits(old, new):
+        (repo / "pool.py").write_text(POOL.replace("1", new))
+        path = str(repo / "pool.py")
+        one.tells(
+            "after_tool", tool_input={"file_path": path, "old_string": f"return {old}", "new_string": f"return {new}"}
+        )
+        return one.tells("failed")
+
+    told = [edits("1", "4"), edits("4", "5"), edits("5", "6")]
+    one.tells("stop")
+    assert [text.partition(".")[0] for text in told] == ["", "", "STOP"]
+    assert "Already tried here, and failed:" in told[-1]
+    # What stood there when the test failed first is no try to mend it.
+    assert "+ return 4`" not in told[-1]
+    assert told[-1].count("+ return 5`") == told[-1].count("+ return 6`") == 1
+    with mnemarch.open(repo) as memory:
+        tried = seat_in(memory, repo).failed_approaches()
+        answer = seat_in(memory, repo).recall("test of the pool")
+    assert [approach.attempt_count for approach in tried] == [1, 1]
+    assert all("return" in approach.approach for approach in tried)
+    assert [item.unit.kind for item in answer.items] == ["episode"]
+    assert not answer.withheld
+
+
+def test_a_plain_rerun_is_no_error_of_its_own(repo, agent):
+    one = agent()
+    one.fails(1)
+    one.tells("failed")
+    one.tells("stop")
+    [told] = [unit for unit in accounts(repo) if unit.live]
+    assert told.attributes["critique"].startswith("Failed with 1 error: ")
+    assert told.attributes["critique"].count("failed") == 0
 
 
 def test_a_long_conversation_is_anchored_too(repo, agent):

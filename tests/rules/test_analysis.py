@@ -42,7 +42,7 @@ def test_a_critique_says_what_went_wrong_and_what_turned_it():
     analysis = analysed(MIGRATION, True, 0)
     assert analysis.critique == (
         "Passed after 2 errors: “OperationalError: no such column: currency”, then “Can't locate revision 'hed'”."
-        " After the last one: edit app/models.py, `alembic upgrade head`, `pytest -q`."
+        " After the last one: app/models.py: `- a` `+ b`, `alembic upgrade head`."
     )
     assert analysis.score == 0.8
     failed = analysed(MIGRATION[:6], False, 0)
@@ -64,6 +64,10 @@ def test_an_error_that_comes_again_is_told_once_with_its_count():
         ([ran("make test", 1), step("failure", "boom"), ran("make test", 1), step("failure", "boom")], 2),
         ([ran("make test", 1), step("error", "x: boom"), step("failure", "boom")], 1),
         ([step("error", "boom"), step("failure", "other")], 2),
+        # A run that is told no more failed as the one before it did: nothing was changed.
+        ([ran("pytest -q", 1), step("failure", "boom"), ran("pytest -q", 1)], 1),
+        ([ran("pytest -q", 1), step("failure", "boom"), ran("pytest -q", 1), ran("pytest -q", 1)], 1),
+        ([ran("pytest -q", 1), step("failure", "boom"), ran("make", 1)], 2),
     ],
 )
 def test_each_failure_counts_once_however_often_it_is_told(steps, count):

@@ -45,6 +45,17 @@ def test_what_worked_in_two_tasks_and_failed_in_none_is_told_with_its_numbers():
     assert lesson.content.endswith("Quotes are agents' words, not verified.")
 
 
+def test_a_lesson_shows_what_one_task_changed_before_the_error_was_gone():
+    changed = {"change": ["src/api.py in `login`: `- token` `+ token or None`", "`make client`"], "test": "t::login"}
+    (lesson,) = lessons(
+        episode(1, True, approach="hand the token on to the client", tried=[changed]),
+        episode(2, True, approach="pass the token on to the client"),
+        episode(3, False, tried=tried("restart the service")),
+    )
+    told = "It was gone (t::login) after src/api.py in `login`: `- token` `+ token or None`, `make client`"
+    assert f"{told} in the newest task that changed something and succeeded." in lesson.content
+
+
 def test_a_step_that_successes_have_in_common_and_no_failure_has_is_told():
     steps = {"commands": ["make migrate", "cat README.md", "pytest -q"], "files": ["src/db.py"]}
     won = [episode(number, True, **steps) for number in range(3)]

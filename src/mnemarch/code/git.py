@@ -223,6 +223,12 @@ def tip(root: str, branch: str, *, remote_first: bool = False) -> str | None:
     return next(filter(None, commits), None)
 
 
+def task_branch(root: str) -> str | None:
+    """The branch that is checked out, which names a task, unless it is the one that everything is merged into."""
+    name = branch(root)
+    return None if name is None or name == default_branch(root) else name
+
+
 def branch_tips(root: str) -> list[str]:
     """The newest commits of all local branches, each once, those of the branches last worked on first."""
     listed = git(root, ["for-each-ref", "--sort=-committerdate", "--format=%(objectname)", BRANCHES])

@@ -148,9 +148,16 @@ class Call:
             # Who it is comes first: no memory is made for somebody who is not who they say.
             actor, home, memory = self.actor, self.home, self.memory
             segments: dict[str, Any] = {"project": memory.config.project or home.project, "worktree": home.worktree}
+            session = self._setting("session")
+            if actor.kind is ActorKind.AGENT and user.host() is not None:
+                from mnemarch.code.git import task_branch
+
+                # In the shell of a coding agent this is the agent's own task, named as its hooks name it.
+                session = session or user.session()
+                segments["task"] = task_branch(home.root) or session
             named = {name: self._setting(name) for name in ("org", "project", "worktree", "task")}
             scope = Scope(**segments | {name: segment for name, segment in named.items() if segment is not None})
-            self._seat = memory.seat(actor, scope, session=self._setting("session"), root=home.root)
+            self._seat = memory.seat(actor, scope, session=session, root=home.root)
         return self._seat
 
     def answer_from_nothing(self) -> str:

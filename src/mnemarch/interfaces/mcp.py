@@ -14,8 +14,8 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mnemarch import __version__
-from mnemarch.code.git import git
+from mnemarch import __version__, user
+from mnemarch.code.git import task_branch
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, Answer, Call, Command
 from mnemarch.interfaces.show import json_text
@@ -35,8 +35,7 @@ else:
 
 _PARENT_EVERY_S = 2.0
 _LOOPBACK = "127.0.0.1"
-# Where hosts say which conversation this is: variables of the process, and fields of a request's `_meta`.
-_SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID")
+# Where hosts say which conversation a request belongs to, in its `_meta`.
 _SESSION_FIELDS = ("sessionId", "threadId")
 _UNIT, _DECISIONS, _CORE_TEXT = "mnemarch://unit/", "mnemarch://decisions", "mnemarch://core"
 _BEGINNING = "start_task"
@@ -66,12 +65,12 @@ class _Desk:
     @contextmanager
     def _asked(self, session: str | None, given: dict[str, Any], *, begins: bool = False) -> Iterator[Call]:
         """A question of one conversation, about its branch or else about itself. Only what writes begins a memory."""
-        session = session or next(filter(None, map(os.environ.get, _SESSION_VARIABLES)), None)
+        session = session or user.session()
         with self._opening:
             is_absent = not begins and self.call.is_absent
             if not is_absent:
                 self.call.open()
-        call = self.call.again(given, session, _branch(self.call.home.root) or session)
+        call = self.call.again(given, session, task_branch(self.call.home.root) or session)
         try:
             if is_absent:
                 call.answer_from_nothing()
@@ -138,13 +137,6 @@ class _Desk:
             pack = await _in_thread(partial(self._reply, "context", asked, _session_in(context.meta)))
             text = f"{task}\n\n{pack.text}\n\n{text}"
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
-
-
-def _branch(root: str) -> str | None:
-    """The branch that is checked out, unless it is the one that everything is merged into."""
-    branch = git(root, ["symbolic-ref", "--short", "--quiet", "HEAD"])
-    default = git(root, ["symbolic-ref", "--short", "--quiet", "refs/remotes/origin/HEAD"]) or ""
-    return None if branch in {None, "", "main", "master", default.removeprefix("origin/")} else branch
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:

@@ -9,7 +9,7 @@ from time import monotonic
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.learning.caches import TimedCache
-from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, dice, errors_of, seen_error
+from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, dice, errors_of, seen_error, what_changed
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import FAULT, TRUSTED, Claim, Kind
@@ -232,7 +232,7 @@ class EpisodicMemoryManager:
         items = self._admitted([(unit_id, 1.0, {}) for unit_id in others], _SAME_FAULT_MAX, others)
         known = [item for item in items if item.unit.kind is not Kind.EPISODE]
         if not known:
-            return told_before([item.unit for item in items])
+            return told_before([item.unit for item in items], fault)
         first = min(known, key=lambda item: item.unit.kind)  # A fact, which somebody vouches for, before a lesson.
         is_fact, unit = first.unit.kind is Kind.FACT, first.unit
         text = quoted(unit.content) if is_fact else unit.content
@@ -369,15 +369,19 @@ def _tells_of_others(unit: Unit, task_key: str) -> bool:
     return unit.is_derived if unit.kind is Kind.SEMANTIC else unit.kind is Kind.FACT and unit.status in TRUSTED
 
 
-def told_before(episodes: Sequence[Unit]) -> str:
-    """What came of a fault in other tasks: numbers first, then what worked or failed, quoted as somebody's words."""
+def told_before(episodes: Sequence[Unit], fault: str) -> str:
+    """What came of a fault in other tasks: numbers first, then what changed before it was gone, and what failed."""
     if not episodes:
         return ""
     worked = [episode for episode in episodes if episode.attributes.get("success") is True]
     line = f"Seen before in {counted(len(episodes), 'other task')}, of which {len(worked)} succeeded."
-    told = next((episode for episode in worked if episode.attributes.get("approach")), None)
-    if told is not None:
-        line += f" What worked, as it was said: {quoted(str(told.attributes['approach']))}."
+    said = [episode for episode in worked if episode.attributes.get("approach")]
+    changes = {episode.id: change for episode in worked if (change := what_changed(episode, fault))}
+    told = next((episode for episode in worked if episode.id in changes), said[0] if said else None)
+    if said:
+        line += f" What worked, as it was said: {quoted(str(said[0].attributes['approach']))}."
+    if changes:
+        line += f" It was gone there{next(iter(changes.values()))}."
     lists: list[Any] = [episode.attributes.get("failed_approaches") for episode in episodes]
     failed = [str(item) for items in lists if isinstance(items, list) for item in items]
     if failed:

@@ -63,6 +63,18 @@ def errors_of(episode: Unit) -> list[SeenError]:
     ]
 
 
+def what_changed(episode: Unit, key: str) -> str:
+    """What a task changed before a fault of it was gone, and which test it met it in; empty if that is not known."""
+    faults: Any = episode.attributes.get("faults")
+    met = [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
+    last = next((fault for fault in reversed(met) if fault.get("key") == key), {})
+    change: Any = last.get("change")
+    if not isinstance(change, list) or not change:
+        return ""
+    where = f" ({last['test']})" if last.get("test") else ""
+    return f"{where} after {', '.join(map(str, change))}"
+
+
 @cached(20_000)
 def _as_line(line: str) -> SeenError:
     made = fingerprint(line)

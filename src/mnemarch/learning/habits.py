@@ -8,13 +8,14 @@ from mnemarch.learning.preferences import interaction_votes, sentence_for, style
 from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind
+from mnemarch.text.edits import netted
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
     from mnemarch.learning.preferences import Tally
@@ -150,22 +151,18 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
     return act.known_unit(event.subject)
 
 
-def edits_in(entries: Sequence[Event]) -> Iterator[tuple[Event, str, str, str]]:
+def edits_in(entries: Sequence[Event]) -> list[tuple[Event, str, str, str]]:
     """The entries that tell an edit, each with the texts before and after and the path.
 
-    An edit of what an earlier one wrote takes its place: what was tried on the way is no habit, and teaches nothing.
+    What was only tried on the way is no habit, and teaches nothing.
     """
     edits: list[tuple[Event, str, str, str]] = []
     for event in entries:
         data = (event.payload or {}).get("data") or {}
         before, after, path = (data.get(name) or "" for name in ("before", "after", "path"))
         if all(isinstance(text, str) for text in (before, after, path)) and after and path:
-            on_top = [edit for edit in edits if before and edit[3] == path and before in edit[2]]
-            for edit in on_top[-1:]:
-                edits.remove(edit)
-                before, after = edit[1], edit[2].replace(before, after, 1)
             edits.append((event, before, after, path))
-    yield from (edit for edit in edits if edit[1] != edit[2])
+    return netted(edits)
 
 
 def votes_of(entries: Sequence[Event]) -> list[tuple[dict[str, str], list[str]]]:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from math import comb
 
-from mnemarch.learning.errors import EpisodeClusterer
+from mnemarch.learning.errors import EpisodeClusterer, what_changed
 from mnemarch.learning.telling import (
     failed_approaches,
     failing,
@@ -147,6 +147,9 @@ class ReflectionGenerator:
         if dead:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
+        # What one task changed is no rule, but the next agent has something to begin with.
+        change = next((told for episode in won if (told := what_changed(episode, cluster.key))), "")
+        lines += [f"It was gone{change} in the newest task that changed something and succeeded."] if change else []
         files = shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
             subject=f"fault:{cluster.key}",

@@ -105,14 +105,12 @@ class Reflecting:
     def _read(self, reader: Reader) -> tuple[list[Unit], dict[str, list[Unit]], dict[str, list[Unit]]]:
         """The episodes that count, the live lessons and the rejected ones by subject.
 
-        What retention archived is still evidence.
+        What retention archived is still evidence. What an agent tells of work that nobody verified is a hypothesis of
+        its worktree, and stays there until somebody accepts it for the project (R2, R20).
         """
         key, limit = [self._caller.scope_key], self._rules.episodes_max
-        # What an agent tells of its work without a verification lies in its worktree.
-        below = [scope.at(Level.WORKTREE) for scope in reader.scopes() if scope.worktree is not None]
-        there = [*key, *{scope.key for scope in below if scope.at(Level.PROJECT).key in key}]
-        episodes = reader.units_in(there, kind=Kind.EPISODE, live=True, limit=limit)
-        old = reader.units_in(there, kind=Kind.EPISODE, status=Status.ARCHIVED, limit=limit)
+        episodes = reader.units_in(key, kind=Kind.EPISODE, live=True, limit=limit)
+        old = reader.units_in(key, kind=Kind.EPISODE, status=Status.ARCHIVED, limit=limit)
         episodes += filter(_is_pruned, old)
         live = reader.units_in(key, kind=Kind.SEMANTIC, live=True, limit=_LESSONS_READ_MAX)
         past = reader.units_in(key, kind=Kind.SEMANTIC, status=Status.ARCHIVED, limit=_LESSONS_READ_MAX)

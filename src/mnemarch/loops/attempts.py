@@ -102,6 +102,8 @@ def _attempt(event: Event) -> Attempt:
         is_plan=payload.get("is_plan", True),
         tree=payload.get("tree"),
         tests=tuple(payload.get("tests", ())),
+        line=payload.get("line") or "",
+        changes=tuple(payload.get("changes", ())),
     )
 
 
@@ -138,6 +140,7 @@ class Failure:
     # All errors of the run, if there are several, and those of earlier runs that are gone: an episode tells of each.
     faults: list[dict[str, Any]]
     mended: tuple[str, ...]
+    changes: tuple[str, ...]
 
 
 def failure(
@@ -150,6 +153,7 @@ def failure(
     tests: tuple[str, ...],
     errors: Mapping[str, Sequence[str]],
     mended: tuple[str, ...],
+    changes: tuple[str, ...],
 ) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
@@ -168,6 +172,7 @@ def failure(
         kinds,
         _faults(errors) if len(errors) > 1 else [],
         mended,
+        changes,
     )
 
 
@@ -206,6 +211,8 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         is_plan=given.likeness is None or given.likeness.is_plan,
         tree=given.tree,
         tests=given.tests,
+        line=given.line,
+        changes=given.changes,
     )
     told = same_attempt(before.attempts, new)
     if told is not None and (new.approach is None or told.approach is not None) and before.stuck is None:
@@ -228,7 +235,8 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": given.tree}
     # However many fail after it: what is read back begins with one that says that the task is stuck.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
-    lists = {"tests": list(given.tests), "faults": given.faults, "mended": list(given.mended)}
+    lists: dict[str, list[Any]] = {"tests": list(given.tests), "faults": given.faults}
+    lists |= {"mended": list(given.mended), "changes": list(given.changes)}
     optional |= {name: items or None for name, items in lists.items()}
     payload |= {name: item for name, item in optional.items() if item is not None}
     event, _ = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
@@ -292,7 +300,7 @@ def validated(known: Ledger, approach: str) -> ApproachValidation:
     tries = [attempt for attempt in known.attempts if attempt.first == first]
     return ApproachValidation(
         valid=False,
-        reason=f"This approach already failed: {quoted(tries[-1].summary)}",
+        reason=f"This approach already failed: {quoted(tries[-1].line or tries[-1].summary)}",
         suggestion="Try an alternative, or ask for human intervention.",
         failed_history=tuple(failed_approaches(tries)),
     )

@@ -66,10 +66,12 @@ class CircularFixDetector:
         tests: Sequence[str] = (),
         errors: Mapping[str, Sequence[str]] | None = None,
         mended: Sequence[str] = (),
+        changes: Sequence[str] = (),
     ) -> Callable[[Act], LoopVerdict]:
         """The same for an act that is still to begin: what fits into no transaction is done here.
 
-        `errors` are all that the run saw, each with its tests; `mended` the faults of earlier runs that it saw no more.
+        `errors` are all that the run saw, each with its tests; `mended` the faults of earlier runs that it saw no more;
+        `changes` what was done since the attempt before.
         """
         subject, _ = self._named(task_id)
         root = self._caller.root
@@ -82,6 +84,7 @@ class CircularFixDetector:
             tests=tuple(tests),
             errors=errors or {},
             mended=tuple(mended),
+            changes=tuple(changes),
         )
         return lambda act: attempts.fail(act, subject, given, key)
 
@@ -170,7 +173,11 @@ def counting_run(
     """What counts the error of a run of tests, in a task that has staged these events; None if it has no error."""
     if error is None:
         return None
-    from mnemarch.units.account import mended_in
+    from mnemarch.units.account import changed_since_failing, mended_in
 
     failed, mended = run.named(Outcome.FAIL), mended_in(staged, run)
-    return loops.counting(error, approach, tree=tree or None, tests=failed, errors=run.errors, mended=mended)
+    # An edit before the first failure is what failed, and no way to mend it.
+    changes = changed_since_failing(staged)
+    return loops.counting(
+        error, approach, tree=tree or None, tests=failed, errors=run.errors, mended=mended, changes=changes
+    )

@@ -24,6 +24,8 @@ class Attempt:
 
     `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
     whether the approach tells what was tried; `tree` is a digest of the working tree; `tests` are those that failed.
+    `summary` is the error without what changes from run to run, `line` as it was told. `changes` are the edits and
+    commands since the attempt before it.
     """
 
     event_id: str
@@ -36,6 +38,8 @@ class Attempt:
     is_plan: bool = True
     tree: str | None = None
     tests: tuple[str, ...] = ()
+    line: str = ""
+    changes: tuple[str, ...] = ()
 
 
 @value
@@ -56,6 +60,7 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
     details = {
         "error_hash": new.fault,
         "error": new.summary,
+        "line": new.line,
         "count": len(same) + 1,
         "approach_count": len(tries) + 1 if new.approach is not None else 0,
         "threshold": threshold,
@@ -124,17 +129,22 @@ def _is_evidence(attempt: Attempt, new: Attempt) -> bool:
 
 
 def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
-    """The approaches that failed, each once whatever its wording, in the order of their first attempts."""
+    """The approaches that failed, each once whatever its wording, in the order of their first attempts.
+
+    Where none was told, what was changed since the attempt before tells what was tried.
+    """
     groups: dict[str, list[Attempt]] = {}
     for attempt in attempts:
         if attempt.approach is not None:
             groups.setdefault(attempt.first or attempt.event_id, []).append(attempt)
+        elif attempt.changes:
+            groups.setdefault("\n".join(attempt.changes), []).append(attempt)
     return [
         FailedApproach(
-            approach=tries[-1].approach or "",
+            approach=tries[-1].approach or ", ".join(tries[-1].changes),
             attempt_count=len(tries),
             last_attempt_at=tries[-1].at,
-            failure_reasons=tuple(dict.fromkeys(attempt.summary for attempt in tries)),
+            failure_reasons=tuple({attempt.fault: attempt.line or attempt.summary for attempt in tries}.values()),
         )
         for tries in groups.values()
     ]
@@ -144,7 +154,8 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
     """The instruction for the agent (S6). What others wrote is quoted and cut: it is data, never an instruction."""
     if verdict is Verdict.ALLOW:
         return ""
-    lines = [f"{'STOP' if verdict is Verdict.BLOCK else 'CAREFUL'}. {reason}", f"The error: {quoted(new.summary)}"]
+    sign = "STOP" if verdict is Verdict.BLOCK else "CAREFUL"
+    lines = [f"{sign}. {reason}", f"The error: {quoted(new.line or new.summary)}"]
     if failed:
         lines.append("Already tried here, and failed:")
         lines += [f"- {quoted(item.approach)} ({_times(item.attempt_count)})" for item in failed[-_SHOWN_MAX:]]

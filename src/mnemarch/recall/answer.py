@@ -386,7 +386,9 @@ class Recall:
     def _explain_past(self, reader: Reader, unit_ids: Sequence[str], withheld: dict[str, str]) -> None:
         """Say of past units that match why they are withheld."""
         for unit_id, unit in self._units(reader, unit_ids).items():
-            if unit.scope.key in self._visible and unit_id not in withheld:
+            # Nobody misses an earlier account of a task: the newest tells all of it.
+            is_account = unit.kind is Kind.EPISODE and unit.superseded_by is not None
+            if unit.scope.key in self._visible and unit_id not in withheld and not is_account:
                 reason = withheld_reason(unit, self._now, self._as_of)
                 if reason is not None:
                     withheld[unit_id] = reason

@@ -33,6 +33,8 @@ _ITEMS_MIN = 8
 _QUERY_CHARS_MAX = 500
 # What answers a question shares so many of its telling words, if it has as many.
 _SHARED_WORDS_MIN = 2
+# Beside a clear answer, what is less than half as close to the question is noise to somebody who did not ask for it.
+_OF_BEST_MIN = 0.5
 
 
 class Answering:
@@ -69,11 +71,19 @@ class Answering:
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         found, handed_before = self._found(query, k, **where)
         has_floor = bool(where.get("floor"))
+        if not query.strip() and where["kinds"] is None:
+            found = self._without_other_stories(found)
         if without or has_floor:
             found = _limited(found, query, without, sure=has_floor, session=self._caller.session)
         pack = packed(found, tokens, count or estimated_tokens, where["domain"])
         notes = self._record(query, (*pack.binding, *pack.items), handed_before, has_floor=has_floor)
         return replace(pack, notes=(*found.notes, *notes))
+
+    def _without_other_stories(self, found: Found) -> Found:
+        """Without episodes of other tasks: to a reader who asked for nothing they are about nothing."""
+        own = self._caller.scope_key
+        items = [item for item in found.items if item.unit.attributes.get("task_key", own) == own]
+        return replace(found, items=tuple(items))
 
     def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:
         """Those of these units that may be handed out here, as items of an answer."""
@@ -219,10 +229,13 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
 
     asked = set(telling_tokens(query)) if sure else set()
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
+    closest = max((item.why.get("similarity", 0.0) for item in found.items), default=0.0) if sure else 0.0
 
     def is_news(item: Recalled) -> bool:
         is_own = sure and session is not None and item.unit.session == session
         is_meant = item is found.items[0] and item.why.get("meaning", 0.0) > 0.0
+        if item.why.get("similarity", 0.0) < _OF_BEST_MIN * closest:
+            return False
         shared = len(asked.intersection(telling_tokens(item.unit.content)))
         return not is_own and (is_meant or shared >= shared_min)
 

@@ -7,11 +7,11 @@ from mnemarch.model.outcome import CALLER
 from mnemarch.model.testrun import Outcome
 from mnemarch.model.value import value
 from mnemarch.text.cache import cached
-from mnemarch.units.analysis import TROUBLE, logged_step, task_described
+from mnemarch.units.analysis import TROUBLE, changes_in, is_edit, logged_step, task_described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.event import Event
@@ -24,7 +24,6 @@ KEPT_CHARS_MAX = 300
 _THEN_MAX = 3
 # Kinds of log entries that say what is tried. The last one before a success is what worked.
 APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
-_EDITS = frozenset({"edit", "patch", "write"})
 # Of a command line: what only goes somewhere or sets something, and what may stand in a name.
 _GOING = frozenset({"cd", "source", "export", "set", "sudo", "."})
 _IN_NAMES = str.maketrans("", "", "-_./")
@@ -68,6 +67,8 @@ def text_of(account: Account) -> str:
         lines.append(f"{which}: “{account.faults[-1]['line']}”.")
     if account.approach and account.faults:
         lines.append(f"What worked, as it was said: “{account.approach}”.")
+    if account.critique and account.analyst == CALLER and (change := (account.faults or [{}])[-1].get("change")):
+        lines.append(f"It was gone after {', '.join(change)}.")
     if account.critique:
         lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None
@@ -102,71 +103,145 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
-def is_edit(step: LoggedStep) -> bool:
-    return step.kind.lower() in _EDITS or {"before", "after"} <= step.data.keys()
-
-
-def faults_of(staged: Iterable[Event], worked: str = "") -> list[dict[str, Any]]:
+def faults_of(staged: Iterable[Event], worked: str = "", passed: Collection[str] | None = None) -> list[dict[str, Any]]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
 
     `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
     program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
     it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
-    it was said, when its tests passed before others did: that says nothing against the approach.
+    it was said, when its tests passed before others did: that says nothing against the approach. `change` is what was
+    changed from then on until it was gone; `passed` are the tests that pass now, None if the task failed.
     """
-    faults: dict[str, dict[str, Any]] = {}
-    failing = said = ""
-    waiting: list[tuple[dict[str, Any], list[str]]] = []
+    faults = _Faults(worked)
     for event in staged:
         if event.body is None:
             continue
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
-            approach, gone = (payload["approach"] or "")[:KEPT_CHARS_MAX], payload.get("mended", ())
-            for fault in faults.values():
-                if fault["key"] in gone:
-                    fault.setdefault("mended", approach or said)
-            failed = failing or (worked if payload.get("tests") else "")
-            for number, told in enumerate(_told(payload)):
-                fault = {"key": told["key"], "line": told["line"]}
-                if told.get("tests"):
-                    fault["test"] = told["tests"][0]
-                if approach and not gone:
-                    fault["approach"] = approach
-                if failed:
-                    fault["command"] = failed
-                    waiting.append((fault, []))
-                # One that tells an earlier one in full takes its place.
-                faults[f"{payload.get('tells') or event.id}:{number}"] = fault
-            said = ""
+            faults.fail(event.id, payload)
+        elif _is_success(event):
+            faults.end()
         elif event.type is EventType.LOGGED:
-            step = logged_step(event.body)
-            if step.kind.lower() in TROUBLE:
-                fault = dict(_read_error(step.text))
-                if all(known["key"] != fault["key"] for known in faults.values()):
-                    faults[event.id] = fault
-                continue
-            if is_edit(step):
-                waiting.clear()  # It may be what mended them: the commands after it prove nothing.
-            said = step.text.strip()[:KEPT_CHARS_MAX] if step.kind.lower() in APPROACH_KINDS else said
-            if command := named(step, "command", "command"):
-                failing = _noted(str(command)[:KEPT_CHARS_MAX], bool(step.data.get("exit")), waiting)
+            faults.step(event.id, logged_step(event.body))
     if worked:
-        _noted(worked[:KEPT_CHARS_MAX], False, waiting)
-    return list(faults.values())[-KEPT_MAX:]
+        faults.ran(worked[:KEPT_CHARS_MAX], failed=False)
+    if passed is not None:
+        faults.end(passed)
+    return list(faults.met.values())[-KEPT_MAX:]
+
+
+class _Faults:
+    """The errors that a task met, in the order of its log, and what was done since each."""
+
+    def __init__(self, worked: str) -> None:
+        self.met: dict[str, dict[str, Any]] = {}
+        self._worked = worked
+        self._failing = self._said = ""
+        self._steps: list[LoggedStep] = []
+        # Faults that wait for the command to work that they came from, with what was run since.
+        self._waiting: list[tuple[dict[str, Any], list[str]]] = []
+        # Faults that are still there, by their keys, and how many steps came before each.
+        self._open: dict[str, tuple[dict[str, Any], int]] = {}
+
+    def fail(self, event_id: str, payload: Mapping[str, Any]) -> None:
+        approach, gone = (payload["approach"] or "")[:KEPT_CHARS_MAX], payload.get("mended", ())
+        for fault in self.met.values():
+            if fault["key"] in gone:
+                fault.setdefault("mended", approach or self._said)
+        self._close(gone)
+        failed = self._failing or (self._worked if payload.get("tests") else "")
+        for number, told in enumerate(_told(payload)):
+            fault = {"key": told["key"], "line": told["line"]}
+            if told.get("tests"):
+                fault["test"] = told["tests"][0]
+            if approach and not gone:
+                fault["approach"] = approach
+            if failed:
+                fault["command"] = failed
+                self._waiting.append((fault, []))
+            # One that tells an earlier one in full takes its place.
+            self.met[f"{payload.get('tells') or event_id}:{number}"] = fault
+            self._open[fault["key"]] = fault, len(self._steps)
+        self._said = ""
+
+    def step(self, event_id: str, step: LoggedStep) -> None:
+        kind = step.kind.lower()
+        if kind in TROUBLE:
+            fault = dict(_read_error(step.text))
+            if all(known["key"] != fault["key"] for known in self.met.values()):
+                self.met[event_id] = fault
+                self._open[fault["key"]] = fault, len(self._steps)
+            return
+        self._steps.append(step)
+        if is_edit(step):
+            self._waiting.clear()  # It may be what mended them: the commands after it prove nothing.
+        self._said = step.text.strip()[:KEPT_CHARS_MAX] if kind in APPROACH_KINDS else self._said
+        if command := named(step, "command", "command"):
+            self.ran(str(command)[:KEPT_CHARS_MAX], failed=bool(step.data.get("exit")))
+
+    def ran(self, command: str, *, failed: bool) -> None:
+        """Count a command for the faults before it, which it ends if it works where theirs failed."""
+        self._failing = command if failed else ""
+        for fault, since in [] if failed else list(self._waiting):
+            since.append(command)
+            fault.setdefault("next", command)
+            if command_head(command) == command_head(fault["command"]):
+                fault["then"] = since[-_THEN_MAX:]
+                self._waiting.remove((fault, since))
+
+    def end(self, passed: Collection[str] | None = None) -> None:
+        """The task succeeded: its errors are gone, but those whose test is not among the tests that passed."""
+        open_now = {key: fault.get("test") for key, (fault, _) in self._open.items()}
+        self._close([key for key, test in open_now.items() if passed is None or test is None or test in passed])
+        self._open.clear()
+
+    def _close(self, keys: Iterable[str]) -> None:
+        changes: dict[int, list[str]] = {}
+        for key in keys:
+            if key in self._open:
+                fault, start = self._open.pop(key)
+                if start not in changes:
+                    changes[start] = changes_in(self._steps[start:])
+                if changes[start]:
+                    fault["change"] = changes[start]
+
+
+def changed_since_failing(staged: Sequence[Event]) -> list[str]:
+    """What a task changed since its last failure; nothing if it has not failed since it last succeeded."""
+    steps: list[LoggedStep] = []
+    for event in reversed(staged):
+        if event.type is EventType.ATTEMPT_FAILED:
+            return changes_in(steps[::-1])
+        if _is_success(event):
+            break
+        if event.type is EventType.LOGGED and event.body is not None:
+            steps.append(logged_step(event.body))
+    return []
 
 
 def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
-    """The faults of earlier runs of a task whose tests all pass in this one."""
+    """The faults of earlier runs of a task whose tests all pass in this one.
+
+    A run tells the errors of so many tests: one that failed beyond them stands for its own error.
+    """
     passed = set(run.named(Outcome.PASS))
     tests: dict[str, Iterable[str]] = {}
     for event in staged:
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             for key in payload.get("mended", ()):
                 tests.pop(key, None)
-            tests |= {fault["key"]: fault["tests"] for fault in _told(payload) if fault.get("tests")}
-        elif (told := account_in(event)) and told["attributes"].get("success") is True:
+            told = {fault["key"]: fault["tests"] for fault in _told(payload) if fault.get("tests")}
+            covered = {test for names in told.values() for test in names}
+            tests |= told | {test: (test,) for test in payload.get("tests", ()) if test not in covered}
+        elif _is_success(event):
             tests.clear()  # What a success mended is not mended again.
     return [key for key, names in tests.items() if passed.issuperset(names)]
+
+
+def _is_success(event: Event) -> bool:
+    """Whether all errors before it are gone: the task succeeded, whether its account is kept yet or not."""
+    if event.type is EventType.ATTEMPTS_CLEARED and (payload := event.payload):
+        return "attempts" not in payload and not payload.get("unstuck")
+    return (told := account_in(event)) is not None and told["attributes"].get("success") is True
 
 
 def account_in(event: Event) -> Mapping[str, Any] | None:
@@ -186,18 +261,6 @@ def _told(payload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     is_known = is_current and payload.get("line") is not None
     known = {"key": payload["fingerprint"]["hash"], "line": payload["line"]} if is_known else None
     return [{**(known or _read_error(payload["error"])), "tests": payload.get("tests", ())}]
-
-
-def _noted(command: str, failed: bool, waiting: list[tuple[dict[str, Any], list[str]]]) -> str:
-    """Count a command for the faults before it, which it ends if it works where theirs failed; gives one that fails."""
-    for fault, since in list(waiting):
-        if not failed:
-            since.append(command)
-            fault.setdefault("next", command)
-            if command_head(command) == command_head(fault["command"]):
-                fault["then"] = since[-_THEN_MAX:]
-                waiting.remove((fault, since))
-    return command if failed else ""
 
 
 def command_head(command: str) -> str:

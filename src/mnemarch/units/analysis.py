@@ -9,6 +9,7 @@ from mnemarch.model.outcome import CALLER, Analysis
 from mnemarch.model.value import replace, value
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
+from mnemarch.text.edits import as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import STOP_WORDS, counted
 
@@ -24,7 +25,7 @@ TROUBLE = frozenset({"error", "failure", "fail", "exception"})
 CHOICE = frozenset({"decision", "decide", "choice"})
 _RESULT = frozenset({"result", "output", "done", "answer"})
 # Kinds of log entries that say what the task is. Any other kind says what somebody did, saw or thought in it.
-_TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
+TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
 # Kinds of log entries in which an agent says in sentences what it does and why.
 PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", "summary", "comment", "design", "fix"})
 # Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
@@ -34,6 +35,7 @@ _LOOKS = (
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
 # They record what was done and do none of it.
 _RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b"
+_EDITS = frozenset({"edit", "patch", "write"})
 _EXITS = ("exit", "exit_code", "exitCode", "returncode")
 _PARTS = r"&&|\|\||[;|\n]"
 _FENCED = r"(?s)```[^\n`]*\n(.*?)```"
@@ -130,7 +132,7 @@ def task_described(steps: Sequence[LoggedStep]) -> str | None:
         described = step.data.get("task_description") or step.data.get("taskDescription")
         if described:
             return str(described)
-    return next((step.text for step in steps if step.kind.lower() in _TASK_KINDS and step.text.strip()), None)
+    return next((step.text for step in steps if step.kind.lower() in TASK_KINDS and step.text.strip()), None)
 
 
 def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
@@ -161,19 +163,52 @@ def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]
     told = f"{counted(len(failures), 'error')}: {left_out}{', then '.join(quoted[-_SHOWN_MAX:])}."
     if not passed:
         return f"Failed with {told}"
-    turn = _listed(_worked(steps[failures[-1] + 1 :], []))
+    turn = ", ".join(changes_in(steps[failures[-1] + 1 :]))
     return f"Passed after {told}{f' After the last one: {turn}.' if turn else ''}"
 
 
+def changes_in(steps: Sequence[LoggedStep]) -> list[str]:
+    """What steps changed, in their order: each edit as it stands in the end, and the commands that did something."""
+    edits = netted((step, *_sides(step), path) for step in steps if is_edit(step) and (path := _text_in(step, "path")))
+    told = [(step, told_edit(path, before, after, _text_in(step, "name"))) for step, before, after, path in edits]
+    if len(edits) > _SHOWN_MAX:
+        files = list(dict.fromkeys(path for *_, path in edits))
+        more = f" and {counted(len(files) - _SHOWN_MAX, 'more file')}" if len(files) > _SHOWN_MAX else ""
+        told = [(edits[-1][0], f"edits of {', '.join(files[:_SHOWN_MAX])}{more}")]
+    texts = []
+    for step in steps:
+        texts += [text for edited, text in told if edited is step]
+        command = "" if _has_failed(step) else _command(step)
+        texts += [as_code(command)] if is_worth_repeating(command) else []
+    return list(dict.fromkeys(texts))[-2 * _SHOWN_MAX :]
+
+
+def _sides(step: LoggedStep) -> tuple[str, str]:
+    patch = _text_in(step, "patch")
+    if patch:
+        return sides_of(patch, _text_in(step, "path"))
+    before, after = (step.data.get(name) for name in ("before", "after"))
+    return before if isinstance(before, str) else "", after if isinstance(after, str) else ""
+
+
 def _failures(steps: Sequence[LoggedStep]) -> list[int]:
-    """Where the task failed. What failed, and the error that is told next in another way, are one failure."""
+    """Where the task failed. What failed, and the error that is told next in another way, are one failure.
+
+    A command that is run again on code that nobody changed, and fails without another error, is none of its own.
+    """
     failures: list[int] = []
+    told: set[str] = set()
     for at, step in enumerate(steps):
         if not _is_failure(step):
+            told = set() if is_edit(step) else told
+            continue
+        is_told = at + 1 < len(steps) and _is_failure(steps[at + 1]) and _tells_of(step, steps[at + 1])
+        if _command(step) in told and not is_told:
             continue
         if failures and failures[-1] == at - 1 and _tells_of(steps[at - 1], step):
             failures.pop()
         failures.append(at)
+        told |= {_command(step)} if is_told and _command(step) else set()
     return failures
 
 
@@ -226,6 +261,10 @@ def _runnable(steps: Sequence[LoggedStep]) -> list[str]:
     return list(lines)[:_SKILL_STEPS_MAX][::-1]
 
 
+def is_edit(step: LoggedStep) -> bool:
+    return step.kind.lower() in _EDITS or {"before", "after"} <= step.data.keys()
+
+
 def runnable_lines(step: LoggedStep) -> list[str]:
     """What of a step could be done again: its command, code or edit; nothing if it failed or only looked."""
     command, path = _command(step), _text_in(step, "path")
@@ -235,7 +274,7 @@ def runnable_lines(step: LoggedStep) -> list[str]:
         return [] if _is_look(command) else [command]
     if code := _text_in(step, "code"):
         return [code]
-    if path and (step.kind.lower() in {"edit", "write", "patch"} or "after" in step.data):
+    if path and (step.kind.lower() in _EDITS or "after" in step.data):
         return [f"# edit {path}"]
     if patch := _text_in(step, "patch"):
         return [patch]
@@ -274,8 +313,3 @@ def _slug(text: str) -> str:
     words = [word for word in pattern(r"\w+").findall(text[:_SHOWN_CHARS].lower()) if word not in STOP_WORDS]
     plain = [word if word.isascii() else bare(parted(word)[0]) or word for word in words if word != "please"]
     return "-".join(plain[:_NAME_WORDS_MAX]) or "skill"
-
-
-def _listed(lines: Sequence[str]) -> str:
-    shown = [f"`{line}`" if not line.startswith("# ") else line[2:] for line in lines if "\n" not in line]
-    return ", ".join(each if len(each) <= _SHOWN_CHARS else f"{each[:_SHOWN_CHARS]}…" for each in shown[-_SHOWN_MAX:])

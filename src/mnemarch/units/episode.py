@@ -20,11 +20,10 @@ from mnemarch.units.account import (
     account_in,
     cut,
     faults_of,
-    is_edit,
     named,
     text_of,
 )
-from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
+from mnemarch.units.analysis import analysed, is_edit, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
@@ -134,7 +133,8 @@ def keep_episode(
     steps = steps_of(logged)
     story = steps_of(staged)
     draft = given or analysed(story, passed, 0)
-    faults = faults_of(staged, run.command if passed and run.witnessed else "")
+    worked = run.command if passed and run.witnessed else ""
+    faults = faults_of(staged, worked, tests if draft.success else None)
     account = Account(
         name=_name(act),
         passed=passed,
@@ -270,8 +270,11 @@ def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
 
 
 def _is_repeated(episode: Unit, earlier: Unit) -> bool:
-    """Whether a success repeats an earlier one: the same task, or one that differs in a number and ran the same."""
-    if not earlier.attributes.get("success"):
+    """Whether a success repeats an earlier one: the same task, or one that differs in a number and ran the same.
+
+    What an agent told of work that nobody verified is in its worktree, and repeats nothing.
+    """
+    if not earlier.attributes.get("success") or earlier.level < Level.PROJECT:
         return False
     from mnemarch.text.difference import differences
 

@@ -12,13 +12,14 @@ from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
 from mnemarch.model.unit import Claim, Kind, Status
 from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Log
@@ -33,7 +34,20 @@ if TYPE_CHECKING:
 # Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
 # What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
-STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
+STAGED = (
+    EventType.LOGGED,
+    EventType.UNIT_REMEMBERED,
+    EventType.CLAIM_REFUSED,
+    EventType.ATTEMPT_FAILED,
+    EventType.ATTEMPTS_CLEARED,
+)
+# By what a task is about tests that fail.
+_FAILING_TESTS = (
+    r"(?i)\b(?:failing|broken|red|flaky)\s+(?:\w+\s+)?(?:tests?|suite|build|ci)\b"
+    r"|\b(?:tests?|suite|build|ci)\s+(?:(?:that|which|still|now)\s+)*"
+    r"(?:(?:is|are|keeps?)\s+(?:still\s+)?(?:failing|red|broken|flaky)|fails\b)"
+    r"|(?:실패(?:하는|한)|깨진|깨지는)\s*테스트|테스트\S{0,2}\s*(?:계속\s*)?(?:실패|깨)"
+)
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
 
@@ -160,10 +174,37 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
 
 
 def _red_before(met: Met, places: Sequence[str], log: Log) -> frozenset[str]:
-    """The tests that were seen failing in one of these places before the task began, and by the task ever since."""
+    """The tests that were seen failing in one of these places before the task began, and by the task ever since.
+
+    Not those that the task is about: it has not succeeded while they fail.
+    """
     began = min((event.recorded_at for event in met.events if event.type in STAGED), default=log.clock())
     here = [(record, was_aside) for record, was_aside in met.red if record.place in places]
-    return frozenset(record.name for record, was_aside in here if was_aside or record.at < began)
+    red = {record.name for record, was_aside in here if was_aside or record.at < began}
+    return frozenset(red - _wanted(met.events, red)) if red else frozenset()
+
+
+def _wanted(events: Iterable[Event], tests: Collection[str]) -> set[str]:
+    """Which of these tests a task is about: it was asked to mend failing tests, or names one, runs or edits it."""
+    import re  # Only where a test is red that was so before.
+
+    from mnemarch.units.analysis import TASK_KINDS, is_edit, logged_step
+
+    logged = [event.body for event in events if event.type is EventType.LOGGED and event.body is not None]
+    steps = list(map(logged_step, logged))
+    asked = "\n".join(step.text for step in steps if step.kind.lower() in TASK_KINDS)
+    if pattern(_FAILING_TESTS).search(asked):
+        return set(tests)
+    ran = "\n".join(str(step.data.get("command")) for step in steps if step.data.get("command"))
+    edited = {step.data.get("path") for step in steps if is_edit(step)}
+    wanted = set()
+    for test in tests:
+        file, short = test.partition("::")[0], short_name(test)
+        # A name that is a plain word says nothing.
+        is_named = not short.isalpha() and pattern(rf"(?<!\w){re.escape(short)}(?!\w)").search(f"{asked}\n{ran}")
+        if is_named or file in edited or (file != test and file in asked):
+            wanted.add(test)
+    return wanted
 
 
 def _only_ending(name: str, ran: Iterable[str]) -> str | None:

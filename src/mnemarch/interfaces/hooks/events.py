@@ -42,6 +42,7 @@ _SAID_CHARS_MAX = 4_000
 _WARNING_TOKENS = 300
 _ANCHORED_MAX = 6
 _SHOWN_CHARS = 120
+_SORTS_OF_BRANCH = ("bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor", "release", "test")
 # The rule by which something verified stays where it was claimed: its author can mend that.
 _LOCAL_ONLY = "R20"
 
@@ -78,15 +79,10 @@ class Moment:
         where: dict[str, Any] = {
             "project": self.memory.config.project or home.project,
             "worktree": home.worktree,
-            "task": event.task or self._branch() or event.session,
+            "task": event.task or git.task_branch(home.root) or event.session,
         }
         where |= {part: setting for part, setting in settings.items() if setting}
         return self.memory.seat(Actor.agent(name), Scope(**where), session=event.session, root=home.root)
-
-    def _branch(self) -> str | None:
-        """The branch that is checked out, unless it is the one that everything is merged into."""
-        branch = git.branch(self.home.root)
-        return None if branch is None or branch == git.default_branch(self.home.root) else branch
 
 
 # What the agent is told
@@ -100,7 +96,7 @@ def start(moment: Moment) -> str:
     session, rules = moment.session, moment.rules
     session.clean()
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
-    session.change(lambda state: state.update(shown=known, warned=[]))
+    session.change(lambda state: state.update(shown=known, warned=[], met=[]))
     variables = moment.event.environ.get("CLAUDE_ENV_FILE")
     if rules.reports and variables:
         moment.later.append(lambda: _have_reports_written(moment.reports, variables))
@@ -115,10 +111,12 @@ def start(moment: Moment) -> str:
 def _task_in_words(moment: Moment) -> str:
     """What the task is about: the words of its name, and what the person asked for last in it."""
     task = moment.seat.scope.task
-    if task is None or task == moment.event.session:
-        named = ""
-    else:
-        named = " ".join("".join(char if char.isalnum() else " " for char in task).split())
+    named = ""
+    if task is not None and task != moment.event.session:
+        sort, _, rest = task.partition("/")
+        # Of fix/login every other fix knows nothing.
+        telling = rest if sort in _SORTS_OF_BRANCH else task
+        named = " ".join("".join(char if char.isalnum() else " " for char in telling).split())
     if moment.event.payload.get("source") not in {"resume", "compact", "fork"}:
         return named
     return " ".join([named, *_prompts(moment, 1)]).strip()
@@ -221,15 +219,18 @@ def after_tool(moment: Moment) -> str:
         moment.later.append(seat.consolidate)
     failed = [*moment.session.listed("failed_edits"), *moment.session.listed("edits")]
     moment.session.change(lambda state: state.update(edits=[], failed_edits=failed[-100:], failures=1, untold=True))
-    return "\n".join([*_verdict(judged.loop), *_trust_changed(judged)])
+    return "\n".join([*_verdict(moment, judged.loop), *_trust_changed(judged)])
 
 
-def _verdict(loop: LoopVerdict | None) -> list[str]:
-    """The instruction; and what came of the error in other tasks, which is their word and so fenced."""
+def _verdict(moment: Moment, loop: LoopVerdict | None) -> list[str]:
+    """The instruction; and, once a session, what came of the error in other tasks: their word, and so fenced."""
     if loop is None:
         return []
-    before = prompts.fenced([prompts.entry("[EPISODE]", loop.seen_before)]) if loop.seen_before else ""
-    return [text for text in (loop.instruction, before) if text]
+    error = loop.details["error_hash"]
+    if not loop.seen_before or error in moment.session.listed("met"):
+        return [loop.instruction] if loop.instruction else []
+    moment.session.add("met", [error])
+    return [*filter(None, [loop.instruction]), prompts.fenced([prompts.entry("[EPISODE]", loop.seen_before)])]
 
 
 def _raised(judged: Promotion) -> list[str]:

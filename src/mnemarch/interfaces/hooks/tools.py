@@ -25,6 +25,7 @@ _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 # A longer text is not kept: half an edit would teach something wrong.
 _SIDE_CHARS_MAX = 20_000
 _COMMAND_CHARS_MAX = 4_000
+_FILE_CHARS_MAX = 1_000_000
 _ERROR_CHARS_MAX = 2_000
 _WORDS_MAX = 60
 # What changes files from a shell.
@@ -68,15 +69,34 @@ def entries_of(event: HookEvent, root: str) -> list[Entry]:
         if event.exit:
             data["error"] = event.output[-_ERROR_CHARS_MAX:]
         kept = {name: item for name, item in data.items() if item is not None}
-        edited = [Entry(kind="edit", text=edit["path"], data=edit) for edit in edits_of(event, root)]
-        return [Entry(kind="command", text=command, data=kept), *edited] if command.strip() else []
+        return [Entry(kind="command", text=command, data=kept), *_edited(event, root)] if command.strip() else []
     if event.tool_kind == "read":
         path = _text(event.input, _PATHS)
         inside = path_in(path, root, event.cwd) if path else ""
         return [Entry(kind="file", text=inside, data={"path": inside})] if inside else []
-    if "Failure" in event.native:
-        return []
-    return [Entry(kind="edit", text=edit["path"], data=edit) for edit in edits_of(event, root)]
+    return [] if "Failure" in event.native else _edited(event, root)
+
+
+def _edited(event: HookEvent, root: str) -> list[Entry]:
+    """The edits of a tool call, each with the function or class that it is in, if the file tells."""
+    entries = []
+    for edit in edits_of(event, root):
+        name = _name_in(root, edit["path"], edit["after"]) if edit.get("before") else ""
+        entries.append(Entry(kind="edit", text=edit["path"], data=edit | ({"name": name} if name else {})))
+    return entries
+
+
+def _name_in(root: str, path: str, part: str) -> str:
+    from mnemarch.text.edits import enclosing_name
+
+    whole = os.path.join(root, path)
+    if os.path.isabs(path) or not os.path.isfile(whole):
+        return ""
+    try:
+        with open(whole, encoding="utf-8") as file:
+            return enclosing_name(file.read(_FILE_CHARS_MAX), part)
+    except (OSError, ValueError):
+        return ""
 
 
 def digest_of(edit: Mapping[str, Any]) -> str:
