@@ -33,6 +33,8 @@ class Kinds:
     ignored: frozenset[str]
     unwrapped: frozenset[str]
     blocks: frozenset[str]
+    closures: frozenset[str]
+    jumps: frozenset[str]
     strings: frozenset[str]
     holds_code: frozenset[str]
     names: frozenset[str]
