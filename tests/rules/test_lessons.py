@@ -100,12 +100,6 @@ def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
     assert "went on" not in alone.content, "one task is no evidence"
 
 
-def test_a_value_that_was_cut_off_is_no_difference_between_two_calls():
-    turns = [{"command": 'fix change=[{"a', "then": ['fix change=[{"b']}, {"command": "fix x=1"}]
-    told = lessons(episode(1, True, tried=turns), episode(2, True, tried=turns), episode(3, False, tried=turns[1:]))
-    assert all("once it failed with" not in lesson.content for lesson in told)
-
-
 def test_what_failed_in_two_tasks_is_a_dead_end_and_what_nobody_solved_a_problem():
     (dead,) = lessons(*(episode(number, False, tried=tried("raise the timeout")) for number in range(2)))
     (problem,) = lessons(episode(1, False, tried=tried("raise the timeout")), episode(2, False))

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from mnemarch.learning.trees import fragments
 from mnemarch.model.value import Names
+from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,13 +163,8 @@ def name_of(patterns: tuple[str, str], before: Sequence[Node], after: Sequence[N
     named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"
     is_short = all(len(" ".join(text.split())) <= _SIDE_CHARS_MAX for text in patterns)
     if is_short or not any(word.isidentifier() for side in sides for word in side):
-        named = " → ".join(_in_short(text) for text in patterns)
+        named = " → ".join(in_a_line(text, _SIDE_CHARS_MAX) for text in patterns)
     return named[:_NAME_CHARS_MAX]
-
-
-def _in_short(pattern: str) -> str:
-    line = " ".join(pattern.split())
-    return line if len(line) <= _SIDE_CHARS_MAX else f"{line[: _SIDE_CHARS_MAX - 1]}…"
 
 
 def _is_variable(word: str) -> bool:

@@ -9,10 +9,9 @@ from mnemarch.learning.categories import Category, category_of, name_of, tag_of
 from mnemarch.learning.edits import Patch, lifted, patch_of
 from mnemarch.learning.gates import is_too_common, mends, refusal
 from mnemarch.learning.generalise import LADDER, Generaliser, differing
-from mnemarch.learning.imports import imported_name, origins_of
 from mnemarch.learning.patterns import pattern_of
 from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in, imports_apart
-from mnemarch.learning.trees import fragments, kinds_of, parsed
+from mnemarch.learning.trees import fragments, imported_name, kinds_of, origins_of, parsed
 from mnemarch.model.value import replace
 from mnemarch.policy.typed import typed
 

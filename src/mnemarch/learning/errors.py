@@ -45,17 +45,18 @@ def seen_error(text: str) -> SeenError:
     return SeenError(key=made.hash, core=made.core, line=telling_line(text)[:_LINE_CHARS_MAX])
 
 
+def faults_in(episode: Unit) -> list[dict[str, Any]]:
+    """The faults among an episode's attributes, which may come from anybody: what is none is left out."""
+    faults: Any = episode.attributes.get("faults")
+    return [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list | tuple) else []
+
+
 def errors_of(episode: Unit) -> list[SeenError]:
     """The errors that an episode met, in order. Attributes may come from anybody: what doesn't fit is left out.
 
     Of the core it keeps only the hash: the core of the line stands for it.
     """
-    faults: Any = episode.attributes.get("faults")
-    pairs = [
-        (fault.get("key"), fault.get("line"))
-        for fault in (faults[:_FAULTS_MAX] if isinstance(faults, list | tuple) else ())
-        if isinstance(fault, dict)
-    ]
+    pairs = [(fault.get("key"), fault.get("line")) for fault in faults_in(episode)[:_FAULTS_MAX]]
     return [
         replace(_as_line(line[:_LINE_CHARS_MAX]), key=key)
         for key, line in pairs
@@ -65,10 +66,8 @@ def errors_of(episode: Unit) -> list[SeenError]:
 
 def what_changed(episode: Unit, key: str) -> str:
     """What a task changed before a fault of it was gone, and which test it met it in; empty if that is not known."""
-    faults: Any = episode.attributes.get("faults")
-    met = [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
-    last = next((fault for fault in reversed(met) if fault.get("key") == key), {})
-    change: Any = last.get("change")
+    last: dict[str, Any] = next((fault for fault in faults_in(episode)[::-1] if fault.get("key") == key), {})
+    change = last.get("change")
     if not isinstance(change, list) or not change:
         return ""
     where = f" ({last['test']})" if last.get("test") else ""

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 _LITERAL_NODES_MAX = 60
 _LONG_STRING_CHARS = 8
 _WEAK_TOKENS = frozenset({".", ":", "=", "->", "::"})
-_BOUNDS = frozenset({"<", "<=", ">", ">=", "+", "-"})
-_ARITHMETIC = _BOUNDS | {"*", "/", "%", "//", "and", "or", "&&", "||"}
+_ARITHMETIC = frozenset({"<", "<=", ">", ">=", "+", "-", "*", "/", "%", "//", "and", "or", "&&", "||"})
 # Of this language there is code to try rules on.
 _LANGUAGE = "python"
 
@@ -71,7 +70,9 @@ def mends(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
     has_same_shape = [node.kind for node in old if node.children] == [node.kind for node in new if node.children]
     is_of_numbers = {"NUMBER", ""}.issuperset(literals)
     is_off_by_one = not (gone and come) and operators and is_arithmetic and is_of_numbers
-    if operators and operators <= _BOUNDS and is_of_numbers and (has_same_shape or is_off_by_one):
+    # Another number as well may come to the same: `>= 1` and `> 0`.
+    is_stricter = operators in ({"<", "<="}, {">", ">="}) and not any(literals)
+    if is_stricter or (is_off_by_one and operators <= {"+", "-"}):
         return "bound"
     if is_off_by_one or (gone and come and {"NUMBER"}.issuperset(literals)):
         return "value"

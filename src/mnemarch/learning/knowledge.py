@@ -6,7 +6,7 @@ from mnemarch.errors import NotFound
 from mnemarch.lazy import Lazy
 from mnemarch.learning import habits
 from mnemarch.learning.episodic import told_error
-from mnemarch.learning.errors import KnownErrors, errors_of, seen_error
+from mnemarch.learning.errors import KnownErrors, errors_of, faults_in, seen_error
 from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
@@ -17,6 +17,7 @@ from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.typed import typed_methods
 from mnemarch.text.words import counted
+from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.units.gate import withheld_reason
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import rejection_of
@@ -24,7 +25,7 @@ from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.learning import code_rules, telling
@@ -48,16 +49,18 @@ _OF_FAULT_MAX = _READ_AT_ONCE_MAX = 200
 _CITED_MAX = 20
 _EDITS_READ = "edits-read"
 _IMPORTANCE = 0.6
+_RECALLED = (Kind.FACT, Kind.SEMANTIC, Kind.PREFERENCE, Kind.SKILL)
 
 
 @typed_methods
 class SemanticMemoryManager:
     """What is known of a project from its tasks. What is derived is kept by the program, for the project (R2, R14)."""
 
-    def __init__(self, log: Log, caller: Caller, intake: Intake) -> None:
+    def __init__(self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Sequence[Recalled]]) -> None:
         self._log = log
         self._caller = caller
         self._intake = intake
+        self._recall = recall
 
     # Bug patterns
 
@@ -83,6 +86,10 @@ class SemanticMemoryManager:
             )
             for unit_id, (score, met) in list(alike.items())[:top_k]
         ]
+
+    def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
+        """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
+        return list(self._recall(query, k, _RECALLED))
 
     # Code patterns
 
@@ -194,14 +201,14 @@ def _bug_patterns(episode: Unit) -> list[Claim]:
     """How the last error of a task that succeeded was mended, and each that its tests met, if it is known how."""
     passed = episode.attributes.get("tests") or ()
     # An error whose test did not run again may still be there.
-    faults = [fault for fault in telling.faults_in(episode) if fault.get("test") in (None, *passed)]
+    faults = [fault for fault in faults_in(episode) if fault.get("test") in (None, *passed)]
     met = {fault.get("key"): fault for fault in faults if fault.get("test") or fault is faults[-1]}
     return [claim for fault in met.values() if (claim := _bug_pattern(episode, fault)) is not None]
 
 
 def _bug_pattern(episode: Unit, fault: Mapping[str, Any]) -> Claim | None:
     said, then = telling.what_it_said(episode, fault["key"]), telling.texts(fault.get("then"))
-    between = [f"`{telling.quoted(step)}`" for step in then[:-1] if telling.is_step(step)]
+    between = [f"`{telling.quoted(step)}`" for step in then[:-1] if is_worth_repeating(step)]
     failed, worked = (f"`{telling.quoted(text)}`" for text in (str(fault.get("command")), "".join(then[-1:])))
     if said:
         solution = f"what worked, as it was said: “{telling.quoted(said)}”."

@@ -7,9 +7,18 @@ import textwrap
 from functools import lru_cache
 from typing import NamedTuple
 
-from mnemarch.learning.imports import import_lines, imported_name, with_imports
 from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
-from mnemarch.learning.trees import Node, fragments, kinds_of, parsed, unwrapped, without_imports
+from mnemarch.learning.trees import (
+    Node,
+    fragments,
+    import_lines,
+    imported_name,
+    kinds_of,
+    parsed,
+    unwrapped,
+    with_imports,
+    without_imports,
+)
 from mnemarch.model.value import value
 from mnemarch.policy.typed import typed
 
@@ -268,23 +277,8 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
 
 def _keeps_comments(tree: Tree, hit: Hit) -> bool:
     """Whether every comment of the old text is in the new one: what a person wrote there is not a rule's to drop."""
-    before = tree.source[hit.start : hit.end]
-    if tree.kinds.language == "python":
-        comments = _python_comments(before) if "#" in before else []
-    else:
-        comments = re.findall(r"(?s)//[^\n]*|/\*.*?\*/", before)
+    comments = [tree.source[start:end] for start, end in tree.comments if hit.start <= start < hit.end]
     return all(comment in hit.text for comment in comments)
-
-
-def _python_comments(text: str) -> list[str]:
-    import io
-    import tokenize
-
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(textwrap.dedent(text)).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return re.findall(r"#[^\n]*", text)  # A part of a statement: what looks like a comment is taken for one.
-    return [token.string for token in tokens if token.type == tokenize.COMMENT]
 
 
 def _is_still_python(before: str, after: str) -> bool:

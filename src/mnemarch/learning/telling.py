@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from mnemarch.learning.errors import faults_in
 from mnemarch.text.approach import approach as read_approach
 from mnemarch.text.approach import same_approach
 from mnemarch.text.cache import cached
+from mnemarch.text.words import in_a_line
 from mnemarch.units.account import command_head
-from mnemarch.witness.commands import runner_of
+from mnemarch.units.analysis import is_worth_repeating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +19,6 @@ if TYPE_CHECKING:
     from mnemarch.text.approach import Approach
 
 _QUOTED_CHARS_MAX = 160
-# Commands that only look: no task succeeds or fails by them.
-_LOOKING = frozenset(
-    {"cat", "cd", "diff", "echo", "find", "file", "grep", "head", "less", "ls", "more", "open", "pwd", "read", "rg"}
-    | {"search", "tail", "tree", "view", "wc", "which"}
-)
 
 
 def succeeded(episode: Unit) -> bool:
@@ -41,11 +38,6 @@ def listed(episode: Unit, name: str) -> list[str]:
 
 def texts(items: Any) -> list[str]:
     return [item for item in items if isinstance(item, str) and item] if isinstance(items, list | tuple) else []
-
-
-def faults_in(episode: Unit) -> list[dict[str, Any]]:
-    faults: Any = episode.attributes.get("faults")
-    return [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list | tuple) else []
 
 
 def lines_in(episode: Unit) -> list[str]:
@@ -89,15 +81,8 @@ def steps(episode: Unit, name: str) -> set[str]:
     items = set(listed(episode, name))
     if name != "commands":
         return items
-    telling = set(filter(is_step, items))
+    telling = set(filter(is_worth_repeating, items))
     return telling | set(filter(None, map(command_head, telling)))
-
-
-@cached(4_096)
-def is_step(command: str) -> bool:
-    """Whether a command does something: one that looks or tests is no step of a task."""
-    head = command_head(command)
-    return head.partition(" ")[0] not in _LOOKING and runner_of(command) is None
 
 
 def shared(episodes: Sequence[Unit], name: str) -> list[str]:
@@ -108,8 +93,7 @@ def shared(episodes: Sequence[Unit], name: str) -> list[str]:
 
 def quoted(text: str) -> str:
     """The beginning of what somebody wrote, on one line, with no quotes that could end the quote."""
-    line = " ".join(text.replace("“", '"').replace("”", '"').replace("`", "'").split())
-    return line if len(line) <= _QUOTED_CHARS_MAX else f"{line[: _QUOTED_CHARS_MAX - 1]}…"
+    return in_a_line(text.replace("“", '"').replace("”", '"').replace("`", "'"), _QUOTED_CHARS_MAX)
 
 
 @cached(4_096)

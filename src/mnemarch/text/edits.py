@@ -6,7 +6,7 @@ import sys
 from typing import TypeVar
 
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import counted
+from mnemarch.text.words import counted, in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,5 +91,5 @@ def _only_in(lines: Sequence[str], others: Sequence[str]) -> list[str]:
 
 def as_code(text: str) -> str:
     """The beginning of code or of a command in a line, between marks that it can't close."""
-    plain = " ".join(text.replace("`", "'").split())
-    return f"`{plain if len(plain) <= _CODE_CHARS_MAX else f'{plain[: _CODE_CHARS_MAX - 1]}…'}`"
+    plain = text.replace("`", "'")
+    return f"`{in_a_line(plain, _CODE_CHARS_MAX)}`"
