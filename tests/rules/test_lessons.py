@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.config import ReflectionRules
+from mnemarch.learning.errors import quoted
 from mnemarch.learning.lessons import Form, ReflectionGenerator, is_same_advice
 from mnemarch.learning.reflection import is_due
-from mnemarch.learning.telling import quoted
 from mnemarch.model.unit import Kind
 from mnemarch.testing.builders import made_unit
 from mnemarch.units.account import command_head

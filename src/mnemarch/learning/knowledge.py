@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import NotFound
 from mnemarch.lazy import Lazy
+from mnemarch.learning import errors as telling
 from mnemarch.learning import habits
 from mnemarch.learning.episodic import told_error
 from mnemarch.learning.errors import KnownErrors, errors_of, faults_in, seen_error
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.learning import code_rules, telling
+    from mnemarch.learning import code_rules
     from mnemarch.learning.code_rules import Learned
     from mnemarch.log.act import Act, Log
     from mnemarch.model.event import Event
@@ -37,9 +38,8 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 else:
-    # Most verifications need neither, and each takes a while to load.
+    # Most verifications don't need it, and it takes a while to load.
     code_rules = Lazy("mnemarch.learning.code_rules")
-    telling = Lazy("mnemarch.learning.telling")
 
 _TEXT_BYTES_MAX = 1_048_576
 _UNITS_MAX = 5_000
@@ -112,12 +112,13 @@ class SemanticMemoryManager:
         episode = self._log.store.read(lambda reader: reader.unit(episode_id))
         if episode is None or episode.scope.key not in self._caller.visible_keys or episode.kind is not Kind.EPISODE:
             raise NotFound(f"No episode {episode_id!r} here.", hint="`mnemarch episodes` lists them.")
-        task_key = str(episode.attributes.get("task_key", ""))
-        entries = self._log.store.read(lambda reader: entries_of(reader, task_key))
-        learned = learn_from_task(self._log, self._caller, episode, entries)
+        learned = learn_from_task(self._log, self._caller, episode, self._entries(episode))
         if code and has_succeeded(episode):
-            self._learn_code(episode_id, entries)
+            self._learn_code(episode)
         return learned
+
+    def _entries(self, episode: Unit) -> list[Event]:
+        return self._log.store.read(lambda reader: entries_of(reader, str(episode.attributes.get("task_key", ""))))
 
     def learn_from_edits(self) -> list[int]:
         """Learn code rules from the edits of successful tasks that nothing was learned from yet.
@@ -136,24 +137,21 @@ class SemanticMemoryManager:
                 and reader.event_for_key(project.key, str(GATE), f"{_EDITS_READ}:{unit.id}") is None
             ]
 
-        def entries(episode: Unit) -> list[Event]:
-            return self._log.store.read(lambda reader: entries_of(reader, str(episode.attributes.get("task_key"))))
-
         newest = self._log.store.read(unread)[:_READ_AT_ONCE_MAX]
-        return [self._learn_code(episode.id, entries(episode)) for episode in reversed(newest)]
+        return [self._learn_code(episode) for episode in reversed(newest)]
 
-    def _learn_code(self, episode_id: str, entries: Sequence[Event]) -> int:
+    def _learn_code(self, episode: Unit) -> int:
         count = 0
-        for event, before, after, path in habits.edits_in(entries):
+        for event, before, after, path in habits.edits_in(self._entries(episode)):
             # Whoever made the edit teaches the rule, and it goes when they are undone.
             author = Caller(event.actor, event.scope, event.session, self._caller.root)
             learned = code_rules.CodeRules(self._log, author).learn(before, after, path=path, evidence=event.id)
             count += len(learned.new)
         payload = {
             "kind": _EDITS_READ,
-            "text": f"The edits of episode {episode_id} were read: {counted(count, 'new rule')}.",
+            "text": f"The edits of episode {episode.id} were read: {counted(count, 'new rule')}.",
         }
-        key = f"{_EDITS_READ}:{episode_id}"
+        key = f"{_EDITS_READ}:{episode.id}"
 
         def note(act: Act) -> None:
             if act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key) is None:

@@ -10,9 +10,8 @@ import re
 from collections import Counter
 from math import comb
 
-from mnemarch.learning import telling
-from mnemarch.learning.errors import EpisodeClusterer, faults_in, what_changed
-from mnemarch.learning.telling import quoted, succeeded
+from mnemarch.learning import errors as telling
+from mnemarch.learning.errors import EpisodeClusterer, faults_in, quoted, succeeded, what_changed
 from mnemarch.model.value import Names, value
 from mnemarch.text.words import counted
 from mnemarch.units.account import command_head

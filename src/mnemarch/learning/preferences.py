@@ -9,7 +9,7 @@ from mnemarch.code.symbols import SOURCE_CHARS_MAX, language_of
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import entries, grouped
+from mnemarch.text.words import entries, grouped, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ _CAMEL = r"_*[a-z]+[a-z0-9]*([A-Z][a-z0-9]*)+"
 # Names that a framework lays down say nothing of who writes them.
 _LAID_DOWN = r"test_|visit_|do_[A-Z]|setUp|tearDown|maxDiff|asyncSetUp|runTest|__"
 # What stands there uses the package from outside: how it imports it says nothing of the package.
-_OUTSIDE = frozenset(
-    {"benchmark", "benchmarks", "demo", "demos", "doc", "docs", "example", "examples", "scripts"}
-    | {"test", "testing", "tests"}
-)
+_OUTSIDE = frozenset(listed("habits", "outside"))
 _TEST = r"(?:^|[/\\_.])tests?(?:[/\\_.]|$)"
 _TOPICS = ("naming", "comment", "style", "quotes", "imports", "assertions")
 # A shorter function needs no docstring: that it has none says nothing.
@@ -44,9 +41,7 @@ _DECLARED = {
     language: dict(word.split(":") for word in words) for language, words in grouped("habits", "declaring").items()
 }
 # What holds names that no other node declares, and what has a body and is no function.
-_HOLD_NAMES = frozenset(
-    {"parameters", "lambda_parameters", "typed_parameter", "list_splat_pattern", "dictionary_splat_pattern"}
-)
+_HOLD_NAMES = frozenset(listed("habits", "holding names"))
 _NO_FUNCTIONS = frozenset({"for_statement"})
 _WRITTEN_AS = {"typescript": "TypeScript and JavaScript", "go": "Go", "java": "Java", "rust": "Rust"}
 _DOC_COMMENT = {"typescript": "/**", "java": "/**", "rust": "///", "go": "//"}

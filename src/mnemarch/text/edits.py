@@ -40,15 +40,16 @@ def netted(edits: Iterable[tuple[_T, str, str, str]]) -> list[tuple[_T, str, str
 
 
 def sides_of(patch: str, path: str) -> tuple[str, str]:
-    """What a patch in the form of `apply_patch` takes from a file, and what it puts there."""
-    sides: dict[str, list[str]] = {"-": [], "+": []}
-    is_here = False
-    for line in patch.splitlines():
+    """A file's part of a patch, in the form of `apply_patch` or of a diff of one file, before and after."""
+    before = after = ""
+    is_here = True
+    for line in patch.splitlines(keepends=True):
         if begins := pattern(_FILE_OF_PATCH).match(line):
             is_here = path.endswith(begins[1].strip())
-        elif is_here and line[:1] in sides:
-            sides[line[:1]].append(line[1:])
-    return "\n".join(sides["-"]), "\n".join(sides["+"])
+        elif is_here and line[:3] not in {"+++", "---"}:
+            before += line[1:] if line[:1] in {" ", "-"} else ""
+            after += line[1:] if line[:1] in {" ", "+"} else ""
+    return before, after
 
 
 def told_edit(path: str, before: str, after: str, name: str = "") -> str:

@@ -109,7 +109,7 @@ def faults_of(staged: Iterable[Event], worked: str = "", passed: Collection[str]
     program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
     it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
     it was said, when its tests passed before others did: that says nothing against the approach. `change` is what was
-    changed from then on until it was gone; `passed` are the tests that pass now, None if the task failed.
+    changed from then on until its test passed; `passed` are the tests that pass now, None if the task failed.
     """
     met = _Faults(worked)
     for event in staged:
@@ -124,21 +124,21 @@ def faults_of(staged: Iterable[Event], worked: str = "", passed: Collection[str]
     if worked:
         met.steps.append(LoggedStep(kind="command", text=worked, data={}))
     if passed is not None:
-        met.end([key for key in met.open if met.open[key].get("test") in (None, *passed)])
-    for name in list(met.faults)[-KEPT_MAX:]:
-        _follow(met.faults[name], met.steps[met.begins[name] :])
-    return list(met.faults.values())[-KEPT_MAX:]
+        met.end([key for key in met.open if met.open[key].get("test") in passed])
+    newest = list(met.faults.values())[-KEPT_MAX:]
+    for fault in newest:
+        _follow(fault, met.steps[fault.pop("since") :])
+    return newest
 
 
 class _Faults:
     """The errors that a task met, by a name, in the order of its log; those of them that are still there, by key.
 
-    `steps` are what was done, `begins` how many of them came before each fault.
+    `steps` are what was done; so many of them came before a fault as its `since` says.
     """
 
     def __init__(self, worked: str) -> None:
         self.faults: dict[str, dict[str, Any]] = {}
-        self.begins: dict[str, int] = {}
         self.open: dict[str, dict[str, Any]] = {}
         self.steps: list[LoggedStep] = []
         self._worked = worked
@@ -172,15 +172,15 @@ class _Faults:
             self._failing = str(command) if step.data.get("exit") else ""
 
     def _meet(self, name: str, fault: dict[str, Any]) -> None:
-        self.faults[name], self.begins[name] = fault, len(self.steps)
-        self.open[fault["key"]] = fault | {"since": len(self.steps), "name": name}
+        self.faults[name] = self.open[fault["key"]] = fault | {"since": len(self.steps)}
 
     def end(self, keys: Iterable[str]) -> None:
         """These faults are gone."""
         for gone in filter(None, [self.open.pop(key, None) for key in keys]):
-            change = changes_in(self.steps[gone["since"] :])
+            # That another error is gone, nobody saw.
+            change = changes_in(self.steps[gone["since"] :]) if "test" in gone else []
             if change:
-                self.faults[gone["name"]]["change"] = change
+                gone["change"] = change
 
 
 def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:

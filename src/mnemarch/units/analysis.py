@@ -44,6 +44,7 @@ _COST_OF_FAILURE = 0.1
 _SUCCESS_SCORE_MIN = 0.5
 _SHOWN_CHARS = 200
 _SHOWN_MAX = 3
+_CHANGES_MAX = 5
 _SKILL_STEPS_MAX = 20
 _NAME_WORDS_MAX = 6
 
@@ -181,7 +182,7 @@ def changes_in(steps: Sequence[LoggedStep]) -> list[str]:
         texts += [text for edited, text in told if edited is step]
         command = "" if _has_failed(step) else _command(step)
         texts += [as_code(command)] if is_worth_repeating(command) else []
-    return list(dict.fromkeys(texts))[-2 * _SHOWN_MAX :]
+    return list(dict.fromkeys(texts))[-_CHANGES_MAX:]
 
 
 def _sides(step: LoggedStep) -> tuple[str, str]:
