@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from mnemarch.decisions import Decisions
     from mnemarch.graph import MemoryOrchestrator
     from mnemarch.learning import CodeRules, CoreMemory, EpisodicMemoryManager, WorkingMemoryManager
+    from mnemarch.learning.knowledge import SemanticMemoryManager
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor, Scope
     from mnemarch.seat import Seat
-    from mnemarch.services.knowledge import Knowledge
 
     class _Awaited(Generic[P, T]):
         """To a type checker: a verb with the same parameters, whose result is awaited."""
@@ -194,12 +194,12 @@ class AsyncKnowledge(_Wrapper):
     """`seat.knowledge`, awaited."""
 
     if TYPE_CHECKING:
-        add_bug_pattern = _awaited(Knowledge.add_bug_pattern)
-        match_bug_pattern = _awaited(Knowledge.match_bug_pattern)
-        add_code_pattern = _awaited(Knowledge.add_code_pattern)
-        preferences = _awaited(Knowledge.preferences)
-        learn_from_episode = _awaited(Knowledge.learn_from_episode)
-        get_relevant_knowledge = _awaited(Knowledge.get_relevant_knowledge)
+        add_bug_pattern = _awaited(SemanticMemoryManager.add_bug_pattern)
+        match_bug_pattern = _awaited(SemanticMemoryManager.match_bug_pattern)
+        add_code_pattern = _awaited(SemanticMemoryManager.add_code_pattern)
+        preferences = _awaited(SemanticMemoryManager.preferences)
+        learn_from_episode = _awaited(SemanticMemoryManager.learn_from_episode)
+        get_relevant_knowledge = _awaited(SemanticMemoryManager.get_relevant_knowledge)
 
 
 class AsyncSeat(_Wrapper):

@@ -252,6 +252,7 @@ def test_each_bullet_of_a_rules_file_is_a_rule_with_its_lines():
         "Please forget what I said about Redis",
         "나에 대해 아는 거 다 잊어",
         "내가 말한 거 전부 잊어줘",
+        "Double-check whether the forget-me endpoint works",
     ],
 )
 def test_a_request_to_forget_is_no_fact(text):
@@ -273,6 +274,15 @@ def test_a_request_to_forget_is_no_fact(text):
         "밥은 캐시가 오래됐다고 생각해요",
         "토큰이 15분 뒤에 만료된다고 들었어요",
         "스테이징 DB는 db-7에 있대요",
+        "스테이징은 db-7을 쓴다고 합니다",
+        "스테이징 DB가 db-7이라네요",
+        "캐시가 5분 뒤에 비워진다고 하더라",
+        "캐시 TTL이 5분이라고 해요",
+        "API가 내년에 종료된답니다",
+        "서버가 내년에 옮겨진다는군요",
+        "민수 말로는 캐시 TTL이 5분이에요",
+        "듣기로는 API 키가 90일마다 바뀌어요",
+        "포트가 8080이라는 얘기를 들었어요",
     ],
 )
 def test_what_would_be_or_somebody_else_thinks_is_no_fact(text):
@@ -287,6 +297,13 @@ def test_what_would_be_or_somebody_else_thinks_is_no_fact(text):
         "The README says the port is 8080",
         "The worker could be started with make worker",
         "토큰이 만료됐다면 401을 반환한다",
+        "Forget-me endpoints need a token.",
+        "Keep-alive connections are closed after 60 s.",
+        "Add-ons live in plugins/.",
+        "변수를 상수라고 합니다",
+        "이 패턴을 어댑터라고 부릅니다",
+        "문서에 따르면 캐시 TTL은 5분입니다",
+        "이 함수는 순수 함수라고 한다",
     ],
 )
 def test_a_condition_and_what_a_document_says_are_facts(text):

@@ -363,6 +363,33 @@ BUG_FIXES = [
 ]
 
 
+@pytest.mark.parametrize(("before", "after"), [*BUG_FIXES[:2], *BUG_FIXES[3:5]])
+def test_a_bound_that_was_mended_is_no_rule_in_the_same_words_either(before, after):
+    assert detect_code_rules_from_patch(before, after) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "is_changed"),
+    [("x = '%s' % a\n", True), ("x = '%s' % (a,)\n", False), ("x = '%s' % (a, b)\n", False)],
+)
+@pytest.mark.parametrize("after", ["msg = f'{name}'\n", "msg = str(name)\n", "msg = '{}'.format(name)\n"])
+def test_a_tuple_that_is_formatted_is_several_values(after, source, is_changed):
+    assert (only_rule("msg = '%s' % name\n", after).apply(source) != source) == is_changed
+
+
+RUST = "fn f(x: Option<i32>) {{\n    let y = {};\n}}\n"
+MATCH = "match x {{\n        Some(v) => v,\n        None => {},\n    }}"
+
+
+@pytest.mark.parametrize(
+    ("arm", "is_changed"), [("other(2)", True), ("return", False), ("return 5", False), ("other(g()?)", False)]
+)
+def test_what_ends_a_function_is_not_moved_into_another(arm, is_changed):
+    before, after = RUST.format(MATCH.format("other(1)")), RUST.format("x.unwrap_or_else(|| other(1))")
+    source = RUST.format(MATCH.format(arm))
+    assert (only_rule(before, after, "rust").apply(source) != source) == is_changed
+
+
 @pytest.mark.parametrize(("before", "after"), BUG_FIXES)
 def test_a_bug_fix_is_no_habit(seats, before, after):
     for rule in detect_code_rules_from_patch(before, after):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.config import ReflectionRules
+from mnemarch.learning.errors import quoted
 from mnemarch.learning.lessons import Form, ReflectionGenerator, is_same_advice
 from mnemarch.learning.reflection import is_due
-from mnemarch.learning.telling import quoted
 from mnemarch.model.unit import Kind
 from mnemarch.testing.builders import made_unit
 from mnemarch.units.account import command_head
@@ -98,12 +98,6 @@ def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
     assert "2 went on with `read_range` instead, and 1 of them succeeded." in lesson.content
     (alone,) = lessons(episode(1, True, tried=calls("read_range")), episode(2, False, tried=calls("search_docs")))
     assert "went on" not in alone.content, "one task is no evidence"
-
-
-def test_a_value_that_was_cut_off_is_no_difference_between_two_calls():
-    turns = [{"command": 'fix change=[{"a', "then": ['fix change=[{"b']}, {"command": "fix x=1"}]
-    told = lessons(episode(1, True, tried=turns), episode(2, True, tried=turns), episode(3, False, tried=turns[1:]))
-    assert all("once it failed with" not in lesson.content for lesson in told)
 
 
 def test_what_failed_in_two_tasks_is_a_dead_end_and_what_nobody_solved_a_problem():

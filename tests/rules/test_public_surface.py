@@ -12,8 +12,8 @@ import mnemarch
 from mnemarch.decisions import Decisions
 from mnemarch.graph import GraphStore, MemoryOrchestrator
 from mnemarch.learning import CoreMemory, EpisodicMemoryManager, WorkingMemoryManager
+from mnemarch.learning.knowledge import SemanticMemoryManager
 from mnemarch.loops import CircularFixDetector
-from mnemarch.services.knowledge import Knowledge
 
 PUBLIC = """
     Actor ActorKind Analysis AnalystFailed ApproachValidation Citation Claim Conflict Decision DecisionProposal
@@ -48,7 +48,7 @@ SURFACES = {
         "find_by_semantic_similarity hybrid_search invalidate_cache get_cache_stats",
         "last_time",
     ),
-    Knowledge: (
+    SemanticMemoryManager: (
         "add_bug_pattern match_bug_pattern add_code_pattern preferences learn_from_edits learn_from_episode"
         " get_relevant_knowledge",
         "",

@@ -68,6 +68,9 @@ CALLS = {
         guarded.pieces(text), guarded.pieces(f"not {text}")
     ),
     "coherence.project_key": lambda text: coherence.project_key(text, text),
+    "edits.netted": lambda text: PUBLIC["edits.netted"]([(0, "", text, "m.py"), (1, text, f"{text} ", "m.py")]),
+    "edits.told_edit": lambda text: PUBLIC["edits.told_edit"]("m.py", text, f"not {text}"),
+    "words.in_a_line": lambda text: PUBLIC["words.in_a_line"](text, 80),
     "everyday.widened": lambda text: PUBLIC["everyday.widened"](text, dict.fromkeys(query_tokens(text), 1.0)),
     "fingerprint_skeleton.in_test": lambda text: fingerprint_skeleton.in_test(
         fingerprint_skeleton.Fault(text, text), text

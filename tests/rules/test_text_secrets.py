@@ -285,7 +285,7 @@ def test_of_lines_with_a_secret_19_in_20_lose_it_and_no_look_alike_is_touched(ha
     rows = [re.split("[⟦⟧]", line) for line in LINES[half::2]]
     cleaned = {"".join(row): redacted("".join(row))[0] for row in rows}
     kept = [row for row in rows if len(row) == 3 and row[1] in cleaned["".join(row)].removeprefix(row[0])]
-    assert len(kept) <= 3, kept
+    assert len(kept) <= 2, kept
     assert sum(len(row) == 3 for row in rows) == 60
     for before, *rest in rows:
         whole = cleaned["".join([before, *rest])]
@@ -304,6 +304,23 @@ def test_of_lines_with_a_secret_19_in_20_lose_it_and_no_look_alike_is_touched(ha
         ("the root password changed to ", "Zx81-spectrum", ""),
         ("루트 패스워드를 ", "Zx81-spectrum", " 으로 바꿨다"),
         ("인증서 암호문구는 ", "blue-otter-94-lamp", " 이다"),
+        ("the passphrase is ", "correct horse battery staple", ""),
+        ("The passphrase for the key is '", "correct horse battery", "'."),
+        ("passphrase: ", "correct horse battery staple", "\nuser: bob"),
+        ('GPG passphrase = "', "silent river under stone", '"'),
+        ("패스프레이즈는 ", "blue otter lamp", " 입니다"),
+        ("암호문구는 '", "파란 수달 램프 94", "' 이다"),
+        ("ann 계정의 비밀번호는 '", "correct horse", "' 입니다"),
+        ("the PIN is ", "4821", ""),
+        ("The PIN for the door is ", "4821", "."),
+        ("my pin code is ", "482193", ""),
+        ("The door PIN was changed to ", "9937", ""),
+        ('{"pin": "', "4821", '"}'),
+        ("핀번호는 ", "4821", "입니다"),
+        ("PIN 번호는 ", "4821", "이에요"),
+        ("서버 비밀번호로 ", "qwer9878zz", " 를 쓰세요"),
+        ("비밀번호로 ", "qwer9878zz", "를 사용합니다"),
+        ("접근 토큰을 ", "tok9f8e7d", "로 교체했습니다"),
     ],
 )
 def test_a_secret_in_prose_is_taken_out(before: str, secret: str, after: str) -> None:
@@ -322,6 +339,26 @@ def test_a_secret_in_prose_is_taken_out(before: str, secret: str, after: str) ->
         "read / write2file to log in a loop",
         "The password changed to a longer one",
         "비밀번호는 bcrypt로 해시한다",
+        "The passphrase is optional.",
+        "The passphrase is asked for at the first start and kept in the keychain.",
+        "passphrase: the sentence that unlocks a key",
+        "A passphrase is stronger than a password of eight characters.",
+        "The passphrase is never written anywhere.",
+        "PIN the version to 3.11 in CI.",
+        "pin: 3.11",
+        "GPIO pin is 17",
+        "The PIN is 6 digits long.",
+        "The PIN is 2048 bits.",
+        "the PIN is checked 3 times",
+        "connect the wire to pin 1234",
+        "my pin board is at 4821 Main St",
+        "Pin the base image to 22.04",
+        "핀번호는 4자리입니다",
+        "비밀번호로 로그인합니다",
+        "비밀번호로 OAuth2를 쓰지 않는다",
+        "비밀번호 4자리 이상이어야 합니다",
+        "암호문구는 필수입니다",
+        "토큰을 redis7로 옮긴다",
     ],
 )
 def test_what_only_reads_like_one_stays(text: str) -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from mnemarch.learning.trees import fragments
 from mnemarch.model.value import Names
+from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +22,7 @@ if TYPE_CHECKING:
 
 _NAME_CHARS_MAX = 72
 _SIDE_CHARS_MAX = 36
-_MARKS = frozenset({".", ":", "=", ",", ";", "::", "->", "=>"})
 _COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
-_NOTHING = frozenset({"None", "null", "undefined", "nil"})
-_LOOPS = frozenset({"for_statement", "while_statement", "for_in_statement", "list_comprehension"})
-_DEFAULTING = frozenset({"or", "||", "??", "?."})
 _OCTAL = re.compile(r"0o?[0-7]{3,4}")
 _EXCEPTION = re.compile(r"[A-Z]\w*(Error|Exception|Warning)|IOError|OSError|BaseException")
 
@@ -112,7 +109,7 @@ def _is_guard(lost: Counter[str], gained: Counter[str], site: Site, kinds: Kinds
     """Whether a change makes or changes a test for nothing, or puts a default beside what may be nothing."""
     before, after = (_tested_nothings(side, kinds) for side in (site.before, site.after))
     is_compared = bool((lost + gained).keys() & _COMPARED) and before + after > 0
-    return is_compared or before != after or (not lost and bool(gained.keys() & _DEFAULTING))
+    return is_compared or before != after or (not lost and bool(gained.keys() & _words()["defaulting"]))
 
 
 def _tested_nothings(nodes: Iterable[Node], kinds: Kinds) -> int:
@@ -121,7 +118,7 @@ def _tested_nothings(nodes: Iterable[Node], kinds: Kinds) -> int:
     testing = (
         each for each in holders if each.kind not in kinds.arguments | kinds.keyword and "return" not in each.kind
     )
-    leaves = (leaf for holder in testing for leaf in holder.children if leaf.text in _NOTHING)
+    leaves = (leaf for holder in testing for leaf in holder.children if leaf.text in _words()["nothing"])
     return sum(leaf.kind not in kinds.names or leaf.text == "None" for leaf in leaves)
 
 
@@ -136,7 +133,7 @@ def _is_looped_over_less(site: Site, kinds: Kinds) -> bool:
 
 
 def _is_loop_gone(site: Site) -> bool:
-    loops = [sum(node.kind in _LOOPS for root in side for node in root.walk())
+    loops = [sum(node.kind in _words()["loops"] for root in side for node in root.walk())
              for side in (site.before, site.after)]  # fmt: skip
     return loops[0] > loops[1]
 
@@ -156,19 +153,14 @@ def tag_of(patch: Patch, site: Site) -> str:
 def name_of(patterns: tuple[str, str], before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
     """A rule's name: its patterns if they are short, or else the words that go and those that come."""
     old, new = _tokens(before, kinds), _tokens(after, kinds)
-    sides = [[word for word in one if word not in other and word not in _MARKS and not _is_variable(word)]
+    sides = [[word for word in one if word not in other and word not in _words()["marks"] and not _is_variable(word)]
              for one, other in ((old, new), (new, old))]  # fmt: skip
     lost, gained = (" ".join(" ".join(words[:4]).split()) for words in sides)
     named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"
     is_short = all(len(" ".join(text.split())) <= _SIDE_CHARS_MAX for text in patterns)
     if is_short or not any(word.isidentifier() for side in sides for word in side):
-        named = " → ".join(_in_short(text) for text in patterns)
+        named = " → ".join(in_a_line(text, _SIDE_CHARS_MAX) for text in patterns)
     return named[:_NAME_CHARS_MAX]
-
-
-def _in_short(pattern: str) -> str:
-    line = " ".join(pattern.split())
-    return line if len(line) <= _SIDE_CHARS_MAX else f"{line[: _SIDE_CHARS_MAX - 1]}…"
 
 
 def _is_variable(word: str) -> bool:

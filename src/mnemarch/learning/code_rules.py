@@ -332,26 +332,22 @@ class CodeRules:
 
     def check(self, source: str, path: str = "", *, candidates: bool = False) -> list[RuleHit]:
         """Where trusted rules apply in a text; with `candidates` also those that are not trusted yet."""
-        language = language_for(path)
-        rules = [] if language is None else self._applicable(source, language, candidates)
-        tree = parsed(source, language) if rules and language is not None else None
+        language, rules = language_for(path), self._applicable(source, path, candidates)
+        tree = parsed(source, language) if rules and language else None
         hits = hits_in(rules, tree, keep_comments=True) if tree is not None else ()
         at = [(hit, source.count("\n", 0, hit.start) + 1) for hit in hits]
         return [RuleHit(rule=hit.rule, line=n, before=source[hit.start : hit.end], after=hit.text) for hit, n in at]
 
     def rewritten(self, source: str, path: str = "", *, candidates: bool = False) -> str:
         """A text with trusted rules applied; unchanged where none applies."""
-        language = language_for(path)
-        rules = [] if language is None else self._applicable(source, language, candidates)
-        if not rules or language is None:
-            return source
-        return apply_rules(rules, source, language, keep_comments=True)
+        language, rules = language_for(path), self._applicable(source, path, candidates)
+        return apply_rules(rules, source, language, keep_comments=True) if rules and language else source
 
-    def _applicable(self, source: str, language: str, candidates: bool) -> list[CodeRule]:
+    def _applicable(self, source: str, path: str, candidates: bool) -> list[CodeRule]:
         """The rules to apply; none if the text has the words of none, so that nobody waits until it is parsed."""
-        allowed = {"trusted", "candidate"} if candidates else {"trusted"}
-        rules = [rule for rule in self.find_code_rules(language=language) if rule.status in allowed]
-        return rules if any(_has_words_of(rule, language, source) for rule in rules) else []
+        language, allowed = language_for(path), {"trusted", "candidate"} if candidates else {"trusted"}
+        rules = [rule for rule in self.find_code_rules(language=language) if rule.status in allowed] if language else []
+        return rules if any(_has_words_of(rule, str(language), source) for rule in rules) else []
 
 
 def _has_words_of(rule: CodeRule, language: str, *texts: str) -> bool:

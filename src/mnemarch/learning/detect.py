@@ -7,12 +7,11 @@ from itertools import combinations
 
 from mnemarch.learning.categories import Category, category_of, name_of, tag_of
 from mnemarch.learning.edits import Patch, lifted, patch_of
-from mnemarch.learning.gates import is_one_off, is_too_common, refusal
+from mnemarch.learning.gates import is_too_common, mends, refusal
 from mnemarch.learning.generalise import LADDER, Generaliser, differing
-from mnemarch.learning.imports import imported_name, origins_of
 from mnemarch.learning.patterns import pattern_of
 from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in, imports_apart
-from mnemarch.learning.trees import fragments, kinds_of, parsed
+from mnemarch.learning.trees import fragments, imported_name, kinds_of, origins_of, parsed
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import typed
 
@@ -138,10 +137,10 @@ def _rule_for(patch: Patch, site: Site) -> CodeRule | None:
         return None
     rungs = ((rung, _wider(site, rung.wider, patch)) for rung in LADDER)
     tried = (_tried(patch, wide, rung) for rung, wide in rungs if wide is not None)
-    # What mends one place stays as it is written there.
-    is_literal = is_one_off(site.before, site.after, patch.before.kinds)
+    # A value that is mended in one place stays as it is written there; of a bound the same words elsewhere say nothing.
+    mended = mends(site.before, site.after, patch.before.kinds)
     rules = (rule for rule in tried if rule is not None)
-    return next((rule for rule in rules if not is_literal or _may_be_general(rule)), None)
+    return None if mended == "bound" else next((rule for rule in rules if not mended or _may_be_general(rule)), None)
 
 
 def _may_be_general(rule: CodeRule) -> bool:

@@ -6,8 +6,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
-from mnemarch.learning.imports import imports_of
-from mnemarch.learning.trees import Node, without_imports
+from mnemarch.learning.trees import Node, imports_of, without_imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

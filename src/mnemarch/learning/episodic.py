@@ -375,13 +375,12 @@ def told_before(episodes: Sequence[Unit], fault: str) -> str:
         return ""
     worked = [episode for episode in episodes if episode.attributes.get("success") is True]
     line = f"Seen before in {counted(len(episodes), 'other task')}, of which {len(worked)} succeeded."
-    said = [episode for episode in worked if episode.attributes.get("approach")]
-    changes = {episode.id: change for episode in worked if (change := what_changed(episode, fault))}
-    told = next((episode for episode in worked if episode.id in changes), said[0] if said else None)
-    if said:
-        line += f" What worked, as it was said: {quoted(str(said[0].attributes['approach']))}."
-    if changes:
-        line += f" It was gone there{next(iter(changes.values()))}."
+    said = next((episode for episode in worked if episode.attributes.get("approach")), None)
+    told = next((episode for episode in worked if what_changed(episode, fault)), said)
+    if said is not None:
+        line += f" What worked, as it was said: {quoted(str(said.attributes['approach']))}."
+    if told is not None and (changed := what_changed(told, fault)):
+        line += f" It was gone there{changed}."
     lists: list[Any] = [episode.attributes.get("failed_approaches") for episode in episodes]
     failed = [str(item) for items in lists if isinstance(items, list) for item in items]
     if failed:

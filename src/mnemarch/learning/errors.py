@@ -1,21 +1,29 @@
-"""Errors compared with errors seen before: what identifies one, how alike two are, and which episodes met the same."""
+"""What episodes tell: their errors, how alike two are, which episodes met the same, and what was tried against it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from math import log
 
+from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace, value
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.fingerprint import fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import message_skeleton
+from mnemarch.text.words import in_a_line
+from mnemarch.units.account import command_head
+from mnemarch.units.analysis import is_worth_repeating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.unit import Unit
+    from mnemarch.text import approach as approaches
+    from mnemarch.text.approach import Approach
+else:
+    approaches = Lazy("mnemarch.text.approach")
 
 # Below it two errors have only words in common: "no such episode" is the answer.
 ALIKE_MIN = 0.57
@@ -26,6 +34,7 @@ _OF_KEY, _OF_CORE, _OF_WORDS, _OF_LINE = 0.4, 0.25, 0.25, 0.1
 _COMPARED_MAX = 60
 _LINE_CHARS_MAX = 400
 _FAULTS_MAX = 50
+_QUOTED_CHARS_MAX = 160
 _RUNNER = r"\A(?:(?:FAILED|ERROR|FAIL) \S+(?:::\S+| \S+)* - |E +)"
 _ASIDE = r"[ ,.;:]*\([^()]*\)\W*\Z"
 
@@ -45,17 +54,18 @@ def seen_error(text: str) -> SeenError:
     return SeenError(key=made.hash, core=made.core, line=telling_line(text)[:_LINE_CHARS_MAX])
 
 
+def faults_in(episode: Unit) -> list[dict[str, Any]]:
+    """The faults among an episode's attributes, which may come from anybody: what is none is left out."""
+    faults: Any = episode.attributes.get("faults")
+    return [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list | tuple) else []
+
+
 def errors_of(episode: Unit) -> list[SeenError]:
     """The errors that an episode met, in order. Attributes may come from anybody: what doesn't fit is left out.
 
     Of the core it keeps only the hash: the core of the line stands for it.
     """
-    faults: Any = episode.attributes.get("faults")
-    pairs = [
-        (fault.get("key"), fault.get("line"))
-        for fault in (faults[:_FAULTS_MAX] if isinstance(faults, list | tuple) else ())
-        if isinstance(fault, dict)
-    ]
+    pairs = [(fault.get("key"), fault.get("line")) for fault in faults_in(episode)[:_FAULTS_MAX]]
     return [
         replace(_as_line(line[:_LINE_CHARS_MAX]), key=key)
         for key, line in pairs
@@ -65,10 +75,8 @@ def errors_of(episode: Unit) -> list[SeenError]:
 
 def what_changed(episode: Unit, key: str) -> str:
     """What a task changed before a fault of it was gone, and which test it met it in; empty if that is not known."""
-    faults: Any = episode.attributes.get("faults")
-    met = [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
-    last = next((fault for fault in reversed(met) if fault.get("key") == key), {})
-    change: Any = last.get("change")
+    last: dict[str, Any] = next((fault for fault in faults_in(episode)[::-1] if fault.get("key") == key), {})
+    change = last.get("change")
     if not isinstance(change, list) or not change:
         return ""
     where = f" ({last['test']})" if last.get("test") else ""
@@ -187,3 +195,90 @@ class EpisodeClusterer:
                 members[error.key][episode.id] = episode
         clusters = [EpisodeCluster(key, lines[key], tuple(units.values())) for key, units in members.items()]
         return sorted(clusters, key=lambda cluster: (-len(cluster.episodes), cluster.key))
+
+
+# What an episode tells a reflection
+
+
+def succeeded(episode: Unit) -> bool:
+    return episode.attributes.get("success") is True
+
+
+def what_it_said(episode: Unit, key: str) -> str:
+    """What the task that succeeded tried, in its own words, when this fault of it went: last of all, or before."""
+    met = [fault for fault in faults_in(episode) if fault.get("key") == key]
+    said = (met[-1] if met else {}).get("mended", episode.attributes.get("approach"))
+    return said if isinstance(said, str) else ""
+
+
+def listed(episode: Unit, name: str) -> list[str]:
+    return texts(episode.attributes.get(name))
+
+
+def texts(items: Any) -> list[str]:
+    return [item for item in items if isinstance(item, str) and item] if isinstance(items, list | tuple) else []
+
+
+def lines_in(episode: Unit) -> list[str]:
+    return [str(fault.get("line", "")) for fault in faults_in(episode)]
+
+
+def failing(episode: Unit) -> set[str]:
+    """The commands that failed in a task, whole and by their programs."""
+    commands = [str(fault["command"]) for fault in faults_in(episode) if fault.get("command")]
+    return {*commands, *map(command_head, commands)}
+
+
+def failed_approaches(met: Mapping[str, list[dict[str, Any]]]) -> list[list[str]]:
+    """What was tried against a fault and failed: for each approach its wordings, one a task; the most tried first.
+
+    Only what says in a sentence what is tried: a long thought is no approach.
+    """
+    tried = (
+        (episode_id, said)
+        for episode_id, faults in met.items()
+        for fault in faults
+        if isinstance(said := fault.get("approach"), str) and _read(said).is_plan
+    )
+    return sorted(grouped(tried), key=len, reverse=True)
+
+
+def grouped(said: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Approaches that are the same, in whatever words; each task counts once."""
+    groups: list[dict[str, str]] = []
+    for episode_id, text in said:
+        group = next((each for each in groups if is_same(next(iter(each.values())), text)), None)
+        if group is None:
+            groups.append({episode_id: text})
+        else:
+            group.setdefault(episode_id, text)
+    return [list(group.values()) for group in groups]
+
+
+def steps(episode: Unit, name: str) -> set[str]:
+    """What the task did: commands whole, and by what they begin with, since the rest often names one case."""
+    items = set(listed(episode, name))
+    if name != "commands":
+        return items
+    telling = set(filter(is_worth_repeating, items))
+    return telling | set(filter(None, map(command_head, telling)))
+
+
+def shared(episodes: Sequence[Unit], name: str) -> list[str]:
+    """What all of these episodes name, if there are two."""
+    named = [listed(episode, name) for episode in episodes]
+    return [item for item in named[0] if all(item in each for each in named)] if len(named) > 1 else []
+
+
+def quoted(text: str) -> str:
+    """The beginning of what somebody wrote, on one line, with no quotes that could end the quote."""
+    return in_a_line(text.replace("“", '"').replace("”", '"').replace("`", "'"), _QUOTED_CHARS_MAX)
+
+
+@cached(4_096)
+def _read(text: str) -> Approach:
+    return approaches.approach(text)
+
+
+def is_same(left: str, right: str) -> bool:
+    return left == right or (bool(left and right) and approaches.same_approach(_read(left), _read(right)))

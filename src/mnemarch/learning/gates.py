@@ -53,10 +53,10 @@ def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[No
     return ""
 
 
-def is_one_off(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> bool:
-    """Whether one patch only mends a value, or a comparison of plain names: a bug is fixed where it is, and no habit.
+def mends(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
+    """What one patch only mends, where a bug is fixed and no habit shown: a "bound", a "value", or "" if it does more.
 
-    `amount < 0` to `<= 0`, `sleep(1)` to `sleep(5)`, `i < n` to `i < n - 1`.
+    `amount < 0` to `<= 0` and `i < n` to `i < n - 1` are bounds, `sleep(1)` to `sleep(5)` is a value.
     """
     old = [node for root in before for node in root.walk()]
     new = [node for root in after for node in root.walk()]
@@ -64,17 +64,21 @@ def is_one_off(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> b
     literals = [kinds.literals.get(kind, "") for kind, _ in (*gone, *come)]
     marks = {(kind, text) for (kind, text), literal in zip((*gone, *come), literals, strict=True) if not literal}
     if any(kind != text for kind, text in marks) or not (gone or come):
-        return False  # More than operators and literals changed.
+        return ""  # More than operators and literals changed.
     operators = {kind for kind, _ in marks}
     is_arithmetic = operators <= _ARITHMETIC
-    is_other_number = gone and come and {"NUMBER"}.issuperset(literals)
-    is_off_by_one = not (gone and come) and operators and is_arithmetic and {"NUMBER", ""}.issuperset(literals)
-    if is_other_number or is_off_by_one:
-        return True
     has_same_shape = [node.kind for node in old if node.children] == [node.kind for node in new if node.children]
+    is_of_numbers = {"NUMBER", ""}.issuperset(literals)
+    is_off_by_one = not (gone and come) and operators and is_arithmetic and is_of_numbers
+    # Another number as well may come to the same: `>= 1` and `> 0`.
+    is_stricter = operators in ({"<", "<="}, {">", ">="}) and not any(literals)
+    if is_stricter or (is_off_by_one and operators <= {"+", "-"}):
+        return "bound"
+    if is_off_by_one or (gone and come and {"NUMBER"}.issuperset(literals)):
+        return "value"
     # A callee, an attribute, a keyword or a constant is what another place could share: `x == None`.
     says = kinds.calls | kinds.member | kinds.keyword | kinds.constants
-    return has_same_shape and (is_arithmetic or says.isdisjoint(node.kind for node in old))
+    return "value" if has_same_shape and (is_arithmetic or says.isdisjoint(node.kind for node in old)) else ""
 
 
 def _is_long_string(node: Node, kinds: Kinds) -> bool:

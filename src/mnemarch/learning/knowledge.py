@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mnemarch.errors import NotFound
 from mnemarch.lazy import Lazy
+from mnemarch.learning import errors as telling
 from mnemarch.learning import habits
 from mnemarch.learning.episodic import told_error
-from mnemarch.learning.errors import KnownErrors, errors_of, seen_error
+from mnemarch.learning.errors import KnownErrors, errors_of, faults_in, seen_error
 from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
@@ -16,6 +17,7 @@ from mnemarch.policy.admission import checked_text, typed_methods
 from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
+from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.units.gate import withheld_reason
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import rejection_of
@@ -23,10 +25,10 @@ from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.learning import code_rules, telling
+    from mnemarch.learning import code_rules
     from mnemarch.learning.code_rules import Learned
     from mnemarch.log.act import Act, Log
     from mnemarch.model.event import Event
@@ -35,9 +37,8 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 else:
-    # Most verifications need neither, and each takes a while to load.
+    # Most verifications don't need it, and it takes a while to load.
     code_rules = Lazy("mnemarch.learning.code_rules")
-    telling = Lazy("mnemarch.learning.telling")
 
 _TEXT_BYTES_MAX = 1_048_576
 _UNITS_MAX = 5_000
@@ -47,16 +48,25 @@ _OF_FAULT_MAX = _READ_AT_ONCE_MAX = 200
 _CITED_MAX = 20
 _EDITS_READ = "edits-read"
 _IMPORTANCE = 0.6
+_RECALLED = (Kind.FACT, Kind.SEMANTIC, Kind.PREFERENCE, Kind.SKILL)
+
+
+def _nothing(*_: object) -> Sequence[Recalled]:
+    """What recall finds for somebody who only learns: a night's work asks nothing."""
+    return ()
 
 
 @typed_methods
 class SemanticMemoryManager:
     """What is known of a project from its tasks. What is derived is kept by the program, for the project (R2, R14)."""
 
-    def __init__(self, log: Log, caller: Caller, intake: Intake) -> None:
+    def __init__(
+        self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Sequence[Recalled]] = _nothing
+    ) -> None:
         self._log = log
         self._caller = caller
         self._intake = intake
+        self._recall = recall
 
     # Bug patterns
 
@@ -83,6 +93,10 @@ class SemanticMemoryManager:
             for unit_id, (score, met) in list(alike.items())[:top_k]
         ]
 
+    def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
+        """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
+        return list(self._recall(query, k, _RECALLED))
+
     # Code patterns
 
     def add_code_pattern(self, before: str, after: str, *, path: str = "", evidence: str | None = None) -> Learned:
@@ -104,12 +118,13 @@ class SemanticMemoryManager:
         episode = self._log.store.read(lambda reader: reader.unit(episode_id))
         if episode is None or episode.scope.key not in self._caller.visible_keys or episode.kind is not Kind.EPISODE:
             raise NotFound(f"No episode {episode_id!r} here.", hint="`mnemarch episodes` lists them.")
-        task_key = str(episode.attributes.get("task_key", ""))
-        entries = self._log.store.read(lambda reader: entries_of(reader, task_key))
-        learned = learn_from_task(self._log, self._caller, episode, entries)
+        learned = learn_from_task(self._log, self._caller, episode, self._entries(episode))
         if code and has_succeeded(episode):
-            self._learn_code(episode_id, entries)
+            self._learn_code(episode)
         return learned
+
+    def _entries(self, episode: Unit) -> list[Event]:
+        return self._log.store.read(lambda reader: entries_of(reader, str(episode.attributes.get("task_key", ""))))
 
     def learn_from_edits(self) -> list[int]:
         """Learn code rules from the edits of successful tasks that nothing was learned from yet.
@@ -128,24 +143,21 @@ class SemanticMemoryManager:
                 and reader.event_for_key(project.key, str(GATE), f"{_EDITS_READ}:{unit.id}") is None
             ]
 
-        def entries(episode: Unit) -> list[Event]:
-            return self._log.store.read(lambda reader: entries_of(reader, str(episode.attributes.get("task_key"))))
-
         newest = self._log.store.read(unread)[:_READ_AT_ONCE_MAX]
-        return [self._learn_code(episode.id, entries(episode)) for episode in reversed(newest)]
+        return [self._learn_code(episode) for episode in reversed(newest)]
 
-    def _learn_code(self, episode_id: str, entries: Sequence[Event]) -> int:
+    def _learn_code(self, episode: Unit) -> int:
         count = 0
-        for event, before, after, path in habits.edits_in(entries):
+        for event, before, after, path in habits.edits_in(self._entries(episode)):
             # Whoever made the edit teaches the rule, and it goes when they are undone.
             author = Caller(event.actor, event.scope, event.session, self._caller.root)
             learned = code_rules.CodeRules(self._log, author).learn(before, after, path=path, evidence=event.id)
             count += len(learned.new)
         payload = {
             "kind": _EDITS_READ,
-            "text": f"The edits of episode {episode_id} were read: {counted(count, 'new rule')}.",
+            "text": f"The edits of episode {episode.id} were read: {counted(count, 'new rule')}.",
         }
-        key = f"{_EDITS_READ}:{episode_id}"
+        key = f"{_EDITS_READ}:{episode.id}"
 
         def note(act: Act) -> None:
             if act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key) is None:
@@ -193,14 +205,14 @@ def _bug_patterns(episode: Unit) -> list[Claim]:
     """How the last error of a task that succeeded was mended, and each that its tests met, if it is known how."""
     passed = episode.attributes.get("tests") or ()
     # An error whose test did not run again may still be there.
-    faults = [fault for fault in telling.faults_in(episode) if fault.get("test") in (None, *passed)]
+    faults = [fault for fault in faults_in(episode) if fault.get("test") in (None, *passed)]
     met = {fault.get("key"): fault for fault in faults if fault.get("test") or fault is faults[-1]}
     return [claim for fault in met.values() if (claim := _bug_pattern(episode, fault)) is not None]
 
 
 def _bug_pattern(episode: Unit, fault: Mapping[str, Any]) -> Claim | None:
     said, then = telling.what_it_said(episode, fault["key"]), telling.texts(fault.get("then"))
-    between = [f"`{telling.quoted(step)}`" for step in then[:-1] if telling.is_step(step)]
+    between = [f"`{telling.quoted(step)}`" for step in then[:-1] if is_worth_repeating(step)]
     failed, worked = (f"`{telling.quoted(text)}`" for text in (str(fault.get("command")), "".join(then[-1:])))
     if said:
         solution = f"what worked, as it was said: “{telling.quoted(said)}”."

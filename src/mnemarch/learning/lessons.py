@@ -10,26 +10,12 @@ import re
 from collections import Counter
 from math import comb
 
-from mnemarch.learning.errors import EpisodeClusterer, what_changed
-from mnemarch.learning.telling import (
-    failed_approaches,
-    failing,
-    faults_in,
-    grouped,
-    is_same,
-    is_step,
-    lines_in,
-    listed,
-    quoted,
-    shared,
-    steps,
-    succeeded,
-    texts,
-    what_it_said,
-)
+from mnemarch.learning import errors as telling
+from mnemarch.learning.errors import EpisodeClusterer, faults_in, quoted, succeeded, what_changed
 from mnemarch.model.value import Names, value
 from mnemarch.text.words import counted
 from mnemarch.units.account import command_head
+from mnemarch.units.analysis import is_worth_repeating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +33,6 @@ _BY_CHANCE_MAX = 0.2
 _SHARE_MIN = 0.6
 _TOUCHED_MIN = 3
 _AGAIN_MIN = 1.3
-_DIFFERING_MAX = 2
 _ARGUMENT = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_]\w*=")
 
 
@@ -91,7 +76,7 @@ def is_same_advice(lesson: Lesson, form: object, advice: object) -> bool:
     """Whether a known lesson says to do the same, however many episodes it came from."""
     if form != lesson.form or not isinstance(advice, str):
         return False
-    return lesson.advice == advice or is_same(lesson.advice, advice)
+    return lesson.advice == advice or telling.is_same(lesson.advice, advice)
 
 
 class ReflectionGenerator:
@@ -116,10 +101,12 @@ class ReflectionGenerator:
         }
         won = [episode for episode in episodes if succeeded(episode)]
         lost = [episode for episode in episodes if not succeeded(episode)]
-        failed = failed_approaches(met)
-        worked = {episode.id: said for episode in won if (said := what_it_said(episode, cluster.key))}
+        failed = telling.failed_approaches(met)
+        worked = {episode.id: said for episode in won if (said := telling.what_it_said(episode, cluster.key))}
         dead = [
-            tries[0] for tries in failed if len(tries) > 1 and not any(is_same(tries[0], e) for e in worked.values())
+            tries[0]
+            for tries in failed
+            if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
         saying = _what_worked(worked, len(won), failed) if lost or failed else None
         turn = _turn(met)
@@ -150,7 +137,7 @@ class ReflectionGenerator:
         # What one task changed is no rule, but the next agent has something to begin with.
         change = next((told for episode in won if (told := what_changed(episode, cluster.key))), "")
         lines += [f"It was gone{change} in the newest task that changed something and succeeded."] if change else []
-        files = shared(won or lost, "files")[:_LISTED_MAX]
+        files = telling.shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
             subject=f"fault:{cluster.key}",
             form=form,
@@ -167,7 +154,7 @@ class ReflectionGenerator:
         lost = {episode.id for episode in episodes if not succeeded(episode)}
         touching: dict[str, list[Unit]] = {}
         for episode in episodes:
-            for path in listed(episode, "files"):
+            for path in telling.listed(episode, "files"):
                 touching.setdefault(path, []).append(episode)
         for path, touched in sorted(touching.items(), key=lambda item: (-len(item[1]), item[0])):
             failed = [episode for episode in touched if episode.id in lost]
@@ -176,7 +163,7 @@ class ReflectionGenerator:
                 continue
             if _tail(len(episodes), len(lost), len(touched), len(failed)) > _BY_CHANCE_MAX / 2:
                 continue
-            met = Counter(line for episode in failed for line in {quoted(each) for each in lines_in(episode)})
+            met = Counter(line for episode in failed for line in {quoted(each) for each in telling.lines_in(episode)})
             lines = [
                 f"{len(failed)} of the {len(touched)} tasks that touched {path} failed;"
                 f" of the {_tasks(others)} that did not, {others_failed}."
@@ -209,19 +196,21 @@ def _outcomes(won: Sequence[Unit], lost: Sequence[Unit]) -> str:
 def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
     """What stands between the command that failed and the same one working, in two tasks or more; and the sentence.
 
-    An argument that the failing commands lacked, else a command in between, else one pair of calls that differ.
+    An argument that the failing commands lacked, else a command in between.
     """
     failing = {
         part for faults in met.values() for fault in faults for part in _arguments(str(fault.get("command", "")))
     }
-    turns = [[texts(fault.get("then")) for fault in faults if fault.get("then")] for faults in met.values()]
+    turns = [[telling.texts(fault.get("then")) for fault in faults if fault.get("then")] for faults in met.values()]
     turns = [ends for ends in turns if ends]
     if len(turns) < 2:
         return None
     gained = Counter(
         part for ends in turns for part in {each for then in ends for each in _arguments(then[-1])} - failing
     )
-    between = Counter(step for ends in turns for step in {each for then in ends for each in then[:-1] if is_step(each)})
+    between = Counter(
+        step for ends in turns for step in {each for then in ends for each in then[:-1] if is_worth_repeating(each)}
+    )
     example = turns[0][-1][-1]
     part, count = max(gained.items(), key=lambda item: item[1], default=("", 0))
     if count > 1:
@@ -231,15 +220,6 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
     step, count = max(between.items(), key=lambda item: item[1], default=("", 0))
     if count > 1:
         return step, f"In {_tasks(count)} it was gone after `{quoted(step)}`."
-    if len(turns) == len(met):
-        return None
-    for faults in met.values():
-        for fault in faults:
-            then, command = texts(fault.get("then")), str(fault.get("command", ""))
-            failed, worked = _differing(command, then[-1]) if then else ("", "")
-            if _is_telling(failed) and _is_telling(worked):
-                says = f"`{quoted(command_head(command))}` worked later in {_tasks(len(turns))}"
-                return worked, f"{says}: once it failed with `{quoted(failed)}` and worked with `{quoted(worked)}`."
     return None
 
 
@@ -261,20 +241,6 @@ def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] |
     return head, f"`{quoted(head)}` failed with it {calls} times and {after}: another call is unlikely to help."
 
 
-def _differing(failed: str, worked: str) -> tuple[str, str]:
-    """What each of two calls has that the other has not."""
-    ours, theirs = failed.split(), worked.split()
-    return " ".join(word for word in ours if word not in theirs), " ".join(word for word in theirs if word not in ours)
-
-
-def _is_telling(text: str) -> bool:
-    """Whether the difference of a call is a word or two, and no value that was cut off in the middle."""
-    is_whole = text.count('"') % 2 == 0 and all(
-        text.count(one) == text.count(other) for one, other in ("[]", "{}", "()")
-    )
-    return is_whole and 0 < len(text.split()) <= _DIFFERING_MAX
-
-
 def _arguments(command: str) -> set[str]:
     """The options and the names of the arguments in a command line."""
     return {word.partition("=")[0] + "=" * ("=" in word) for word in command.split() if _ARGUMENT.match(word)}
@@ -282,8 +248,8 @@ def _arguments(command: str) -> set[str]:
 
 def _what_worked(worked: Mapping[str, str], won: int, failed: Sequence[list[str]]) -> tuple[str, str] | None:
     """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence."""
-    best = max(grouped(worked.items()), key=len, default=[])
-    fails = max((len(tries) for tries in failed if best and is_same(tries[0], best[0])), default=0)
+    best = max(telling.grouped(worked.items()), key=len, default=[])
+    fails = max((len(tries) for tries in failed if best and telling.is_same(tries[0], best[0])), default=0)
     if len(best) < 2 or len(best) <= 2 * fails:
         return None
     also = f" It failed in {_tasks(fails)}." if fails else ""
@@ -295,8 +261,8 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
     if len(won) < 2 or not lost:
         return None
     for name, did in (("rules", "applied rule"), ("commands", "ran"), ("files", "touched")):
-        counts = Counter(step for episode in won for step in steps(episode, name))
-        absent = {step for episode in lost for step in (*steps(episode, name), *failing(episode))}
+        counts = Counter(step for episode in won for step in telling.steps(episode, name))
+        absent = {step for episode in lost for step in (*telling.steps(episode, name), *telling.failing(episode))}
         best = max(counts, key=lambda step: (step not in absent, counts[step], len(step)), default="")
         count = counts[best]
         if not best or best in absent or count < max(2, _SHARE_MIN * len(won)):

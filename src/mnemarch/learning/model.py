@@ -12,6 +12,7 @@ from mnemarch.errors import AnalystFailed
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.value import value
 from mnemarch.text.prompt import estimated_tokens
+from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ class ApiModel:
         return Usage(input_tokens=tokens_in, output_tokens=tokens_out, money=money)
 
     def _away(self, trouble: str) -> AnalystFailed:
-        said = _short(trouble.replace(self._key, "***") if self._key else trouble)
+        said = in_a_line(trouble.replace(self._key, "***") if self._key else trouble, _DETAIL_CHARS_MAX)
         return AnalystFailed(f"{self._address} {said}.", hint=_LATER_HINT, is_away=True)
 
     def _refused(self, status: int, detail: str) -> AnalystFailed:
@@ -326,7 +327,7 @@ def _read(text: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]
     try:
         content = from_json(plain)
     except (ValueError, RecursionError) as error:
-        return {}, f"it is no JSON ({_short(str(error))})"
+        return {}, f"it is no JSON ({in_a_line(str(error), _DETAIL_CHARS_MAX)})"
     problem = misfit(content, schema, "the answer")
     return ({}, problem) if problem else (content, "")
 
@@ -349,10 +350,5 @@ def misfit(content: Any, schema: Mapping[str, Any], what: str) -> str:
     if missing := [name for name in schema["required"] if name not in content]:
         return f"{what} needs {missing[0]}"
     if unknown := [name for name in content if name not in known]:
-        return f"{what} takes no {_short(str(unknown[0]))}"
+        return f"{what} takes no {in_a_line(str(unknown[0]), _DETAIL_CHARS_MAX)}"
     return next(filter(None, (misfit(content[name], known[name], f"{what}.{name}") for name in content)), "")
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _DETAIL_CHARS_MAX else f"{line[:_DETAIL_CHARS_MAX]}…"

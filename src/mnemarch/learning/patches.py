@@ -11,8 +11,7 @@ from mnemarch.code.git import output
 from mnemarch.code.symbols import language_of
 from mnemarch.errors import InvalidInput
 from mnemarch.learning.edits import patch_of
-from mnemarch.learning.imports import origins_of
-from mnemarch.learning.trees import LANGUAGES, fragments
+from mnemarch.learning.trees import LANGUAGES, fragments, origins_of
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False

@@ -6,19 +6,8 @@ from contextlib import suppress
 from datetime import timedelta
 
 from mnemarch.errors import Conflict, InvalidInput
-from mnemarch.learning.classify import (
-    ASKED,
-    CONSIDERED,
-    Bucket,
-    Classified,
-    MemoryEvent,
-    RuleBasedClassifier,
-    importance_of,
-    is_courtesy,
-    is_log_only,
-    is_others_words,
-    standing_wishes,
-)
+from mnemarch.learning import classify
+from mnemarch.learning.classify import Bucket, Classified, MemoryEvent
 from mnemarch.log.act import Act, Entry, Log, append, read_entry, receipt_for
 from mnemarch.model.caller import ActorKind, Caller
 from mnemarch.model.citation import Citation, CitationKind
@@ -61,7 +50,7 @@ def pre_filter(text: str, chars_min: int) -> str:
     own = without_fenced(text).strip()
     if not own:
         return "only recalled memory"
-    if is_courtesy(own):
+    if classify.is_courtesy(own):
         return "an acknowledgement or a greeting"
     syllables = sum("가" <= char <= "힣" for char in own[:chars_min])
     if len(own) < chars_min and len(own) - syllables + _SYLLABLE_CHARS * syllables < chars_min:
@@ -131,7 +120,7 @@ class Pipeline:
         left_out = pre_filter(event.text, self._log.config.learning.text_chars_min)
         if left_out:
             return _Draft(entry, payload, redacted, event, Classified(Bucket.LEFT_OUT, 1.0, left_out), is_filtered=True)
-        by_rules = RuleBasedClassifier().classify(replace(event, text=without_fenced(event.text)))
+        by_rules = classify.RuleBasedClassifier().classify(replace(event, text=without_fenced(event.text)))
         return _Draft(entry, payload, redacted, event, by_rules)
 
     def _append(self, act: Act, drafts: Sequence[_Draft]) -> tuple[list[_Logged], bool]:
@@ -160,7 +149,7 @@ class Pipeline:
         classified = draft.classified
         judged = {
             "bucket": str(classified.bucket),
-            "importance": importance_of(draft.event.text, classified),
+            "importance": classify.importance_of(draft.event.text, classified),
             "why": classified.why,
         }
         is_waiting = is_over and classified.bucket is not Bucket.LEFT_OUT
@@ -203,17 +192,17 @@ class Pipeline:
     def _claim(self, reader: Reader, logged: _Logged, classified: Classified) -> Claim | str:
         """The claim that an entry becomes, or why it becomes none."""
         event, entry = logged.draft.event, logged.draft.entry
-        is_asked = classified.why in {ASKED, CONSIDERED}
+        is_asked = classified.why in {classify.ASKED, classify.CONSIDERED}
         if classified.bucket is Bucket.LEFT_OUT or logged.is_waiting:
             return WAITING if logged.is_waiting else classified.why
-        if is_log_only(event.source):
+        if classify.is_log_only(event.source):
             return _LOG_ONLY
-        if self._caller.actor.kind is ActorKind.HUMAN and (is_asked or is_others_words(event.source)):
+        if self._caller.actor.kind is ActorKind.HUMAN and (is_asked or classify.is_others_words(event.source)):
             return f"{_NOT_A_PERSONS_WORD} {classified.why if is_asked else 'is none'}"
         content = without_fenced(event.text).strip()
         if classified.bucket is Bucket.PREFERENCE:
-            content = standing_wishes(content) or content
-        importance = importance_of(event.text, classified)
+            content = classify.standing_wishes(content) or content
+        importance = classify.importance_of(event.text, classified)
         return Claim(
             content=content,
             kind=_KIND_OF[str(classified.bucket)],
@@ -233,7 +222,7 @@ class Pipeline:
         event, caller = logged.draft.event, self._caller
         for unit in live_with_same_text(reader, caller.visible_keys, content):
             use = reader.use(unit.id, caller.scope_key)
-            is_echo = use is not None and use.handed and is_others_words(event.source)
+            is_echo = use is not None and use.handed and classify.is_others_words(event.source)
             if is_echo or sum(item.kind is CitationKind.LOG for item in unit.citations) >= _CITED_MAX:
                 return ()
         cited = [Citation.log(logged.id)]
@@ -289,7 +278,7 @@ def _ingested(logged: _Logged, classified: Classified, outcome: Stored | Refused
         reason = outcome
     else:
         unit = outcome.unit
-    importance = importance_of(logged.draft.event.text, classified)
+    importance = classify.importance_of(logged.draft.event.text, classified)
     return Ingested(logged.receipt, unit, str(classified.bucket), importance, reason)
 
 

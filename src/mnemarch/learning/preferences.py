@@ -9,6 +9,7 @@ from mnemarch.code.symbols import SOURCE_CHARS_MAX, language_of
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
+from mnemarch.text.words import entries, grouped, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,30 +31,17 @@ _CAMEL = r"_*[a-z]+[a-z0-9]*([A-Z][a-z0-9]*)+"
 # Names that a framework lays down say nothing of who writes them.
 _LAID_DOWN = r"test_|visit_|do_[A-Z]|setUp|tearDown|maxDiff|asyncSetUp|runTest|__"
 # What stands there uses the package from outside: how it imports it says nothing of the package.
-_OUTSIDE = frozenset(
-    {"benchmark", "benchmarks", "demo", "demos", "doc", "docs", "example", "examples", "scripts"}
-    | {"test", "testing", "tests"}
-)
+_OUTSIDE = frozenset(listed("habits", "outside"))
 _TEST = r"(?:^|[/\\_.])tests?(?:[/\\_.]|$)"
 _TOPICS = ("naming", "comment", "style", "quotes", "imports", "assertions")
 # A shorter function needs no docstring: that it has none says nothing.
 _DOCUMENTED_LINES_MIN = 3
 # What declares a name in each language, and the field that holds it; nothing where the whole node is the name.
-_DECLARING = {
-    "python": "function_definition:name assignment:left augmented_assignment:left named_expression:name"
-    " for_statement:left for_in_clause:left as_pattern_target: default_parameter:name typed_default_parameter:name",
-    "typescript": "function_declaration:name method_definition:name variable_declarator:name required_parameter:pattern"
-    " optional_parameter:pattern",
-    "go": "function_declaration:name method_declaration:name parameter_declaration:name var_spec:name"
-    " short_var_declaration:left",
-    "java": "method_declaration:name formal_parameter:name variable_declarator:name",
-    "rust": "function_item:name let_declaration:pattern parameter:pattern",
+_DECLARED = {
+    language: dict(word.split(":") for word in words) for language, words in grouped("habits", "declaring").items()
 }
-_DECLARED = {name: dict(each.split(":") for each in kinds.split()) for name, kinds in _DECLARING.items()}
 # What holds names that no other node declares, and what has a body and is no function.
-_HOLD_NAMES = frozenset(
-    {"parameters", "lambda_parameters", "typed_parameter", "list_splat_pattern", "dictionary_splat_pattern"}
-)
+_HOLD_NAMES = frozenset(listed("habits", "holding names"))
 _NO_FUNCTIONS = frozenset({"for_statement"})
 _WRITTEN_AS = {"typescript": "TypeScript and JavaScript", "go": "Go", "java": "Java", "rust": "Rust"}
 _DOC_COMMENT = {"typescript": "/**", "java": "/**", "rust": "///", "go": "//"}
@@ -62,33 +50,14 @@ MIXED = "mixed"
 _SEARCH_TOOLS = r"(?i)\b(rg|grep|ripgrep|find|fd|glob|search|\w+_search)\b"
 _LONG_TASK_STEPS, _BATCH_CALLS, _MANY_FILES = 10, 3, 5
 
-# What is said of each habit once it is declared, and of which language if it is not Python. That functions get no
-# docstring is said of nobody: it counts against those who write them.
-_SAID = {
-    ("naming", "snake_case"): "Names of functions and variables{} are written in snake_case.",
-    ("naming", "camelCase"): "Names of functions and variables{} are written in camelCase.",
-    ("comment", "docstring"): "New functions{} get a docstring.",
-    ("comment", "doc_comment"): "New functions{} get a doc comment.",
-    ("style", "type_hints"): "New functions{} get type hints.",
-    ("style", "no_type_hints"): "New functions{} get no type hints.",
-    ("quotes", "single"): "Strings{} are written in single quotes.",
-    ("quotes", "double"): "Strings{} are written in double quotes.",
-    ("imports", "absolute"): "The project's own modules are imported by their absolute names.",
-    ("imports", "relative"): "The project's own modules are imported by relative names.",
-    ("assertions", "assert"): "Tests use plain assert statements.",
-    ("assertions", "unittest"): "Tests use the assert methods of unittest.",
-    ("interaction", "batch"): "Tasks are worked on in batches: more than three tool calls to a step.",
-    ("interaction", "incremental"): "Tasks are worked on step by step: at most three tool calls to a step.",
-    ("organization", "multi_file"): "A task touches more than five files.",
-}
-
 
 def sentence_for(topic: str, choice: str) -> str:
     """The habit in words, or "" for what only counts against others."""
     if topic == "tool":
         return f"Code is searched with {choice}."
     name, _, language = topic.partition(":")
-    return _SAID.get((name, choice), "").format(f" in {_WRITTEN_AS[language]}" if language else "")
+    said = dict(line.split(": ", 1) for line in entries("habits", "sentences")).get(f"{name} {choice}", "")
+    return said.format(f" in {_WRITTEN_AS[language]}" if language else "")
 
 
 @value

@@ -7,9 +7,18 @@ import textwrap
 from functools import lru_cache
 from typing import NamedTuple
 
-from mnemarch.learning.imports import import_lines, imported_name, with_imports
 from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
-from mnemarch.learning.trees import Node, fragments, kinds_of, parsed, unwrapped, without_imports
+from mnemarch.learning.trees import (
+    Node,
+    fragments,
+    import_lines,
+    imported_name,
+    kinds_of,
+    parsed,
+    unwrapped,
+    with_imports,
+    without_imports,
+)
 from mnemarch.model.value import value
 from mnemarch.policy.admission import typed
 
@@ -45,6 +54,7 @@ class Form(NamedTuple):
     """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs.
 
     `keywords` are those that only the new side passes, `unbound` the imported names that only the old side has.
+    `enclosed` are the variables that the new side moves into a function, `formatted` those right of a `%`.
     `is_python` says that the new side is syntax of the Python that runs here: what newer ones added can't be tried.
     """
 
@@ -59,6 +69,8 @@ class Form(NamedTuple):
     unneeded: tuple[str, ...]
     keywords: frozenset[str]
     unbound: frozenset[str]
+    enclosed: frozenset[str]
+    formatted: frozenset[str]
     is_python: bool
 
 
@@ -132,9 +144,23 @@ def form_of(before: str, after: str, language: str) -> Form | None:
     gained = keywords[1] - keywords[0]
     sample = VARIABLE.sub(lambda at: f"*{at[1]}" if at[1] else f"{at[2]}", after)
     readable = language == "python" and _is_python(sample)
-    return Form(
-        named, nodes, old.words, after, variables, new.holders, made, needed, unneeded, gained, unbound, readable
-    )
+    enclosed = _variables_in(made, kinds.closures) - _variables_in(nodes, kinds.closures)
+    right = (node.children[2].text for root in nodes for node in root.walk() if _is_formatting(node))
+    formatted = frozenset(name for name in right if len(name.partition("_")[0]) == 1)  # No tuple was seen there.
+    more = (new.holders, made, needed, unneeded, gained, unbound, enclosed, formatted, readable)
+    return Form(named, nodes, old.words, after, variables, *more)
+
+
+def _variables_in(nodes: Sequence[Node], kinds: frozenset[str]) -> frozenset[str]:
+    """The variables that stand inside of nodes of these kinds."""
+    around = (node for root in nodes for node in root.walk() if node.kind in kinds)
+    return frozenset(leaf.text for node in around for leaf in node.walk() if leaf.kind in {"$", "$$$"})
+
+
+def _is_formatting(node: Node) -> bool:
+    """Whether it is `"..." % $A`, which takes a tuple apart."""
+    parts = node.children
+    return node.kind == "binary_operator" and len(parts) == 3 and parts[1].text == "%" and parts[2].kind == "$"
 
 
 def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
@@ -251,23 +277,8 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
 
 def _keeps_comments(tree: Tree, hit: Hit) -> bool:
     """Whether every comment of the old text is in the new one: what a person wrote there is not a rule's to drop."""
-    before = tree.source[hit.start : hit.end]
-    if tree.kinds.language == "python":
-        comments = _python_comments(before) if "#" in before else []
-    else:
-        comments = re.findall(r"(?s)//[^\n]*|/\*.*?\*/", before)
+    comments = [tree.source[start:end] for start, end in tree.comments if hit.start <= start < hit.end]
     return all(comment in hit.text for comment in comments)
-
-
-def _python_comments(text: str) -> list[str]:
-    import io
-    import tokenize
-
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(textwrap.dedent(text)).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return re.findall(r"#[^\n]*", text)  # A part of a statement: what looks like a comment is taken for one.
-    return [token.string for token in tokens if token.type == tokenize.COMMENT]
 
 
 def _is_still_python(before: str, after: str) -> bool:
@@ -292,9 +303,15 @@ def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:
     """Whether what is written means what the example meant: nothing is passed twice, each name still has its import.
 
     A quote would end the f-string that it comes into, and a block that uses a name of another variable may depend on
-    where it stands.
+    where it stands. A `return` ends what it stands in, so it can't be moved into a function; a tuple right of `%` is
+    several values.
     """
     kinds = tree.kinds
+    moved = (inner for name in form.enclosed for node in bound[name] for inner in node.walk())
+    if any(node.kind in kinds.jumps for node in moved):
+        return False
+    if any(kinds.literals.get(bound[name][0].kind) == "TUPLE" for name in form.formatted):
+        return False
     passed = [node for nodes in bound.values() for node in nodes] if form.keywords else []
     if any(node.kind in kinds.spread for node in passed) or form.keywords & _keywords(passed, kinds):
         return False

@@ -15,6 +15,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.model.event import EventType
 from mnemarch.model.value import replace, value
 from mnemarch.policy.admission import typed_methods
+from mnemarch.text.edits import sides_of
 from mnemarch.text.words import counted
 from mnemarch.units.analysis import TROUBLE
 
@@ -323,9 +324,7 @@ def _sides(step: Step) -> tuple[str, str] | None:
     if step.kind != "edit":
         return None
     if isinstance(data.get("patch"), str):
-        lines = [line for line in data["patch"].splitlines(keepends=True) if line[:3] not in {"+++", "---"}]
-        before, after = ["".join(line[1:] for line in lines if line[:1] in {" ", mark}) for mark in "-+"]
-        return before, after
+        return sides_of(data["patch"], str(data.get("path") or ""))
     return str(data.get("before") or ""), str(data.get("after") or "")
 
 

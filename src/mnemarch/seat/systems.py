@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mnemarch.model.upkeep import ImportedClaims
     from mnemarch.services import analysis
     from mnemarch.services.items import Items
-    from mnemarch.services.knowledge import Knowledge
     from mnemarch.stores.sql.reader import Reader
 else:
     # A failed run teaches nothing yet.
@@ -214,11 +213,15 @@ class Systems(UnitVerbs):
         return EpisodicMemoryManager(engine.log, self.caller, self._intake(), code=code, caches=engine.episodes)
 
     @property
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> learning.SemanticMemoryManager:
         """What tasks taught about the project: bug patterns, code patterns, habits."""
-        from mnemarch.services.knowledge import Knowledge
+        return learning.SemanticMemoryManager(self._engine.log, self.caller, self._intake(), self._recalled)
 
-        return Knowledge(self._engine, self.caller, self._intake())
+    def _recalled(self, query: str, k: int, kinds: Sequence[str]) -> Sequence[Recalled]:
+        from mnemarch.services.recall import Answering  # A verification learns, and asks nothing.
+
+        answering = Answering(self._engine, self.caller)
+        return answering.recall(query, k, kinds=kinds, domain=None, at_commit=None, as_of=None).items
 
     def about(self, paths: Sequence[str]) -> list[Recalled]:
         """What warns whoever changes these files, by their paths from the root: locks, bug patterns and lessons."""

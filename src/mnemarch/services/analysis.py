@@ -112,11 +112,8 @@ def calls(reader: Reader, scope: Scope, since: Any) -> list[Mapping[str, Any]]:
 def usage_of(made: Sequence[Mapping[str, Any]]) -> Usage:
     from mnemarch.learning.model import Usage
 
-    return Usage(
-        input_tokens=sum(each["input_tokens"] for each in made),
-        output_tokens=sum(each["output_tokens"] for each in made),
-        money=sum(each["money"] for each in made),
-    )
+    names = Usage.__match_args__
+    return sum((Usage(**{name: each[name] for name in names}) for each in made), Usage())
 
 
 def waiting(reader: Reader, caller: Caller) -> list[Unit]:

@@ -6,7 +6,7 @@ import sys
 from typing import TypeVar
 
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import counted
+from mnemarch.text.words import counted, in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,15 +40,16 @@ def netted(edits: Iterable[tuple[_T, str, str, str]]) -> list[tuple[_T, str, str
 
 
 def sides_of(patch: str, path: str) -> tuple[str, str]:
-    """What a patch in the form of `apply_patch` takes from a file, and what it puts there."""
-    sides: dict[str, list[str]] = {"-": [], "+": []}
-    is_here = False
-    for line in patch.splitlines():
+    """A file's part of a patch, in the form of `apply_patch` or of a diff of one file, before and after."""
+    before = after = ""
+    is_here = True
+    for line in patch.splitlines(keepends=True):
         if begins := pattern(_FILE_OF_PATCH).match(line):
             is_here = path.endswith(begins[1].strip())
-        elif is_here and line[:1] in sides:
-            sides[line[:1]].append(line[1:])
-    return "\n".join(sides["-"]), "\n".join(sides["+"])
+        elif is_here and line[:3] not in {"+++", "---"}:
+            before += line[1:] if line[:1] in {" ", "-"} else ""
+            after += line[1:] if line[:1] in {" ", "+"} else ""
+    return before, after
 
 
 def told_edit(path: str, before: str, after: str, name: str = "") -> str:
@@ -91,5 +92,5 @@ def _only_in(lines: Sequence[str], others: Sequence[str]) -> list[str]:
 
 def as_code(text: str) -> str:
     """The beginning of code or of a command in a line, between marks that it can't close."""
-    plain = " ".join(text.replace("`", "'").split())
-    return f"`{plain if len(plain) <= _CODE_CHARS_MAX else f'{plain[: _CODE_CHARS_MAX - 1]}…'}`"
+    plain = text.replace("`", "'")
+    return f"`{in_a_line(plain, _CODE_CHARS_MAX)}`"

@@ -291,8 +291,9 @@ def _told_value(text: str, lowered: str, at: int, name: str) -> Span | None:
     is_password = name.startswith(_PASSWORDS)
     if telling["toward"]:
         # A password that is set to what follows is told here; one that is sent to what follows is not.
-        is_changed = lowered.startswith(("로 ", "으로 "), value.end() + (lowered[value.end() : value.end() + 1] == " "))
-        if not is_password or not (is_changed or _PLACES["changing"].search(lowered, max(0, at - 40), at)):
+        is_set = _PLACES["set to" if telling["toward"] != "로" else "used as"].match(lowered, value.end())
+        is_changed = is_set or _PLACES["changing"].search(lowered, max(0, at - 40), at)
+        if not is_changed or not (is_password or (is_set and is_set["changed"])):
             return None
     content = text[start:end]
     if telling["direct"] and not (is_password and _SIGNS["plain password"].fullmatch(content.rstrip(_AROUND))):

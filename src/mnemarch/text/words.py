@@ -136,6 +136,12 @@ def inflected(word: str) -> set[str]:
     return plain | {base + "es"} if base.endswith(("s", "x", "ch", "sh")) else plain
 
 
+def in_a_line(text: str, chars_max: int) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """So many things: 1 task, 2 tasks."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"

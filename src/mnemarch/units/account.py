@@ -7,7 +7,7 @@ from mnemarch.model.outcome import CALLER
 from mnemarch.model.testrun import Outcome
 from mnemarch.model.value import value
 from mnemarch.text.cache import cached
-from mnemarch.units.analysis import TROUBLE, changes_in, is_edit, logged_step, task_described
+from mnemarch.units.analysis import TROUBLE, LoggedStep, changes_in, is_edit, logged_step, task_described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRun
-    from mnemarch.units.analysis import LoggedStep
 
 # So much an episode keeps of each list, the newest, and so many characters of each item.
 KEPT_MAX = 30
@@ -110,99 +109,93 @@ def faults_of(staged: Iterable[Event], worked: str = "", passed: Collection[str]
     program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
     it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
     it was said, when its tests passed before others did: that says nothing against the approach. `change` is what was
-    changed from then on until it was gone; `passed` are the tests that pass now, None if the task failed.
+    changed from then on until its test passed; `passed` are the tests that pass now, None if the task failed.
     """
-    faults = _Faults(worked)
+    met = _Faults(worked)
     for event in staged:
         if event.body is None:
             continue
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
-            faults.fail(event.id, payload)
+            met.fail(payload.get("tells") or event.id, payload)
         elif _is_success(event):
-            faults.end()
+            met.end([*met.open])
         elif event.type is EventType.LOGGED:
-            faults.step(event.id, logged_step(event.body))
+            met.step(event.id, logged_step(event.body))
     if worked:
-        faults.ran(worked[:KEPT_CHARS_MAX], failed=False)
+        met.steps.append(LoggedStep(kind="command", text=worked, data={}))
     if passed is not None:
-        faults.end(passed)
-    return list(faults.met.values())[-KEPT_MAX:]
+        met.end([key for key in met.open if met.open[key].get("test") in passed])
+    newest = list(met.faults.values())[-KEPT_MAX:]
+    for fault in newest:
+        _follow(fault, met.steps[fault.pop("since") :])
+    return newest
 
 
 class _Faults:
-    """The errors that a task met, in the order of its log, and what was done since each."""
+    """The errors that a task met, by a name, in the order of its log; those of them that are still there, by key.
+
+    `steps` are what was done; so many of them came before a fault as its `since` says.
+    """
 
     def __init__(self, worked: str) -> None:
-        self.met: dict[str, dict[str, Any]] = {}
+        self.faults: dict[str, dict[str, Any]] = {}
+        self.open: dict[str, dict[str, Any]] = {}
+        self.steps: list[LoggedStep] = []
         self._worked = worked
         self._failing = self._said = ""
-        self._steps: list[LoggedStep] = []
-        # Faults that wait for the command to work that they came from, with what was run since.
-        self._waiting: list[tuple[dict[str, Any], list[str]]] = []
-        # Faults that are still there, by their keys, and how many steps came before each.
-        self._open: dict[str, tuple[dict[str, Any], int]] = {}
 
     def fail(self, event_id: str, payload: Mapping[str, Any]) -> None:
         approach, gone = (payload["approach"] or "")[:KEPT_CHARS_MAX], payload.get("mended", ())
-        for fault in self.met.values():
+        for fault in self.faults.values():
             if fault["key"] in gone:
                 fault.setdefault("mended", approach or self._said)
-        self._close(gone)
+        self.end(gone)
         failed = self._failing or (self._worked if payload.get("tests") else "")
         for number, told in enumerate(_told(payload)):
+            tests, tried = told.get("tests") or [None], None if gone else approach
+            optional = {"test": tests[0], "approach": tried, "command": failed[:KEPT_CHARS_MAX]}
             fault = {"key": told["key"], "line": told["line"]}
-            if told.get("tests"):
-                fault["test"] = told["tests"][0]
-            if approach and not gone:
-                fault["approach"] = approach
-            if failed:
-                fault["command"] = failed
-                self._waiting.append((fault, []))
             # One that tells an earlier one in full takes its place.
-            self.met[f"{payload.get('tells') or event_id}:{number}"] = fault
-            self._open[fault["key"]] = fault, len(self._steps)
+            self._meet(f"{event_id}:{number}", fault | {name: item for name, item in optional.items() if item})
         self._said = ""
 
     def step(self, event_id: str, step: LoggedStep) -> None:
         kind = step.kind.lower()
         if kind in TROUBLE:
             fault = dict(_read_error(step.text))
-            if all(known["key"] != fault["key"] for known in self.met.values()):
-                self.met[event_id] = fault
-                self._open[fault["key"]] = fault, len(self._steps)
+            if all(known["key"] != fault["key"] for known in self.faults.values()):
+                self._meet(event_id, fault)
             return
-        self._steps.append(step)
-        if is_edit(step):
-            self._waiting.clear()  # It may be what mended them: the commands after it prove nothing.
+        self.steps.append(step)
         self._said = step.text.strip()[:KEPT_CHARS_MAX] if kind in APPROACH_KINDS else self._said
         if command := named(step, "command", "command"):
-            self.ran(str(command)[:KEPT_CHARS_MAX], failed=bool(step.data.get("exit")))
+            self._failing = str(command) if step.data.get("exit") else ""
 
-    def ran(self, command: str, *, failed: bool) -> None:
-        """Count a command for the faults before it, which it ends if it works where theirs failed."""
-        self._failing = command if failed else ""
-        for fault, since in [] if failed else list(self._waiting):
-            since.append(command)
+    def _meet(self, name: str, fault: dict[str, Any]) -> None:
+        self.faults[name] = self.open[fault["key"]] = fault | {"since": len(self.steps)}
+
+    def end(self, keys: Iterable[str]) -> None:
+        """These faults are gone."""
+        for gone in filter(None, [self.open.pop(key, None) for key in keys]):
+            # That another error is gone, nobody saw.
+            change = changes_in(self.steps[gone["since"] :]) if "test" in gone else []
+            if change:
+                gone["change"] = change
+
+
+def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
+    """Add to a fault what was run after it, up to the command that it came from working again."""
+    ran: list[str] = []
+    for step in steps if "command" in fault else ():
+        if is_edit(step):
+            return  # It may be what mended it: the commands after it prove nothing.
+        command = str(named(step, "command", "command") or "")[:KEPT_CHARS_MAX]
+        if command and not step.data.get("exit"):
+            ran.append(command)
             fault.setdefault("next", command)
             if command_head(command) == command_head(fault["command"]):
-                fault["then"] = since[-_THEN_MAX:]
-                self._waiting.remove((fault, since))
-
-    def end(self, passed: Collection[str] | None = None) -> None:
-        """The task succeeded: its errors are gone, but those whose test is not among the tests that passed."""
-        open_now = {key: fault.get("test") for key, (fault, _) in self._open.items()}
-        self._close([key for key, test in open_now.items() if passed is None or test is None or test in passed])
-        self._open.clear()
-
-    def _close(self, keys: Iterable[str]) -> None:
-        changes: dict[int, list[str]] = {}
-        for key in keys:
-            if key in self._open:
-                fault, start = self._open.pop(key)
-                if start not in changes:
-                    changes[start] = changes_in(self._steps[start:])
-                if changes[start]:
-                    fault["change"] = changes[start]
+                fault["then"] = ran[-_THEN_MAX:]
+                return
 
 
 def changed_since_failing(staged: Sequence[Event]) -> list[str]:

@@ -30,7 +30,8 @@ TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "in
 PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", "summary", "comment", "design", "fix"})
 # Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
 _LOOKS = (
-    r"(?:sudo )?(?:ls|cat|head|tail|less|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date|whoami)\b"
+    r"(?:sudo )?(?:ls|cat|head|tail|less|more|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date"
+    r"|whoami|diff|open|read|search|view)\b"
 )
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
 # They record what was done and do none of it.
@@ -43,6 +44,7 @@ _COST_OF_FAILURE = 0.1
 _SUCCESS_SCORE_MIN = 0.5
 _SHOWN_CHARS = 200
 _SHOWN_MAX = 3
+_CHANGES_MAX = 5
 _SKILL_STEPS_MAX = 20
 _NAME_WORDS_MAX = 6
 
@@ -180,7 +182,7 @@ def changes_in(steps: Sequence[LoggedStep]) -> list[str]:
         texts += [text for edited, text in told if edited is step]
         command = "" if _has_failed(step) else _command(step)
         texts += [as_code(command)] if is_worth_repeating(command) else []
-    return list(dict.fromkeys(texts))[-2 * _SHOWN_MAX :]
+    return list(dict.fromkeys(texts))[-_CHANGES_MAX:]
 
 
 def _sides(step: LoggedStep) -> tuple[str, str]:
@@ -281,6 +283,7 @@ def runnable_lines(step: LoggedStep) -> list[str]:
     return [block.strip() for block in pattern(_FENCED).findall(step.text)]
 
 
+@cached(4_096)
 def is_worth_repeating(code: str | None) -> bool:
     """Whether steps do anything: that files were edited, tests run and commits made is no skill (G10)."""
     from mnemarch.witness.commands import runner_of
