@@ -516,6 +516,45 @@ def test_each_verb_costs_a_bounded_number_of_round_trips(wire, tmp_path, monkeyp
     assert {name: count for name, count in trips.items() if count > limits[name]} == {}
 
 
+def test_verified_units_and_red_runs_cost_no_more_round_trips(wire, tmp_path, monkeypatch):
+    """In a worktree whose tests are red, and were red before: each run that failed then is read again."""
+    monkeypatch.chdir(tmp_path)
+    report = tmp_path / "run.tap"
+
+    def saw(number: int, *, passed: bool):
+        lines = [f"{'' if passed else 'not '}ok {at} - test_pool.py::test_{at}" for at in range(1, number + 1)]
+        report.write_text(f"TAP version 13\n1..{number}\n" + "\n".join(lines) + "\n")
+        return report
+
+    def stand(tree, task="T-1", kind="human", name="ci"):
+        return memory.seat(Actor(kind, name), Scope(org="acme", project="shop", worktree=tree, task=task))
+
+    with mnemarch.open(wire.url) as memory:
+        agent = stand("main", kind="agent")
+        for number in range(1, 5):
+            agent.remember(f"Pool {number} has 7 workers", citations=[Citation.test(f"test_pool.py::test_{number}")])
+        stand("main").verify(report=str(saw(4, passed=True)))
+        for task in ("T-2", "T-3", "T-4"):
+            stand("feat", task).verify(report=str(saw(4, passed=False)))
+        reader = stand("feat", "T-5", "agent")
+        reader.recall("how many workers has the pool?")
+        person = stand("feat", "T-6")
+        verbs = {
+            "recall": lambda: reader.recall("how many workers has pool 2?"),
+            "context": lambda: reader.context("how many workers has pool 3?"),
+            "a red run": lambda: person.verify(report=str(report)),
+            "the same again": lambda: person.verify(report=str(report)),
+            "a green run": lambda: person.verify(report=str(saw(4, passed=True))),
+        }
+        trips = {}
+        for name, verb in verbs.items():
+            before = wire.trips
+            verb()
+            trips[name] = wire.trips - before
+    limits = {"recall": 3, "context": 4, "a red run": 4, "the same again": 4, "a green run": 4}
+    assert {name: count for name, count in trips.items() if count > limits[name]} == {}
+
+
 def statements_of_every_verb(monkeypatch, run):
     """Every statement that some work sends for a tenant, with the parameters of its first use."""
     sent = {}

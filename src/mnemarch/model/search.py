@@ -30,9 +30,6 @@ class Sketch:
     )
 
     def __init__(self, unit: Searchable, speaker: str, words: list[str], signs: str = "") -> None:
-        counted: dict[str, int] = {}
-        for word in words:
-            counted[word] = counted.get(word, 0) + 1
         self.id = unit.id
         self.scope_key = unit.scope_key
         self.state = unit.state
@@ -45,6 +42,12 @@ class Sketch:
         self.speaker = speaker
         self.signs = signs
         self.length = len(words)
+        counted = dict.fromkeys(words, 0)
+        if len(counted) == len(words):
+            self.words = f" {'  '.join(words)} " if words else ""
+            return
+        for word in words:
+            counted[word] += 1
         self.words = "".join([f" {word} " if count == 1 else f" {word} :{count}" for word, count in counted.items()])
 
     def count(self, needle: str) -> int:
@@ -59,6 +62,10 @@ class Sketch:
             return 1
         end = words.find(" ", at)
         return int(words[at + 1 :] if end < 0 else words[at + 1 : end])
+
+    def distinct(self) -> list[str]:
+        """Each word once."""
+        return [part for part in self.words.split() if part[0] != ":"]
 
     def counted(self) -> Iterator[tuple[str, int]]:
         """Each distinct word and how often it occurs."""
@@ -77,8 +84,11 @@ class Sketch:
     def to_line(self) -> str:
         """The stored form."""
         texts = (self.id, self.scope_key, self.state, self.kind, self.session, self.speaker, self.signs)
-        numbers = (self.turn, self.occurred_at, self.importance, self.length)
-        return _BETWEEN.join((*(text.replace(_BETWEEN, "") for text in texts), *map(repr, numbers), self.words))
+        line = _BETWEEN.join(texts)
+        if line.count(_BETWEEN) >= len(texts):  # It stands in one of them, which no reader misses.
+            line = _BETWEEN.join([text.replace(_BETWEEN, "") for text in texts])
+        numbers = f"{self.turn!r}{_BETWEEN}{self.occurred_at!r}{_BETWEEN}{self.importance!r}{_BETWEEN}{self.length!r}"
+        return f"{line}{_BETWEEN}{numbers}{_BETWEEN}{self.words}"
 
     @classmethod
     def from_line(cls, line: str) -> Sketch:

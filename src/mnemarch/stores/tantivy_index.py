@@ -383,6 +383,9 @@ class TantivyIndex(Forkable):
 
 
 def _document(unit: Searchable, sketch: Sketch) -> Any:
+    body, owner = sketch.words, _owned(unit.scope_key, "")
+    if " :" in body:
+        body = " ".join([" ".join([word] * count) for word, count in sketch.counted()])
     return tantivy.Document(
         id=[unit.id],
         scope=[unit.scope_key],
@@ -390,8 +393,8 @@ def _document(unit: Searchable, sketch: Sketch) -> Any:
         domain=[unit.domain],
         state=[unit.state],
         place=[sketch.place] if sketch.session else [],
-        body=[" ".join([" ".join([word] * count) for word, count in sketch.counted()])],
-        own=[" ".join([_owned(unit.scope_key, word) for word, _ in sketch.counted()])],
+        body=[body],
+        own=[" ".join([owner + word for word in sketch.distinct()])],
         sketch=[sketch.to_line().encode()],
     )
 

@@ -235,7 +235,7 @@ class DatabaseIndex:
                 sketch = sketched(unit)
                 taking.note(sketch, 1)
                 place = sketch.place if unit.session else None
-                words = _numbers([word for word, _ in sketch.counted()], [unit.scope_key])
+                words = _numbers(sketch.distinct(), [unit.scope_key])
                 named: dict[str, Any] = {"id": unit.id, "scope_key": unit.scope_key, "state": unit.state}
                 named |= {"tenant": self._tenant, "kind": unit.kind, "domain": unit.domain, "place": place}
                 rows.append({**named, "words": words, "sketch": sketch.to_line()})
@@ -266,7 +266,7 @@ class _Taking:
     def note(self, sketch: Sketch, more: int) -> None:
         self._tokens += more * sketch.length
         self._documents += more
-        for word in (_ALL, *(word for word, _ in sketch.counted())):
+        for word in (_ALL, *sketch.distinct()):
             key = sketch.scope_key, word
             self.counts[key] = self.counts.get(key, 0) + more
         if more > 0:
