@@ -20,6 +20,7 @@ from test_secrets import SECRETS, WAYS
 
 import mnemarch
 from fixtures import postgres
+from fixtures.repositories import commit, repository, worktree
 from fixtures.wire import Wire
 from mnemarch import Actor, Citation, Claim, Scope, StoreUnavailable, user
 from mnemarch.log.projection import digest
@@ -517,41 +518,45 @@ def test_each_verb_costs_a_bounded_number_of_round_trips(wire, tmp_path, monkeyp
 
 
 def test_verified_units_and_red_runs_cost_no_more_round_trips(wire, tmp_path, monkeypatch):
-    """In a worktree whose tests are red, and were red before: each run that failed then is read again."""
+    """A reader stands where the tests of what is verified fail; and what fails there had failed before."""
     monkeypatch.chdir(tmp_path)
-    report = tmp_path / "run.tap"
+    report, tests = tmp_path / "run.tap", [f"test_pool.py::test_{number}" for number in range(1, 5)]
+    trees = {"main": repository(tmp_path / "shop")}
+    commit(trees["main"], "tests", test_pool__py="".join(f"def test_{number}(): ...\n" for number in range(1, 5)))
+    trees["feat"] = worktree(trees["main"], tmp_path / "feat", "-b", "feat")
 
-    def saw(number: int, *, passed: bool):
-        lines = [f"{'' if passed else 'not '}ok {at} - test_pool.py::test_{at}" for at in range(1, number + 1)]
-        report.write_text(f"TAP version 13\n1..{number}\n" + "\n".join(lines) + "\n")
-        return report
+    def stand(tree, task="T-1", kind="human"):
+        scope = Scope(org="acme", project="shop", worktree=tree, task=task)
+        return memory.seat(Actor(kind, "ci"), scope, root=trees[tree])
 
-    def stand(tree, task="T-1", kind="human", name="ci"):
-        return memory.seat(Actor(kind, name), Scope(org="acme", project="shop", worktree=tree, task=task))
+    def saw(tree, task, *, passed):
+        lines = [f"{'' if passed else 'not '}ok {number} - {name}" for number, name in enumerate(tests, start=1)]
+        report.write_text("\n".join(["TAP version 13", f"1..{len(tests)}", *lines, ""]))
+        return stand(tree, task).verify(report=str(report))
 
     with mnemarch.open(wire.url) as memory:
-        agent = stand("main", kind="agent")
-        for number in range(1, 5):
-            agent.remember(f"Pool {number} has 7 workers", citations=[Citation.test(f"test_pool.py::test_{number}")])
-        stand("main").verify(report=str(saw(4, passed=True)))
-        for task in ("T-2", "T-3", "T-4"):
-            stand("feat", task).verify(report=str(saw(4, passed=False)))
-        reader = stand("feat", "T-5", "agent")
-        reader.recall("how many workers has the pool?")
-        person = stand("feat", "T-6")
+        for name in tests:
+            stand("main", kind="agent").remember(f"{name} holds for the pool", citations=[Citation.test(name)])
+        saw("main", "T-1", passed=False)
+        (trees["main"] / "pool.py").write_text("mended = True\n")
         verbs = {
-            "recall": lambda: reader.recall("how many workers has pool 2?"),
-            "context": lambda: reader.context("how many workers has pool 3?"),
-            "a red run": lambda: person.verify(report=str(report)),
-            "the same again": lambda: person.verify(report=str(report)),
-            "a green run": lambda: person.verify(report=str(saw(4, passed=True))),
+            "what raises": lambda: saw("main", "T-1", passed=True),
+            "red": lambda: saw("feat", "T-2", passed=False),
+            "red since": lambda: saw("feat", "T-3", passed=False),
+            "red again": lambda: saw("feat", "T-3", passed=False),
+            "what T-4 is handed first": lambda: stand("feat", "T-4", "agent").recall("what holds for the pool?"),
+            "recall": lambda: stand("feat", "T-4", "agent").recall("what holds for the pool?"),
+            "context": lambda: stand("feat", "T-5", "agent").context("what holds for the pool?"),
         }
-        trips = {}
+        stand("feat", "T-4", "agent").recall("what holds for the pool?")
+        trips, answers = {}, {}
         for name, verb in verbs.items():
             before = wire.trips
-            verb()
+            answers[name] = verb()
             trips[name] = wire.trips - before
-    limits = {"recall": 3, "context": 4, "a red run": 4, "the same again": 4, "a green run": 4}
+    assert len(answers["what raises"].units) == len(answers["red since"].set_aside) == 4
+    assert "fails here" in answers["recall"].items[0].label
+    limits = dict.fromkeys(verbs, 4) | {"recall": 3}
     assert {name: count for name, count in trips.items() if count > limits[name]} == {}
 
 

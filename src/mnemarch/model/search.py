@@ -69,26 +69,16 @@ class Sketch:
 
     def counted(self) -> Iterator[tuple[str, int]]:
         """Each distinct word and how often it occurs."""
-        word = ""
-        for part in self.words.split():
-            if part[0] == ":":
-                yield word, int(part[1:])
-                word = ""
-            else:
-                if word:
-                    yield word, 1
-                word = part
-        if word:
-            yield word, 1
+        parts = self.words.split()
+        for word, after in zip(parts, [*parts[1:], ""], strict=True):
+            if word[0] != ":":
+                yield word, int(after[1:]) if after[:1] == ":" else 1
 
     def to_line(self) -> str:
         """The stored form."""
         texts = (self.id, self.scope_key, self.state, self.kind, self.session, self.speaker, self.signs)
-        line = _BETWEEN.join(texts)
-        if line.count(_BETWEEN) >= len(texts):  # It stands in one of them, which no reader misses.
-            line = _BETWEEN.join([text.replace(_BETWEEN, "") for text in texts])
-        numbers = f"{self.turn!r}{_BETWEEN}{self.occurred_at!r}{_BETWEEN}{self.importance!r}{_BETWEEN}{self.length!r}"
-        return f"{line}{_BETWEEN}{numbers}{_BETWEEN}{self.words}"
+        numbers = (self.turn, self.occurred_at, self.importance, self.length)
+        return _BETWEEN.join([*[text.replace(_BETWEEN, "") for text in texts], *map(repr, numbers), self.words])
 
     @classmethod
     def from_line(cls, line: str) -> Sketch:

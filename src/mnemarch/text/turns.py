@@ -58,7 +58,7 @@ def _told(words: list[_Word]) -> tuple[list[_Word], bool]:
     for end, (_, _, ending) in enumerate(words, start=1):
         if ending or end == len(words):
             asks = ending != "" and ending in _ASKING
-            is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _courtesies()
+            is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _listed()[0]
             if not asks and not is_courtesy:
                 told += [word for word in words[start:end] if word[0]]
             start = end
@@ -78,25 +78,19 @@ def _signs() -> dict[str, str]:
 
 
 @cache
-def _courtesies() -> frozenset[str]:
-    return frozenset(listed("turns", "courtesies"))
-
-
-@cache
-def _endings() -> tuple[str, ...]:
-    return tuple(listed("turns", "past endings"))
+def _listed() -> tuple[frozenset[str], tuple[str, ...]]:
+    """Courtesies, and the endings of what is past."""
+    return frozenset(listed("turns", "courtesies")), tuple(listed("turns", "past endings"))
 
 
 def _read(written: str) -> _Word:
     bare = written.strip(_AROUND).casefold()
-    word = bare, _judged(bare), written[-1] if written[-1] in _ENDING else ""
+    signs = _signs().get(bare, "")
+    if bare.endswith(_listed()[1]) or (bare.endswith("ed") and bare.isascii() and len(bare) >= _ED_CHARS_MIN):
+        signs += EVENT
+    if not bare.isalpha() and any(map(str.isdigit, bare)):
+        signs += AMOUNT
+    word = bare, signs, written[-1] if written[-1] in _ENDING else ""
     if len(written) <= _CACHED_CHARS_MAX:
         _known_words[written] = word
     return word
-
-
-def _judged(word: str) -> str:
-    signs = _signs().get(word, "")
-    if word.endswith(_endings()) or (word.endswith("ed") and word.isascii() and len(word) >= _ED_CHARS_MIN):
-        signs += EVENT
-    return signs + AMOUNT if not word.isalpha() and any(map(str.isdigit, word)) else signs

@@ -6,16 +6,13 @@ words with a long question may be missed.
 
 from __future__ import annotations
 
-import os
-
 from xxhash import xxh3_64_intdigest
 
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch
 from mnemarch.stores.postgres.aside import aside
-from mnemarch.stores.postgres.sessions import translated
+from mnemarch.stores.postgres.sessions import translated_queries
 from mnemarch.stores.postgres.views import tenants_of
-from mnemarch.stores.sql.queries import named_queries
 from mnemarch.text.bm25 import bm25, rarity
 from mnemarch.text.coherence import Coherence
 from mnemarch.text.tokens import TOKENS_VERSION, sketched
@@ -30,10 +27,7 @@ if TYPE_CHECKING:
     from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.postgres.store import PostgresStore
 
-_TEXTS = {
-    name: translated(text)
-    for name, text in named_queries(os.path.join(os.path.dirname(__file__), "search.sql")).items()
-}
+_TEXTS = translated_queries("search.sql")
 # A question is searched by its rarest words: this many, and more as long as few texts have them.
 _WANTED_MIN, _FEW_TEXTS = 3, 2_000
 # So many texts are compared with the question, and so many of each state scored by us.
@@ -86,8 +80,7 @@ class DatabaseIndex:
         return float(self._head()[1].get("tokens", 0)) / max(1, self.documents())
 
     def coherence(self) -> Mapping[str, Sums]:
-        sums: Mapping[str, Sums] = self._head()[1].get("coherence", {})
-        return sums
+        return dict(self._head()[1].get("coherence", {}))
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         if not self.documents():

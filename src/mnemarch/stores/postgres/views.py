@@ -149,18 +149,13 @@ class OfTenants(RemoteReader):
 
     def _parted(self, position: int) -> list[tuple[str, int]]:
         """Each tenant with its own part of a joined position."""
-        parts: list[tuple[str, int]] = []
-        for tenant in reversed(self._tenants):
-            parts.insert(0, (tenant, position & _POSITION_MAX))
-            position >>= _POSITION_BITS
-        return parts
+        last = len(self._tenants) - 1
+        tenants = enumerate(self._tenants)
+        return [(tenant, position >> _POSITION_BITS * (last - at) & _POSITION_MAX) for at, tenant in tenants]
 
 
 def _joined(positions: list[int]) -> int:
-    total = 0
-    for position in positions:
-        total = total << _POSITION_BITS | position
-    return total
+    return sum(position << _POSITION_BITS * place for place, position in enumerate(reversed(positions)))
 
 
 class PostgresTransaction(OfTenants, RemoteTransaction):

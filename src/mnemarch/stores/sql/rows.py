@@ -226,6 +226,20 @@ def _session_parts(session: str) -> int:
     return len(from_json(session))
 
 
+def text_keys(unit: Unit) -> tuple[str, str]:
+    """What units of one text, and of one topic, are found by; empty where that is nothing to ask for."""
+    # A recall records what it handed out in a process that starts cold: only a write pays for these.
+    from mnemarch.policy.kinds import KINDS
+    from mnemarch.text.canonical import merge_key
+    from mnemarch.text.statements import topic_key
+
+    # Nobody decides twice what is in force; a decision is no member of a topic of facts.
+    is_decision = unit.kind is units.Kind.DECISION
+    if not unit.content or not (is_decision or KINDS[unit.kind].merges):
+        return "", ""
+    return merge_key(unit.content), "" if is_decision else topic_key(unit.content)
+
+
 def beginning_of(scope: Scope) -> str:
     """How the stored form of every scope at or below this one begins: no character in a name can end it."""
     assert scope.task is None, "nothing is below a task"
