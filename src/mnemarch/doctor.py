@@ -6,6 +6,7 @@ from mnemarch.errors import MnemarchError
 from mnemarch.log.audit import audited
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _file_is_sound(engine: Engine, _: Seat) -> Finding:
     return Finding(
         ok=False,
         what=f"The storage engine finds damage: {trouble}.",
-        hint="Restore the newest backup, or export what can be read and import it into a new memory.",
+        hint="Restore the newest backup (files in git: git checkout), or import an export into a new memory.",
     )
 
 
@@ -65,7 +66,8 @@ def _store_is_writable(engine: Engine, _: Seat) -> Finding:
 def _log_holds(engine: Engine, _: Seat) -> Finding:
     check = audited(engine.store, engine.remembered)
     if check.ok:
-        return Finding(ok=True, what=f"The log holds: {check.events:,} events, and what is stored is what they say.")
+        events = counted(check.events, "event")
+        return Finding(ok=True, what=f"The log holds: {events}, and what is stored is what it says.")
     return Finding(ok=False, what=f"The audit fails at {check.first_broken}: {check.problem}.", hint=check.hint)
 
 

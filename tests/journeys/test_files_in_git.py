@@ -398,6 +398,8 @@ def test_r1_a_line_that_was_edited_by_hand_is_named_and_the_others_are_still_rea
         check = memory.audit()
         assert not check.ok
         assert f"{path.relative_to(bob.folder)} line 2" in check.problem
+        hints = [check.hint, *(finding.hint for finding in memory.doctor() if not finding.ok)]
+        assert [hint for hint in hints if "git checkout" not in hint] == []
         assert [unit.content for unit in memory.seat(Actor.human("bob"), WHERE).units()] == ["Bob writes on"]
         bob.git("checkout", "-q", "--", str(path))
         assert memory.audit().ok

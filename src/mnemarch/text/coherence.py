@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import log, sqrt
-from operator import mul
 
 from mnemarch.model.json_text import from_json, to_json
 
@@ -114,7 +113,8 @@ class _Sample:
 
 def _chance(unit_id: str) -> int:
     """A number that follows from the id alone, so that the same log always gives the same sample."""
-    return (sum(map(mul, reversed(unit_id.encode()[-8:]), _FACTORS)) & 0xFFFFFFFF) >> 4
+    last = reversed(unit_id.encode()[-8:])
+    return (sum([byte * factor for byte, factor in zip(last, _FACTORS, strict=False)]) & 0xFFFFFFFF) >> 4
 
 
 def _shared(left: frozenset[str], right: frozenset[str], weights: Mapping[str, float]) -> float:

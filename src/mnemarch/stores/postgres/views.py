@@ -149,9 +149,8 @@ class OfTenants(RemoteReader):
 
     def _parted(self, position: int) -> list[tuple[str, int]]:
         """Each tenant with its own part of a joined position."""
-        last = len(self._tenants) - 1
-        tenants = enumerate(self._tenants)
-        return [(tenant, position >> _POSITION_BITS * (last - at) & _POSITION_MAX) for at, tenant in tenants]
+        backwards = enumerate(self._tenants[::-1])
+        return [(tenant, position >> _POSITION_BITS * at & _POSITION_MAX) for at, tenant in backwards][::-1]
 
 
 def _joined(positions: list[int]) -> int:

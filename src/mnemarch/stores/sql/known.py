@@ -18,7 +18,7 @@ _EQUAL = re.compile(r"(\w+) = (?:ANY\()?%\((\w+)\)s")
 _VIEWS = {"entries": "events"}
 # Whether a unit that was written, with the keys of its text, is among what a query asks for. What is written is laid
 # over the answers to these, so they are never in doubt.
-LAID_OVER: dict[str, Callable[[Unit, tuple[str, str], Mapping[str, Any]], bool]] = {
+LAID_OVER: dict[str, Callable[[Unit, tuple[str | None, str | None], Mapping[str, Any]], bool]] = {
     "units_saying": lambda _, keys, asked: keys[0] == asked["canonical_key"],
     "units_with_text": lambda unit, keys, asked: (
         keys[0] == asked["canonical_key"] and unit.scope.key in asked["scope_keys"]

@@ -112,7 +112,7 @@ class RemoteTransaction(RemoteReader, Transaction):
         self._tests: dict[Stream, dict[tuple[str, str, bool], TestRecord]] = {}
         self._appended: list[Event] = []
         # The units that were written, with the keys of their texts.
-        self._put: dict[str, tuple[str, str]] = {}
+        self._put: dict[str, tuple[str | None, str | None]] = {}
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         table = self._known.table_written(name)
@@ -242,9 +242,8 @@ class RemoteTransaction(RemoteReader, Transaction):
         units, fits = super()._units(name, **parameters), LAID_OVER.get(name)
         if fits is None or not self._put:
             return units
-        written = map(self._written.__getitem__, self._put)
         units = [unit for unit in units if unit.id not in self._put]
-        units += [unit for unit in written if fits(unit, self._put[unit.id], parameters)]
+        units += [self._written[id] for id, keys in self._put.items() if fits(self._written[id], keys, parameters)]
         if "topic_key" in parameters:
             return sorted(units, key=attrgetter("status", "id"), reverse=True)[: parameters["limit"]]
         return sorted(units, key=attrgetter("id"))
@@ -255,8 +254,11 @@ class RemoteTransaction(RemoteReader, Transaction):
 
     def clear_projections(self) -> None:
         super().clear_projections()
-        self._tests.clear()
+        self._tests, self._put = {}, {}
 
     def put_unit(self, unit: Unit, *, searchable_at: int | None, **keys: Any) -> None:
         super().put_unit(unit, searchable_at=searchable_at, **keys)
-        self._put[unit.id] = text_keys(unit)
+        # A key that is not given stays as it is; those of a unit that was there follow from its text.
+        text, topic = keys["canonical_key"], keys["topic_key"]
+        before = self._put.get(unit.id) or (text_keys(unit) if unit.version > 1 else (None, None))
+        self._put[unit.id] = before[0] if text is None else text, before[1] if topic is None else topic
