@@ -66,8 +66,7 @@ def _store_is_writable(engine: Engine, _: Seat) -> Finding:
 def _log_holds(engine: Engine, _: Seat) -> Finding:
     check = audited(engine.store, engine.remembered)
     if check.ok:
-        events = counted(check.events, "event")
-        return Finding(ok=True, what=f"The log holds: {events}, and what is stored is what it says.")
+        return Finding(ok=True, what=f"The log holds ({counted(check.events, 'event')}); what is stored is what it says.")
     return Finding(ok=False, what=f"The audit fails at {check.first_broken}: {check.problem}.", hint=check.hint)
 
 

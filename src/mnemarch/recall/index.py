@@ -212,7 +212,8 @@ class LiveIndex(Forkable):
         """The searchable changes after a position, read page by page."""
         done = 0
         while True:
-            page = (read or self._store.read)(lambda reader, after=position: reader.searchable_after(after, _TAIL_PAGE))
+            ask = read or self._store.read
+            page: list[Searchable] = ask(lambda reader: reader.searchable_after(position, _TAIL_PAGE))  # noqa: B023
             yield from page
             done += len(page)
             if progress is not None and page:

@@ -25,7 +25,7 @@ _SESSIONS_MAX = 64
 _BY_CHANCE = 0.02
 # Shuffled conversations come to 1.0-1.3, real ones to 2.5 and more.
 _NOTHING, _FULL = 1.2, 2.0
-_FACTORS = [31**place * 2_654_435_761 for place in range(8)]
+_FACTORS: list[int] = [31**place * 2_654_435_761 for place in range(8)]
 
 
 class Coherence:

@@ -101,8 +101,7 @@ class Verification:
         act, run, staged, succeeded = self._act, self._run, self._staged, self.succeeded
         if newest is not None and all(newest.event_id != known.id for known in staged):
             staged += filter(None, [act.transaction.event(newest.event_id)])
-        ran = (*self._passed, *self._failed)
-        citing = {unit.id for unit in self._citing(ran)} if run.witnessed else set[str]()
+        citing = {unit.id for unit in self._citing((*self._passed, *self._failed))} if run.witnessed else set[str]()
         event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
         if run.witnessed:
             self._settle_reliance(succeeded)

@@ -168,7 +168,7 @@ class SqlStore(Forkable):
             for job in jobs:
                 job.batch = batch
             durable = any(job.durable for job in jobs)
-            self._in_transaction(lambda transaction: [self._run_apart(job, transaction) for job in jobs], durable)
+            self._in_transaction(lambda transaction: self._run_apart(jobs, transaction), durable)
         except (self.driver.Error, OSError) as error:
             _fail(jobs, self._translation(error))
         except StoreError as error:
@@ -202,21 +202,22 @@ class SqlStore(Forkable):
             self._ended(durable)
         return result
 
-    def _run_apart(self, job: _Job, transaction: Transaction) -> None:
-        """Run one job of several; if it fails, only its own changes are undone."""
-        self._writer.execute("SAVEPOINT job")
-        try:
-            job.result = job.work(transaction)
-        except self.driver.OperationalError:
-            raise  # The store is in trouble, not the job.
-        except self.driver.Error as error:
-            job.error = self._translation(error)
-        except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
-            job.error = error
-        if job.error is not None:
-            self._writer.execute("ROLLBACK TO job")
-            transaction.forget()
-        self._writer.execute("RELEASE job")
+    def _run_apart(self, jobs: list[_Job], transaction: Transaction) -> None:
+        """Run jobs; of one that fails, only its own changes are undone."""
+        for job in jobs:
+            self._writer.execute("SAVEPOINT job")
+            try:
+                job.result = job.work(transaction)
+            except self.driver.OperationalError:
+                raise  # The store is in trouble, not the job.
+            except self.driver.Error as error:
+                job.error = self._translation(error)
+            except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
+                job.error = error
+            if job.error is not None:
+                self._writer.execute("ROLLBACK TO job")
+                transaction.forget()
+            self._writer.execute("RELEASE job")
 
     # Reading
 
