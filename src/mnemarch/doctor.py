@@ -66,7 +66,7 @@ def _store_is_writable(engine: Engine, _: Seat) -> Finding:
 def _log_holds(engine: Engine, _: Seat) -> Finding:
     check = audited(engine.store, engine.remembered)
     if check.ok:
-        return Finding(ok=True, what=f"The log holds ({counted(check.events, 'event')}); what is stored is what it says.")
+        return Finding(ok=True, what=f"The log holds ({counted(check.events, 'event')}), and rows are what it says.")
     return Finding(ok=False, what=f"The audit fails at {check.first_broken}: {check.problem}.", hint=check.hint)
 
 
