@@ -70,7 +70,7 @@ class Sketch:
     def counted(self) -> Iterator[tuple[str, int]]:
         """Each distinct word and how often it occurs."""
         parts = self.words.split()
-        for word, after in zip(parts, [*parts[1:], ""], strict=True):
+        for word, after in zip(parts, [*parts[1:], ""], strict=False):
             if word[0] != ":":
                 yield word, int(after[1:]) if after[:1] == ":" else 1
 
