@@ -18,7 +18,10 @@ from clones import WHERE, Clone, meet
 
 import mnemarch
 from mnemarch import Actor, Conflict, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable, user
+from mnemarch.model.unit import LinkType
+from mnemarch.services.merging import Merging
 from mnemarch.stores.files.forms import safe_name
+from mnemarch.units.conflicts import link_units
 
 REASON = {"type": "risk", "summary": "it is safer"}
 
@@ -212,6 +215,18 @@ def act(clone, chance):
                 person.log("note", f"{clone.name} {chance.random()}")
     except (Conflict, InvalidInput, NotAllowed, NotFound):
         pass
+
+
+def test_a_link_that_a_merge_opens_is_known_by_the_id_that_it_is_stored_under(ann):
+    one, other = remembered(ann, "Service 1 retries 2 times"), remembered(ann, "Service 9 keeps logs")
+    engine = ann.memory._engine
+
+    def work(transaction):
+        act = Merging(engine.config, ann.clock)._act(transaction, WHERE)
+        link = link_units(act, one.id, other.id, LinkType.SIMILAR_TO, 0.9, "alike")
+        return transaction.link(link.id)
+
+    assert engine.store.write(work) is not None
 
 
 @pytest.mark.long
