@@ -6,6 +6,7 @@ from mnemarch.errors import MnemarchError
 from mnemarch.log.audit import audited
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def wrong(what: str, hint: str) -> Finding:
 def _file(engine: Engine, _: Seat) -> Finding:
     store = engine.store
     if trouble := store.check():
-        hint = "Restore the newest backup, or export what can be read and import it into a new memory."
+        hint = "Restore the newest backup (files in git: git checkout), or import an export into a new memory."
         return wrong(f"The storage engine finds damage: {trouble}.", hint)
     ((size,),) = store.query("size")
     return good(f"The store is sound ({size:,} bytes, format {store.format_version}).")
@@ -61,7 +62,7 @@ def _rights(engine: Engine, _: Seat) -> Finding:
 def _log(engine: Engine, _: Seat) -> Finding:
     check = audited(engine.store, engine.remembered)
     if check.ok:
-        return good(f"The log holds: {check.events:,} events, and what is stored is what they say.")
+        return good(f"The log holds ({counted(check.events, 'event')}), and rows are what it says.")
     return wrong(f"The audit fails at {check.first_broken}: {check.problem}.", check.hint)
 
 

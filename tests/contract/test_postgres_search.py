@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from threading import Thread
 from urllib.parse import urlsplit
 
 import psycopg
@@ -315,3 +316,25 @@ def test_r16_what_is_erased_at_the_orgs_level_leaves_the_indexes_of_all_its_proj
         assert connection.execute(held).fetchone()[0] == 0
     with machine("new") as memory:
         assert told(seat(memory, "bank").recall("what about port 0?"))
+
+
+def test_a_refresh_by_the_indexing_thread_takes_no_counts_from_a_question_under_way(machine, monkeypatch):
+    with machine("here") as memory:
+        seat(memory).remember_many(list(claims(40)))
+        memory.reindex()
+        index, keys = seat(memory)._engine._shared_index, keys_of(seat(memory))
+        expected = index.frequencies(["gateway", "port"], keys)
+        index.refresh()
+        assert index.frequencies(["gateway"], keys) == {"gateway": expected["gateway"]}  # Known from here on.
+        asked = search.aside
+
+        def refreshed_meanwhile(*given, **options):
+            answer = asked(*given, **options)
+            thread = Thread(target=index.refresh)
+            thread.start()
+            thread.join()
+            return answer
+
+        monkeypatch.setattr(search, "aside", refreshed_meanwhile)
+        assert index.frequencies(["gateway", "port"], keys) == expected
+        assert min(expected.values()) > 0

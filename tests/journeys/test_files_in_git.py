@@ -18,7 +18,10 @@ from clones import WHERE, Clone, meet
 
 import mnemarch
 from mnemarch import Actor, Conflict, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable, user
+from mnemarch.model.unit import LinkType
+from mnemarch.services.merging import Merging
 from mnemarch.stores.files.forms import safe_name
+from mnemarch.units.conflicts import link_units
 
 REASON = {"type": "risk", "summary": "it is safer"}
 
@@ -214,6 +217,18 @@ def act(clone, chance):
         pass
 
 
+def test_a_link_that_a_merge_opens_is_known_by_the_id_that_it_is_stored_under(ann):
+    one, other = remembered(ann, "Service 1 retries 2 times"), remembered(ann, "Service 9 keeps logs")
+    engine = ann.memory._engine
+
+    def work(transaction):
+        act = Merging(engine.config, ann.clock)._act(transaction, WHERE)
+        link = link_units(act, one.id, other.id, LinkType.SIMILAR_TO, 0.9, "alike")
+        return transaction.link(link.id)
+
+    assert engine.store.write(work) is not None
+
+
 @pytest.mark.long
 def test_random_merges_of_three_clones_lose_nothing_and_come_to_one_state(ann, bob, tmp_path, clock):
     chance = random.Random(7)
@@ -398,6 +413,8 @@ def test_r1_a_line_that_was_edited_by_hand_is_named_and_the_others_are_still_rea
         check = memory.audit()
         assert not check.ok
         assert f"{path.relative_to(bob.folder)} line 2" in check.problem
+        hints = [check.hint, *(finding.hint for finding in memory.doctor() if not finding.ok)]
+        assert [hint for hint in hints if "git checkout" not in hint] == []
         assert [unit.content for unit in memory.seat(Actor.human("bob"), WHERE).units()] == ["Bob writes on"]
         bob.git("checkout", "-q", "--", str(path))
         assert memory.audit().ok

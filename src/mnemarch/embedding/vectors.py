@@ -351,3 +351,11 @@ def _ones(words: Any) -> Any:
     # numpy 1: by a table of the bytes.
     counts = np.unpackbits(np.arange(256, dtype=np.uint8).reshape(-1, 1), axis=1).sum(axis=1, dtype=np.uint8)
     return counts[np.ascontiguousarray(words).view(np.uint8)].reshape(-1, 8).sum(axis=1, dtype=np.uint8)
+
+
+def best_first(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Best first. One that rose to the org may still be its project's too, for a while."""
+    best: dict[str, float] = {}
+    for id, cosine in rows:
+        best[id] = max(cosine, best.get(id, -1.0))
+    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))

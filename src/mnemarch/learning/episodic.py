@@ -187,7 +187,8 @@ class EpisodicMemoryManager:
         if query is not None:
             return self.hybrid_search(query, top_k=limit)
         newest = self._library().episodes
-        return self._admitted([(unit_id, 1.0, {}) for unit_id in newest], limit)
+        scores: Scores = [(unit_id, 1.0, {}) for unit_id in newest]
+        return self._log.store.read(lambda reader: self._admitted(reader, scores, limit, self._library().episodes))
 
     def find_by_error_pattern(
         self, error_type: str | None, error_message: str, use_fuzzy: bool = True, top_k: int = 10
@@ -217,19 +218,20 @@ class EpisodicMemoryManager:
 
         return self._found(("error", error.key, error.line, use_fuzzy), compared, limit)
 
-    def last_time(self, fault: str) -> str:
+    def last_time(self, fault: str, reader: Reader | None = None, met: Sequence[Unit] | None = None) -> str:
         """The lesson of a fault, or what came of it when other tasks met it; empty if none did.
 
-        `fault` is a fingerprint's hash. One look into an index: it is asked at every failure.
+        `fault` is a fingerprint's hash; `met` are the newest units that cite it, if they were read. One look into an
+        index: it is asked at every failure.
         """
+        if reader is None:
+            return self._log.store.read(lambda reader: self.last_time(fault, reader))
         keys = self._caller.visible_keys
-        units = self._log.store.read(
-            lambda reader: reader.newest_citing(keys, FAULT, fault, _SAME_FAULT_MAX, live=True)
-        )
+        units = reader.newest_citing(keys, FAULT, fault, _SAME_FAULT_MAX, live=True) if met is None else met
         others = {unit.id: unit for unit in units if _tells_of_others(unit, self._caller.scope_key)}
         if not others:
             return ""
-        items = self._admitted([(unit_id, 1.0, {}) for unit_id in others], _SAME_FAULT_MAX, others)
+        items = self._admitted(reader, [(unit_id, 1.0, {}) for unit_id in others], _SAME_FAULT_MAX, others)
         known = [item for item in items if item.unit.kind is not Kind.EPISODE]
         if not known:
             return told_before([item.unit for item in items], fault)
@@ -325,28 +327,23 @@ class EpisodicMemoryManager:
         library = self._library()
         key = (library.position, *asked, *self._caller.visible_keys)
         scores: Scores = self._caches.similarity.answer(key, lambda: compared(library))
-        return self._admitted(scores, limit, library.episodes)
+        return self._log.store.read(lambda reader: self._admitted(reader, scores, limit, library.episodes))
 
-    def _admitted(self, scores: Scores, limit: int, units: Mapping[str, Unit] | None = None) -> list[Recalled]:
+    def _admitted(self, reader: Reader, scores: Scores, limit: int, known: Mapping[str, Unit]) -> list[Recalled]:
         """The first that the cognitive gate lets through: the code may have changed since they were scored."""
-        known = self._library().episodes if units is None else units
         now, rules = self._log.clock(), self._log.config.trust
         gate = Gate(now, None, self._code, self._caller.actor)
-
-        def read(reader: Reader) -> list[Recalled]:
-            gate.reader = reader
-            items: list[Recalled] = []
-            for start in range(0, len(scores), max(1, limit)):
-                batch = {unit_id: (score, TIER_KEPT, why) for unit_id, score, why in scores[start : start + limit]}
-                for unit, notes in gate.admitted([known[unit_id] for unit_id in batch if unit_id in known], {}):
-                    items.append(Recalled(aged(unit, now, rules), *batch[unit.id], label="", notes=notes))
-                if len(items) >= limit:
-                    break
-            items = items[:limit]
-            contested = reader.contested([item.unit.id for item in items], self._caller.visible_keys)
-            return [_labelled(item, contested, gate.elsewhere) for item in items]
-
-        return self._log.store.read(read)
+        gate.reader = reader
+        items: list[Recalled] = []
+        for start in range(0, len(scores), max(1, limit)):
+            batch = {unit_id: (score, TIER_KEPT, why) for unit_id, score, why in scores[start : start + limit]}
+            for unit, notes in gate.admitted([known[unit_id] for unit_id in batch if unit_id in known], {}):
+                items.append(Recalled(aged(unit, now, rules), *batch[unit.id], label="", notes=notes))
+            if len(items) >= limit:
+                break
+        items = items[:limit]
+        contested = reader.contested([item.unit.id for item in items], self._caller.visible_keys)
+        return [_labelled(item, contested, gate.elsewhere) for item in items]
 
 
 def _labelled(item: Recalled, contested: set[str], elsewhere: set[str]) -> Recalled:

@@ -170,9 +170,7 @@ class Replay:
 
 
 _ALL = 1 << 62
-_RESTORE = (
-    "Somebody changed the file by hand, or the disk did: restore a backup, or import an export into a new memory."
-)
+_RESTORE = "It was changed by hand, or by the disk: restore a backup (files in git: git checkout), or import an export."
 _REBUILD = "The log itself holds: mnemarch rebuild makes this right from it."
 _CUT = "Restore the newest backup. If you put this copy here yourself: mnemarch audit --accept"
 _WHAT = {

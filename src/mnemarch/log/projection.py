@@ -11,6 +11,7 @@ from mnemarch.model.stamps import instant, micros, sha256
 from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import assert_never, replace
 from mnemarch.policy.kinds import kinds_where
+from mnemarch.stores.sql.rows import text_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _PROGRESS_EVERY = 1_000
 _SEARCHED = ("content", "scope", "status")
-_MERGING_KINDS = kinds_where(lambda rules: rules.merges)
 _SEARCHED_KINDS = kinds_where(lambda rules: rules.is_searched)
 PROVENANCE_MAX = 100
 
@@ -217,13 +217,7 @@ def put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | N
     """Write a unit; its keys stay as they are unless `keyed`."""
     from mnemarch.model.decision import version_key_of
 
-    has_text = bool(unit.content)
-    keys: tuple[str | None, str | None] = (None, None)
-    if keyed:
-        keys = keys_of(unit.content) if has_text and unit.kind in _MERGING_KINDS else ("", "")
-    if keyed and has_text and unit.kind is Kind.DECISION:
-        # Nobody decides twice what is in force; a decision is no member of a topic of facts.
-        keys = keys_of(unit.content)[0], ""
+    keys = text_keys(unit) if keyed else (None, None)
     transaction.put_unit(
         unit,
         canonical_key=keys[0],

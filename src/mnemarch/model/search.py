@@ -28,9 +28,6 @@ class Sketch:
     )
 
     def __init__(self, unit: Searchable, speaker: str, words: list[str], signs: str = "") -> None:
-        counted: dict[str, int] = {}
-        for word in words:
-            counted[word] = counted.get(word, 0) + 1
         self.id = unit.id
         self.scope_key = unit.scope_key
         self.state = unit.state
@@ -43,6 +40,12 @@ class Sketch:
         self.speaker = speaker
         self.signs = signs
         self.length = len(words)
+        counted = dict.fromkeys(words, 0)
+        if len(counted) == len(words):
+            self.words = f" {'  '.join(words)} " if words else ""
+            return
+        for word in words:
+            counted[word] += 1
         self.words = "".join([f" {word} " if count == 1 else f" {word} :{count}" for word, count in counted.items()])
 
     def count(self, needle: str) -> int:
@@ -58,25 +61,22 @@ class Sketch:
         end = words.find(" ", at)
         return int(words[at + 1 :] if end < 0 else words[at + 1 : end])
 
+    def distinct(self) -> list[str]:
+        """Each word once."""
+        return [part for part in self.words.split() if part[0] != ":"]
+
     def counted(self) -> Iterator[tuple[str, int]]:
         """Each distinct word and how often it occurs."""
-        word = ""
-        for part in self.words.split():
-            if part[0] == ":":
-                yield word, int(part[1:])
-                word = ""
-            else:
-                if word:
-                    yield word, 1
-                word = part
-        if word:
-            yield word, 1
+        parts = self.words.split()
+        for word, after in zip(parts, [*parts[1:], ""], strict=False):
+            if word[0] != ":":
+                yield word, int(after[1:]) if after[:1] == ":" else 1
 
     def to_line(self) -> str:
         """The stored form."""
         texts = (self.id, self.scope_key, self.state, self.kind, self.session, self.speaker, self.signs)
         numbers = (self.turn, self.occurred_at, self.importance, self.length)
-        return _BETWEEN.join((*(text.replace(_BETWEEN, "") for text in texts), *map(repr, numbers), self.words))
+        return _BETWEEN.join([*[text.replace(_BETWEEN, "") for text in texts], *map(repr, numbers), self.words])
 
     @classmethod
     def from_line(cls, line: str) -> Sketch:

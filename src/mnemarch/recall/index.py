@@ -212,7 +212,8 @@ class LiveIndex(Forkable):
         """The searchable changes after a position, read page by page."""
         done = 0
         while True:
-            page = self._page_after(position, read or self._store.read)
+            ask = read or self._store.read
+            page: list[Searchable] = ask(lambda reader: reader.searchable_after(position, _TAIL_PAGE))  # noqa: B023
             yield from page
             done += len(page)
             if progress is not None and page:
@@ -220,9 +221,6 @@ class LiveIndex(Forkable):
             if len(page) < _TAIL_PAGE:
                 return
             position = page[-1].changed_at
-
-    def _page_after(self, position: int, read: Callable[[Any], Any]) -> list[Searchable]:
-        return read(lambda reader: reader.searchable_after(position, _TAIL_PAGE))  # type: ignore[no-any-return]
 
     # Indexing
 

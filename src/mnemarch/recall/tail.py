@@ -43,7 +43,7 @@ class Tail:
             self._subjects[unit.id] = (unit.kind, unit.domain)
             self._places[sketch.place] = unit.id
             self.total_length += sketch.length
-            for word, _ in sketch.counted():
+            for word in sketch.distinct():
                 self._postings.setdefault(word, set()).add(unit.id)
             if not is_known:
                 self.coherence.note(sketch)
@@ -54,7 +54,7 @@ class Tail:
         if sketch is not None:
             self.total_length -= sketch.length
             self._places.pop(sketch.place, None)
-            for word, _ in sketch.counted():
+            for word in sketch.distinct():
                 self._postings[word].discard(unit_id)
 
     def frequency(self, word: str, scope_keys: Sequence[str]) -> int:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from mnemarch.model.search import Found, Pack
     from mnemarch.model.testrun import TestRun
-    from mnemarch.model.unit import Claim, Kind
+    from mnemarch.model.unit import Claim, Kind, Unit
     from mnemarch.services.inbox import Inbox
 
     T = TypeVar("T")
@@ -191,7 +191,7 @@ class Seat(Systems):
         self._engine.has_new_units = True
         read_ahead(met.events, account=account)
 
-        def judge(act: Act) -> Promotion:
+        def judge(act: Act) -> tuple[Promotion, list[Unit]]:
             verification = Verification(act, seen, scene, met)
             succeeded = verification.succeeded
             if seen.witnessed or (succeeded and self.actor.kind == "human"):
@@ -199,10 +199,11 @@ class Seat(Systems):
             loop = None if count_failure is None or succeeded else count_failure(act)
             # The episode tells of this failure too, or of what was tried before this success.
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
+            met_before = [] if loop is None else self._met(act.transaction, loop)
             judged = replace(verification.judge(receipt), loop=loop)
-            return verification.told(judged, analysis) if account else judged
+            return verification.told(judged, analysis) if account else judged, met_before
 
-        judged = self._learned_from(self._act(judge, durable=True), codebase)
+        judged = self._learned_from(*self._act(judge, durable=True), codebase)
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.outcome import Ingested, LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
+    from mnemarch.model.unit import Unit
     from mnemarch.model.upkeep import ImportedClaims
     from mnemarch.services import analysis
     from mnemarch.services.items import Items
@@ -39,7 +40,7 @@ else:
 
 # The data of an entry that is only logged now: the next ingest by the same actor in the same place judges it.
 DEFERRED = {"ingest": {"waiting": True}}
-_MET_MAX = 5
+_MET_MAX = 40
 
 
 class Systems(UnitVerbs):
@@ -248,32 +249,33 @@ class Systems(UnitVerbs):
 
         told = consolidate(self._engine.log, self.caller)
         self._engine.has_new_units = True
-        return None if told is None else self._learned_from(told, self._codebase())
+        return None if told is None else self._learned_from(told, (), self._codebase())
 
-    def _learned_from(self, judged: Promotion, codebase: Codebase | None) -> Promotion:
+    def _learned_from(self, judged: Promotion, met: Sequence[Unit], codebase: Codebase | None) -> Promotion:
         """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection.
 
-        Without an episode only what came of the same error in other tasks is added.
+        Without an episode only what came of the same error in other tasks is added; `met` are the units that tell it.
         """
         if not judged.episode_id:
-            return replace(judged, loop=judged.loop and self._with_earlier(judged.loop))
+            return replace(judged, loop=judged.loop and self._with_earlier(judged.loop, None, met))
         from mnemarch.learning.reflection import reflect_if_due, seen_before_reflecting
 
         task = self.caller.scope_key
-        episode, entries, seen = self._engine.store.read(
+        episode, entries, seen, loop = self._engine.store.read(
             lambda reader: reader.together(
                 lambda reader: (
                     reader.unit(judged.episode_id),
                     learning.entries_of(reader, task) if judged.passed else [],
                     seen_before_reflecting(reader, self.caller, self._engine.config.reflection),
+                    judged.loop and self._with_earlier(judged.loop, reader, met),
                 )
             )
         )
         assert episode is not None
         if judged.passed:
             judged = analysis.followed_up(self._engine, self.caller, judged, episode)
-        if judged.loop is not None:
-            judged = replace(judged, loop=self._with_earlier(judged.loop))
+        if loop is not None:
+            judged = replace(judged, loop=loop)
         elif judged.passed and judged.episode_id == episode.id:
             learning.learn_from_task(self._engine.log, self.caller, episode, entries)
         elif judged.passed:
@@ -281,13 +283,21 @@ class Systems(UnitVerbs):
         reflect_if_due(self._engine.log, self.caller, codebase, seen)
         return judged
 
-    def _with_earlier(self, verdict: LoopVerdict) -> LoopVerdict:
+    def _met(self, reader: Reader, verdict: LoopVerdict) -> list[Unit]:
+        """The newest units that tell of the error."""
+        fault = verdict.details["error_hash"]
+        return reader.newest_citing(self.caller.visible_keys, FAULT, fault, _MET_MAX, live=True)
+
+    def _with_earlier(
+        self, verdict: LoopVerdict, reader: Reader | None = None, met: Sequence[Unit] | None = None
+    ) -> LoopVerdict:
         """The verdict with what came of the same error in other tasks."""
-        keys, fault, own = self.caller.visible_keys, verdict.details["error_hash"], self.caller.scope_key
-        met = self._engine.store.read(lambda reader: reader.newest_citing(keys, FAULT, fault, _MET_MAX, live=True))
+        if reader is None:
+            return self._engine.store.read(lambda reader: self._with_earlier(verdict, reader, met))
+        met, own = self._met(reader, verdict) if met is None else met, self.caller.scope_key
         if all(unit.attributes.get("task_key") == own for unit in met):
             return verdict  # Most of the time: what finds episodes is not loaded.
-        return replace(verdict, seen_before=self.episodes.last_time(verdict.details["error_hash"]))
+        return replace(verdict, seen_before=self.episodes.last_time(verdict.details["error_hash"], reader, met))
 
 
 def _entry(rule: str, lines: tuple[int, int], file: str, place: str | None) -> Entry:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 
-from mnemarch.embedding.vectors import Head, row_of, text_key, unpacked
+from mnemarch.embedding.vectors import Head, best_first, row_of, text_key, unpacked
 from mnemarch.errors import StoreUnavailable
 from mnemarch.files import locked_if_free
 from mnemarch.forks import Forkable, abandon, watch
@@ -110,14 +110,10 @@ class EmbeddingMemoryStore(Forkable):
         """An answer for a question, which is not kept waiting by a server that failed a moment ago."""
         if self._paused is not None and self._clock() < self._paused[0]:
             raise self._paused[1]
-        return self._called(call, _TIMEOUT_S)
+        return self._done(call, _TIMEOUT_S)
 
-    def _done(self, call: Callable[[QdrantClient], T]) -> T:
-        """An answer for who makes vectors."""
-        return self._called(call, _MAKING_TIMEOUT_S)
-
-    def _called(self, call: Callable[[QdrantClient], T], timeout_s: int) -> T:
-        """What a call gives. Raises StoreUnavailable for what goes wrong, and _MissingError without a collection."""
+    def _done(self, call: Callable[[QdrantClient], T], timeout_s: int = _MAKING_TIMEOUT_S) -> T:
+        """What a call gives, by default to who makes vectors. Raises _MissingError if there is no collection."""
         client = self._client(timeout_s)
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
@@ -210,11 +206,8 @@ class EmbeddingMemoryStore(Forkable):
             answers = self._asked(lambda client: client.query_batch_points(self._collection, requests))
         except _MissingError:
             raise self._gone() from None
-        best: dict[str, float] = {}
-        for point in (point for answer in answers for point in answer.points):
-            unit_id = str((point.payload or {})["unit"])
-            best[unit_id] = max(point.score, best.get(unit_id, -1.0))
-        return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+        points = [point for answer in answers for point in answer.points]
+        return best_first((str((point.payload or {})["unit"]), point.score) for point in points)
 
     def _gone(self) -> StoreUnavailable:
         self._head = Head()
@@ -343,13 +336,13 @@ class EmbeddingMemoryStore(Forkable):
         from qdrant_client import models
 
         tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-        for name in ("tenant", *_LABELS):
-            schema: Any = tenant if name == "tenant" else models.PayloadSchemaType.KEYWORD
-            self._done(
-                lambda client, name=name, schema=schema: client.create_payload_index(  # type: ignore[misc]
-                    self._collection, name, schema, wait=True
-                )
-            )
+
+        def make(client: QdrantClient) -> None:
+            for name in ("tenant", *_LABELS):
+                schema: Any = tenant if name == "tenant" else models.PayloadSchemaType.KEYWORD
+                client.create_payload_index(self._collection, name, schema, wait=True)
+
+        self._done(make)
 
     def erase(self, unit_ids: Sequence[str]) -> None:
         """In the collections of all embedders. What Qdrant keeps in old segments goes when it merges them."""

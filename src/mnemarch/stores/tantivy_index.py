@@ -201,22 +201,20 @@ class TantivyIndex(Forkable):
             if os.access(self._folder, os.W_OK):
                 with self._locking:
                     self._created_anew()
-        self._index()
-        return int(self._meta.get("position", 0))
+        return int(self._about().get("position", 0))
 
     def documents(self) -> int:
-        return max(0, self._index().searcher().num_docs - 1) if self._meta_known() else 0
+        return max(0, self._index().searcher().num_docs - 1) if self._about() else 0
 
-    def _meta_known(self) -> bool:
+    def _about(self) -> dict[str, Any]:
         self._index()
-        return bool(self._meta)
+        return self._meta
 
     def coherence(self) -> Mapping[str, Sums]:
-        self._index()
-        return dict(self._meta.get("coherence", {}))
+        return dict(self._about().get("coherence", {}))
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
-        if not self._meta_known():
+        if not self._about():
             return []
         searcher = self._index().searcher()
         return [
@@ -226,8 +224,7 @@ class TantivyIndex(Forkable):
         ]
 
     def mean_length(self) -> float:
-        self._index()
-        return float(self._meta.get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
+        return float(self._about().get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
 
     def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
         return {word: self._counted("own", [_owned(key, word) for key in scope_keys]) for word in words}
@@ -249,7 +246,7 @@ class TantivyIndex(Forkable):
         domains: Sequence[str] = (),
         limit: int,
     ) -> list[tuple[float, Sketch]]:
-        if not weights or limit <= 0 or not self._meta_known():
+        if not weights or limit <= 0 or not self._about():
             return []
         allowed = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
         words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
@@ -264,7 +261,7 @@ class TantivyIndex(Forkable):
     def _named(
         self, field: str, names: Sequence[str], scope_keys: Sequence[str], states: Sequence[str]
     ) -> list[Sketch]:
-        if not names or not self._meta_known():
+        if not names or not self._about():
             return []
         allowed = [("scope", scope_keys), ("state", states)]
         wanted = tantivy.Query.term_set_query(self._schema, field, list(names))
@@ -383,6 +380,9 @@ class TantivyIndex(Forkable):
 
 
 def _document(unit: Searchable, sketch: Sketch) -> Any:
+    body, owner = sketch.words, _owned(unit.scope_key, "")
+    if " :" in body:
+        body = " ".join([" ".join([word] * count) for word, count in sketch.counted()])
     return tantivy.Document(
         id=[unit.id],
         scope=[unit.scope_key],
@@ -390,8 +390,8 @@ def _document(unit: Searchable, sketch: Sketch) -> Any:
         domain=[unit.domain],
         state=[unit.state],
         place=[sketch.place] if sketch.session else [],
-        body=[" ".join([" ".join([word] * count) for word, count in sketch.counted()])],
-        own=[" ".join([_owned(unit.scope_key, word) for word, _ in sketch.counted()])],
+        body=[body],
+        own=[" ".join([owner + word for word in sketch.distinct()])],
         sketch=[sketch.to_line().encode()],
     )
 

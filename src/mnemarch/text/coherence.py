@@ -6,6 +6,7 @@ of unrelated statements they may not. Measured on a sample of what is there, for
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log, sqrt
 
 from mnemarch.model.json_text import from_json, to_json
@@ -24,6 +25,7 @@ _SESSIONS_MAX = 64
 _BY_CHANCE = 0.02
 # Shuffled conversations come to 1.0-1.3, real ones to 2.5 and more.
 _NOTHING, _FULL = 1.2, 2.0
+_FACTORS: list[int] = [31**place * 2_654_435_761 for place in range(8)]
 
 
 class Coherence:
@@ -47,6 +49,7 @@ class Coherence:
         return total
 
 
+@lru_cache(_SESSIONS_MAX)
 def project_of(session: str) -> str:
     """The project of a session key."""
     org, project, _ = from_json(session)
@@ -95,11 +98,7 @@ class _Sample:
             self._strangers[chance // 3 % _STRANGERS_MAX] = sketch
 
     def sums(self) -> Sums:
-        seen = {
-            sketch.id: frozenset([word for word, _ in sketch.counted()])
-            for triple in self._triples
-            for sketch in triple
-        }
+        seen = {sketch.id: frozenset(sketch.distinct()) for triple in self._triples for sketch in triple}
         counted: dict[str, int] = {}
         for words in seen.values():
             for word in words:
@@ -114,10 +113,8 @@ class _Sample:
 
 def _chance(unit_id: str) -> int:
     """A number that follows from the id alone, so that the same log always gives the same sample."""
-    number = 0
-    for byte in unit_id.encode()[-8:]:
-        number = (number * 31 + byte * 2_654_435_761) & 0xFFFFFFFF
-    return number >> 4
+    last = reversed(unit_id.encode()[-8:])
+    return (sum([byte * factor for byte, factor in zip(last, _FACTORS, strict=False)]) & 0xFFFFFFFF) >> 4
 
 
 def _shared(left: frozenset[str], right: frozenset[str], weights: Mapping[str, float]) -> float:

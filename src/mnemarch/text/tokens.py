@@ -6,7 +6,7 @@ from functools import cache
 from itertools import islice
 
 from mnemarch.model.search import Sketch
-from mnemarch.text.cache import BoundedCache, pattern
+from mnemarch.text.cache import BoundedCache, cached, pattern
 from mnemarch.text.canonical import composed
 from mnemarch.text.english import irregular_forms
 from mnemarch.text.turns import signs_of
@@ -15,7 +15,7 @@ from mnemarch.text.words import STOP_WORDS, listed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from mnemarch.model.unit import Searchable
@@ -34,8 +34,8 @@ _NUMBER_WITH_UNIT = r"(?i)v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}"
 _JOINTS = r"[-/\\@+#_,]+|\.(?!\d)|(?<!\d)\."
 _HUMPS = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+\d*|\d+[a-z]*"
 # What `_lexemes` finds in ASCII and in Korean: a tenth of its cost to compile, which a short-lived process would feel.
-_ASCII = r"\w+(?:[-./\\@+]\w+|(?<=\d),(?=\d)\w+|'\w+)*(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?"
-_KOREAN = rf"(?a)(?P<latin>{_ASCII})|(?P<hangul>[^\x00-\x7f]+)"
+_ASCII = r"(?a)\w+(?:[-./\\@+]\w+|(?<=\d),(?=\d)\w+|'\w+)*(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?"
+_KOREAN = rf"(?a)(?P<latin>{_ASCII.removeprefix('(?a)')})|(?P<hangul>[^\x00-\x7f]+)"
 
 # Words come back again and again; at some 200 bytes an entry each stays under 4 MB.
 _tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(16_384)
@@ -70,7 +70,9 @@ def sketched(unit: Searchable) -> Sketch:
 def speaker_of(text: str) -> str:
     """Whose words these are, in lower case, where the text says so at its beginning ("Mina: I moved to Busan")."""
     match = pattern(_SPEAKER).match(text) if ":" in text[:33] else None
-    name = match[1].casefold() if match else ""
+    if match is None:
+        return ""
+    name = match[1].casefold()
     return "" if name in listed("english", "no speakers") else name
 
 
@@ -94,8 +96,8 @@ def _telling_tokens_of(word: str, limit: int) -> tuple[str, ...]:
     if word.strip(_AROUND_A_WORD).casefold() in STOP_WORDS:
         return ()
     # What is cached of a short word may not depend on the limit.
-    limit = limit if len(word) > TOKEN_CHARS_MAX else TOKENS_MAX
-    return tuple([token for token in tokens(word, limit) if token not in STOP_WORDS])
+    all_tokens = tokens(word, limit) if len(word) > TOKEN_CHARS_MAX else _tokens_of(word, TOKENS_MAX)
+    return tuple([token for token in all_tokens if token not in STOP_WORDS])
 
 
 def _tokens_of(word: str, limit: int) -> tuple[str, ...]:
@@ -121,8 +123,8 @@ def _of_word(word: str) -> Iterator[str]:
         if bare.replace("_", "").isalnum():
             yield from _of_latin(bare)
             return
-        for match in pattern("(?a)" + _ASCII).finditer(word):
-            yield from _of_latin(match[0])
+        for text in pattern(_ASCII).findall(word):
+            yield from _of_latin(text)
         return
     from mnemarch.text import korean
 
@@ -138,35 +140,33 @@ def _of_word(word: str) -> Iterator[str]:
         elif kind == "hangul":
             # The particle of a foreign word (OS를) is no word of its own.
             if match.start() != latin_end or not korean.is_suffix(text):
-                yield from map(_cut, korean.features(text))
+                yield from [feature[:TOKEN_CHARS_MAX] for feature in korean.features(text)]
         elif kind == "ideographs":
             yield from korean.pairs(text) or [text]
         else:
             yield text.replace("\ufe0f", "")[:TOKEN_CHARS_MAX]
 
 
-def _of_latin(text: str) -> Iterator[str]:
+def _of_latin(text: str) -> Iterable[str]:
     if _is_plain(text):
-        yield _stem(text.lower())[:TOKEN_CHARS_MAX]
-        return
+        return [_stem(text.lower())[:TOKEN_CHARS_MAX]]
     if "," in text and pattern(_GROUPED_NUMBER).fullmatch(text):
         text = text.replace(",", "")
-    yield from dict.fromkeys(map(_cut, _whole_and_parts(text)))
+    return dict.fromkeys([token[:TOKEN_CHARS_MAX] for token in _whole_and_parts(text)])
 
 
-def _whole_and_parts(text: str) -> Iterator[str]:
+def _whole_and_parts(text: str) -> list[str]:
     names = text.split("_") if text.replace("_", "").isalnum() else pattern(_JOINTS).split(text)
     parts = [part for name in names if name for part in _parts(name)]
-    if parts == [text]:
-        yield _stem(text.casefold())
-    elif parts:
-        yield text.casefold()
-        if "-" in text and text.replace("-", "").isalpha():
-            yield _stem(text.replace("-", "").casefold())  # e-mail is email
-        if "/" in text or "\\" in text:
-            yield text.replace("\\", "/").rpartition("/")[2].casefold()
-        for part in parts:
-            yield _stem(part.casefold())
+    stems = [_stem(part.casefold()) for part in parts]
+    if parts == [text] or not parts:
+        return stems
+    whole = [text.casefold()]
+    if "-" in text and text.replace("-", "").isalpha():
+        whole.append(_stem(text.replace("-", "").casefold()))  # e-mail is email
+    if "/" in text or "\\" in text:
+        whole.append(text.replace("\\", "/").rpartition("/")[2].casefold())
+    return whole + stems
 
 
 def _parts(name: str) -> list[str]:
@@ -180,6 +180,8 @@ def _parts(name: str) -> list[str]:
     return pattern(_HUMPS).findall(name)
 
 
+# Parts of names come back even where each name is new.
+@cached(16_384)
 def _stem(word: str) -> str:
     if not word.isascii() or len(word) > TOKEN_CHARS_MAX:
         return word
@@ -193,10 +195,6 @@ def _stem(word: str) -> str:
     stem: str = stemmer.stemWord(word)
     _stemmers.append(stemmer)
     return stem
-
-
-def _cut(token: str) -> str:
-    return token[:TOKEN_CHARS_MAX]
 
 
 @cache

@@ -213,7 +213,8 @@ def link_units(
     }
     payload: dict[str, object] = {"link": link} | ({"others": list(others)} if others else {})
     event, _ = act.record(EventType.LINK_ADDED, payload, subject=source)
-    return Link.from_json(link | {"id": event.id})
+    # Who merges clones gives it an id that all of them would give.
+    return Link.from_json(link | {"id": (event.payload or {}).get("id", event.id)})
 
 
 def rivals_of(act: Act, said: Claim | Unit, citations: Iterable[Citation]) -> Rivals:

@@ -124,12 +124,8 @@ def read_scene(reader: Reader, caller: Caller, codebase: Codebase | None, run: T
 def _seen_red(reader: Reader, caller: Caller, failed: Sequence[str]) -> list[tuple[TestRecord, bool]]:
     records = reader.tests(caller.stream, failed) if failed else []
     red = [record for record in records if not record.passed and record.witnessed]
-    runs = {event_id: reader.event(event_id) for event_id in {record.event_id for record in red}}
-    aside = {
-        event.id: (event.payload or {}).get("set_aside", ())
-        for event in runs.values()
-        if event is not None and event.scope.key == caller.scope_key
-    }
+    runs = reader.runs_behind(caller.stream, failed, caller.scope_key) if failed else []
+    aside = {event.id: (event.payload or {}).get("set_aside", ()) for event in runs}
     return [(record, record.name in aside.get(record.event_id, ())) for record in red]
 
 

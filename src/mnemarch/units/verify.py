@@ -79,6 +79,8 @@ class Verification:
         self._passed = run.named(Outcome.PASS)
         self._failed = run.named(Outcome.FAIL)
         self._trust_changes: dict[tuple[str, str], TrustChange] = {}
+        # What waited and is told now.
+        self._claimed: set[str] = set()
         # A task's log can be long. It is read again only if somebody wrote, or erased, something meanwhile.
         events = (
             met.events if met.position == act.transaction.position() else events_of_task(act.transaction, act.caller)
@@ -97,16 +99,17 @@ class Verification:
     def judge(self, newest: Receipt | None = None) -> Promotion:
         """Run the gate over everything that the seat's task staged; `newest` is what this run itself staged."""
         act, run, staged, succeeded = self._act, self._run, self._staged, self.succeeded
-        event = None if newest is None else act.transaction.event(newest.event_id)
-        if event is not None and all(event.id != known.id for known in staged):
-            staged.append(event)
+        if newest is not None and all(newest.event_id != known.id for known in staged):
+            staged += filter(None, [act.transaction.event(newest.event_id)])
+        citing = {unit.id for unit in self._citing((*self._passed, *self._failed))} if run.witnessed else set[str]()
         event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
         if run.witnessed:
             self._settle_reliance(succeeded)
         units, refused = self._raised(staged)
         if run.witnessed:
             self._follow_renames()
-            for unit in self._citing((*self._passed, *self._failed)):
+            followed = act.transaction.units(sorted(citing | self._claimed))
+            for unit in filter(_is_judged, followed.values()):
                 self._noting(unit, Signal.TESTS_FAILED, self._followed(unit))
         return Promotion(
             episode_id="",
@@ -260,7 +263,9 @@ class Verification:
             outcome = remember(author, claim, self._scene.sources)
             if isinstance(outcome, Refused):
                 refused.append(outcome)
-            elif not outcome.merged:
+                continue
+            self._claimed.add(outcome.unit.id)
+            if not outcome.merged:
                 raised.append(outcome.unit)
         return raised, refused
 

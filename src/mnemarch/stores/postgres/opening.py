@@ -8,6 +8,7 @@ import time
 
 from mnemarch.errors import Incompatible, StoreCorrupt
 from mnemarch.model.stamps import new_id
+from mnemarch.stores.sql.queries import migration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def prepared(connection: Any, name: str, partitions: int) -> str:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
             for version in range(max(_format(connection, name) + 1, _FIRST_FORMAT), FORMAT_VERSION + 1):
-                connection.execute(partitioned(_migration(version), partitions))
+                connection.execute(partitioned(migration(_FOLDER, version), partitions))
                 if version == _FIRST_FORMAT:
                     row = [new_id(), time.time_ns() // 1000, version]
                     connection.execute("INSERT INTO store (id, created_at, format) VALUES (%s, %s, %s)", row)
@@ -51,13 +52,6 @@ def _format(connection: Any, name: str) -> int:
             hint="Upgrade Mnemarch. The database was left untouched.",
         )
     return int(version)
-
-
-def _migration(version: int) -> str:
-    """The script that leads from `version - 1` to `version`."""
-    (name,) = (name for name in os.listdir(_FOLDER) if name.startswith(f"{version:04d}_"))
-    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-        return file.read()
 
 
 def partitioned(script: str, count: int) -> str:

@@ -6,16 +6,13 @@ words with a long question may be missed.
 
 from __future__ import annotations
 
-import os
-
 from xxhash import xxh3_64_intdigest
 
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch, bm25, rarity
 from mnemarch.stores.postgres.aside import aside
-from mnemarch.stores.postgres.sessions import translated
+from mnemarch.stores.postgres.sessions import translated_queries
 from mnemarch.stores.postgres.views import tenants_of
-from mnemarch.stores.sql.queries import named_queries
 from mnemarch.text.coherence import Coherence
 from mnemarch.text.tokens import TOKENS_VERSION, sketched
 
@@ -29,10 +26,7 @@ if TYPE_CHECKING:
     from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.postgres.store import PostgresStore
 
-_TEXTS = {
-    name: translated(text)
-    for name, text in named_queries(os.path.join(os.path.dirname(__file__), "search.sql")).items()
-}
+_TEXTS = translated_queries("search.sql")
 # A question is searched by its rarest words: this many, and more as long as few texts have them.
 _WANTED_MIN, _FEW_TEXTS = 3, 2_000
 # So many texts are compared with the question, and so many of each state scored by us.
@@ -85,8 +79,7 @@ class DatabaseIndex:
         return float(self._head()[1].get("tokens", 0)) / max(1, self.documents())
 
     def coherence(self) -> Mapping[str, Sums]:
-        sums: Mapping[str, Sums] = self._head()[1].get("coherence", {})
-        return sums
+        return dict(self._head()[1].get("coherence", {}))
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         if not self.documents():
@@ -234,7 +227,7 @@ class DatabaseIndex:
                 sketch = sketched(unit)
                 taking.note(sketch, 1)
                 place = sketch.place if unit.session else None
-                words = _numbers([word for word, _ in sketch.counted()], [unit.scope_key])
+                words = _numbers(sketch.distinct(), [unit.scope_key])
                 named: dict[str, Any] = {"id": unit.id, "scope_key": unit.scope_key, "state": unit.state}
                 named |= {"tenant": self._tenant, "kind": unit.kind, "domain": unit.domain, "place": place}
                 rows.append({**named, "words": words, "sketch": sketch.to_line()})
@@ -265,7 +258,7 @@ class _Taking:
     def note(self, sketch: Sketch, more: int) -> None:
         self._tokens += more * sketch.length
         self._documents += more
-        for word in (_ALL, *(word for word, _ in sketch.counted())):
+        for word in (_ALL, *sketch.distinct()):
             key = sketch.scope_key, word
             self.counts[key] = self.counts.get(key, 0) + more
         if more > 0:

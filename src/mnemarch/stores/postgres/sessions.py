@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from _thread import allocate_lock
 
@@ -13,6 +14,7 @@ from psycopg.types.string import TextLoader
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.forks import Forkable, abandon, watch
+from mnemarch.stores.sql.queries import named_queries
 from mnemarch.stores.sql.remote import Redo
 
 TYPE_CHECKING = False
@@ -40,6 +42,13 @@ def translated(text: str) -> str:
         lambda part: part[1] or (f"= ANY(%({part[2]})s)" if part[2] else f"%({part[3]})s"),
         text,
     )
+
+
+def translated_queries(*paths: str) -> dict[str, str]:
+    """The queries of files of this folder; a later file overrides an earlier one."""
+    folder = os.path.dirname(__file__)
+    queries = named_queries(*(os.path.join(folder, path) for path in paths))
+    return {name: translated(text) for name, text in queries.items()}
 
 
 def stored_row(row: Mapping[str, Any]) -> dict[str, Any]:

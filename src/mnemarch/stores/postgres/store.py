@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from _thread import _local
 from functools import partial
 
@@ -14,10 +13,10 @@ from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres.news import TELL, News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables, with_derived
-from mnemarch.stores.postgres.sessions import PlainSession, Sessions, is_loss, stored, stored_row, translated
+from mnemarch.stores.postgres.sessions import PlainSession, Sessions, is_loss, stored, stored_row, translated_queries
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
-from mnemarch.stores.sql.queries import Queries, named_queries
+from mnemarch.stores.sql.queries import Queries
 from mnemarch.stores.sql.rows import event_columns
 
 TYPE_CHECKING = False
@@ -33,24 +32,9 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_HERE = os.path.dirname(__file__)
-_TEXTS = named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql"))
-_QUERIES = Queries({name: translated(text) for name, text in _TEXTS.items()})
-_TABLES = [
-    "streams",
-    "events",
-    "units",
-    "citations",
-    "links",
-    "link_units",
-    "relations",
-    "tests",
-    "uses",
-    "memory_code_rules",
-    "search_sets",
-    "search_words",
-    "search_texts",
-]
+_QUERIES = Queries(translated_queries("../sql/queries.sql", "queries.sql"))
+_LOG_AND_PROJECTIONS = "streams events units citations links link_units relations tests uses memory_code_rules"
+_TABLES = f"{_LOG_AND_PROJECTIONS} search_sets search_words search_texts".split()
 _ATTEMPTS_MAX = 5
 _STATEMENT_S_MAX = 60.0
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager, suppress
 
 import psycopg
 from xxhash import xxh3_64_hexdigest
 
-from mnemarch.embedding.vectors import Head, row_of, text_key, unpacked
+from mnemarch.embedding.vectors import Head, best_first, row_of, text_key, unpacked
 from mnemarch.errors import StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.postgres.aside import aside, own_connection
-from mnemarch.stores.postgres.sessions import translated
+from mnemarch.stores.postgres.sessions import translated_queries
 from mnemarch.stores.postgres.views import tenants_of
-from mnemarch.stores.sql.queries import named_queries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +26,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_TEXTS = {
-    name: translated(text)
-    for name, text in named_queries(os.path.join(os.path.dirname(__file__), "vectors.sql")).items()
-}
+_TEXTS = translated_queries("vectors.sql")
 _EXTENSION, _VERSION_MIN = "vector", (0, 8)
 # Of two processes that make the tables the second finds them made.
 _TABLES_LOCK = 0x4D4E4156
@@ -130,11 +125,11 @@ class PgVectors:
             ]
             return [row for cursor in cursors for row in cursor]
 
-        return _ranked(self._run(work))[:count]
+        return best_first(self._run(work))[:count]
 
     def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
         ids, tenants = list(unit_ids), list(self._tenants)
-        return _ranked(
+        return best_first(
             self._run(lambda ask: ask("compared", vector=_text(vector), ids=ids, tenants=tenants).fetchall())
         )
 
@@ -297,11 +292,3 @@ def _size(ask: _Ask, tenant: str) -> tuple[int, int]:
 def _text(vector: Any) -> str:
     """As pgvector reads it, with more digits than a half-precision number has."""
     return f"[{','.join(map('%.6g'.__mod__, vector.tolist()))}]"
-
-
-def _ranked(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Best first. One that rose to the org may still be its project's too, for a while."""
-    best: dict[str, float] = {}
-    for id, cosine in rows:
-        best[id] = max(cosine, best.get(id, -1.0))
-    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -149,18 +149,12 @@ class OfTenants(RemoteReader):
 
     def _parted(self, position: int) -> list[tuple[str, int]]:
         """Each tenant with its own part of a joined position."""
-        parts: list[tuple[str, int]] = []
-        for tenant in reversed(self._tenants):
-            parts.insert(0, (tenant, position & _POSITION_MAX))
-            position >>= _POSITION_BITS
-        return parts
+        backwards = enumerate(self._tenants[::-1])
+        return [(tenant, position >> _POSITION_BITS * at & _POSITION_MAX) for at, tenant in backwards][::-1]
 
 
 def _joined(positions: list[int]) -> int:
-    total = 0
-    for position in positions:
-        total = total << _POSITION_BITS | position
-    return total
+    return sum(position << _POSITION_BITS * place for place, position in enumerate(reversed(positions)))
 
 
 class PostgresTransaction(OfTenants, RemoteTransaction):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +23,13 @@ def named_queries(*paths: str) -> dict[str, str]:
             name, _, rest = block.partition(":")
             queries[name] = rest.partition("\n")[2].strip()
     return queries
+
+
+def migration(folder: str, version: int) -> str:
+    """The script of a folder that leads from `version - 1` to `version`."""
+    (name,) = (name for name in os.listdir(folder) if name.startswith(f"{version:04d}_"))
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return file.read()
 
 
 def in_parts(items: Iterable[str]) -> Iterator[list[str]]:

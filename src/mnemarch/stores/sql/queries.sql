@@ -377,6 +377,10 @@ WHERE org = :org AND project = :project AND name IN (:names) ORDER BY name, plac
 SELECT name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests
 WHERE org = :org AND project = :project AND called IN (:names) ORDER BY name, place, witnessed;
 
+-- runs_behind: The runs of one task that gave the newest outcomes of some tests.
+SELECT * FROM entries WHERE scope_key = :scope_key AND id IN (
+  SELECT event_id FROM tests WHERE org = :org AND project = :project AND name IN (:names));
+
 -- put_use: What a task did with a unit; a flag that is set stays set.
 INSERT INTO uses (unit_id, task_key, handed, used, credited, blamed)
 VALUES (:unit_id, :task_key, :handed, :used, :credited, :blamed)

@@ -63,7 +63,10 @@ class Reader:
         return read(row) if row else None
 
     def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
-        return [unit_of(row) for row in self.query(name, **parameters)]
+        return [self._unit(row) for row in self.query(name, **parameters)]
+
+    def _unit(self, row: tuple[str, str]) -> Unit:
+        return unit_of(row)
 
     def _in_parts(self, name: str, list_name: str, items: Iterable[str], /, **parameters: Any) -> Iterator[Any]:
         """The rows for many values, asked for in parts and in order: what is ordered by the value stays so."""
@@ -129,15 +132,12 @@ class Reader:
         """A page of the log, newest first: of a scope and all below it (of it, one task), or of exactly the key."""
         wanted: dict[str, Any] = {"actor": actor, "types": list(types), "any_type": not types, "limit": limit}
         wanted |= {"before": _ALL if before is None else before, "since": since, "first": self._first_since(since)}
-        if isinstance(scope, str):
-            rows = self.query("events_of_scope_back", scope_key=scope, **wanted)
-        else:
+        name, wanted["scope_key"] = "events_of_scope_back", scope
+        if not isinstance(scope, str):
+            name = "events_of_type_back" if len(types) == 1 and types[0] not in _OFTEN else "events_back"
             wanted |= {"beginning": beginning_of(scope), "ending": "" if task is None else f",{kept_json(task)[1:]}"}
-            is_rare = len(types) == 1 and types[0] not in _OFTEN
-            if is_rare:
-                wanted |= {"type": types[0]}
-            rows = self.query("events_of_type_back" if is_rare else "events_back", **wanted)
-        return [event_of(row) for row in rows]
+            wanted |= {"scope_key": "", "type": types[0] if types else ""}
+        return [event_of(row) for row in self.query(name, **wanted)]
 
     def ingested_since(self, scope_key: str, actor: str, session: str | None, since: int) -> int:
         """How many entries an actor handed to the write pipeline in one session since a moment."""
@@ -193,7 +193,7 @@ class Reader:
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
         ids = list(unit_ids)
         rows = {row[0]: row for row in self._in_parts("units", "ids", ids)}
-        return {unit_id: unit_of(rows[unit_id]) for unit_id in ids if unit_id in rows}
+        return {unit_id: self._unit(rows[unit_id]) for unit_id in ids if unit_id in rows}
 
     def units_in(
         self,
@@ -208,13 +208,12 @@ class Reader:
         before: str | None = None,
     ) -> list[Unit]:
         """Units of these scopes, newest first, older than the unit `before`."""
-        wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "limit": limit}
+        wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "live": live, "limit": limit}
         wanted |= {"level": None if level is None else int(level), "before": before or _AFTER_ALL_IDS}
         if live and kind in ("policy", "anchor", "core", "episode", "skill"):
             name = "accounts_in" if kind in ("episode", "skill") else "guides_in"
             return self._units(name, scope_keys=scope_keys, **wanted)
         name = "live_units_in" if live else "units_in"
-        wanted |= {} if live else {"live": live}
         # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
         units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
@@ -238,10 +237,7 @@ class Reader:
         return of_stream(stream, self._units("rejected_of_topic", topic_key=topic_key, limit=limit))
 
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
-        """Live units of these scopes that differ from a text only in numbers, names and negations.
-
-        Verified ones come first, then published ones, then hypotheses; of each the newest first.
-        """
+        """Live units of these scopes with one text but for numbers, names, negations: verified first, then newest."""
         return self._units("units_of_topic", scope_keys=scope_keys, topic_key=topic_key, limit=limit)
 
     def units_citing(
@@ -250,7 +246,7 @@ class Reader:
         """The units of these scopes that cite one of these things, by id; or the live ones `but` of some kinds."""
         name, but = ("units_citing", {}) if live_but is None else ("live_citing", {"but": sorted(live_but)})
         rows = self._in_parts(name, "refs", refs, scope_keys=scope_keys, kind=str(kind), **but)
-        return list(map(unit_of, dict.fromkeys(rows)))
+        return list(map(self._unit, dict.fromkeys(rows)))
 
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
         """The names of the tests that live units of these scopes cite."""
@@ -317,6 +313,11 @@ class Reader:
         name, org = "tests_called" if called else "tests", stream.org
         rows = self._in_parts(name, "names", names, org=org, project=stream.project or "")
         return [test_of(stream, row) for row in rows]
+
+    def runs_behind(self, stream: Stream, names: Iterable[str], scope_key: str) -> list[Event]:
+        """The runs of one task that gave the newest outcomes of these tests."""
+        where = {"org": stream.org, "project": stream.project or "", "scope_key": scope_key}
+        return [event_of(row) for row in self._in_parts("runs_behind", "names", names, **where)]
 
     def code_rules(self, project_id: str) -> list[dict[str, Any]]:
         """The code rules of a project, the surest first, each by the names of its columns."""

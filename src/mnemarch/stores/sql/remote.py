@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from mnemarch.model.testrun import short_name
-from mnemarch.stores.sql.known import Known
+from mnemarch.stores.sql.known import LAID_OVER, Known
 from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.rows import text_keys
 from mnemarch.stores.sql.transaction import Transaction
 
 TYPE_CHECKING = False
@@ -110,6 +111,8 @@ class RemoteTransaction(RemoteReader, Transaction):
         self._job_start: int | None = None
         self._tests: dict[Stream, dict[tuple[str, str, bool], TestRecord]] = {}
         self._appended: list[Event] = []
+        # The units that were written, with the keys of their texts.
+        self._put: dict[str, tuple[str | None, str | None]] = {}
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         table = self._known.table_written(name)
@@ -166,11 +169,11 @@ class RemoteTransaction(RemoteReader, Transaction):
     def _state(self) -> Any:
         tests = {stream: dict(records) for stream, records in self._tests.items()}
         lengths = len(self._unsent), len(self._appended)
-        return lengths, self._known.marks(), tests, dict(self._heads), dict(self._written)
+        return lengths, self._known.marks(), tests, dict(self._heads), dict(self._written), dict(self._put)
 
     def _undo(self, begun: Any) -> None:
         self.forget()
-        (unsent, appended), marks, self._tests, self._heads, self._written = begun
+        (unsent, appended), marks, self._tests, self._heads, self._written, self._put = begun
         del self._unsent[unsent:]
         del self._appended[appended:]
         self._known.unmark(marks)
@@ -202,6 +205,10 @@ class RemoteTransaction(RemoteReader, Transaction):
             self._appended.append(placed)
         return placed
 
+    def event(self, event_id: str) -> Event | None:
+        own = [event for event in self._appended if event.id == event_id]
+        return own[0] if own else super().event(event_id)
+
     def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
         events = {event.id: event for event in super().events_of_subject(subject, after=after, last=last)}
         own = [event for event in self._appended if event.subject == subject and event.position > after]
@@ -231,15 +238,27 @@ class RemoteTransaction(RemoteReader, Transaction):
         super().drop_tests(event_ids)
         self._tests.clear()
 
+    def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
+        units, fits = super()._units(name, **parameters), LAID_OVER.get(name)
+        if fits is None or not self._put:
+            return units
+        units = [unit for unit in units if unit.id not in self._put]
+        units += [self._written[id] for id, keys in self._put.items() if fits(self._written[id], keys, parameters)]
+        if "topic_key" in parameters:
+            return sorted(units, key=attrgetter("status", "id"), reverse=True)[: parameters["limit"]]
+        return sorted(units, key=attrgetter("id"))
+
     def erase_payload(self, event_id: str) -> None:
         super().erase_payload(event_id)
         self._appended = [event for event in self._appended if event.id != event_id]
 
     def clear_projections(self) -> None:
         super().clear_projections()
-        self._tests.clear()
+        self._tests, self._put = {}, {}
 
     def put_unit(self, unit: Unit, *, searchable_at: int | None, **keys: Any) -> None:
-        if unit.version > 1 or unit.erased_at:
-            self._known.write("units", {"id": unit.id})  # It may have had other keys.
         super().put_unit(unit, searchable_at=searchable_at, **keys)
+        # A key that is not given stays as it is; those of a unit that was there follow from its text.
+        text, topic = keys["canonical_key"], keys["topic_key"]
+        before = self._put.get(unit.id) or (text_keys(unit) if unit.version > 1 else (None, None))
+        self._put[unit.id] = before[0] if text is None else text, before[1] if topic is None else topic

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mnemarch.errors import InvalidInput, StoreCorrupt
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope, Stream
@@ -75,9 +77,9 @@ def event_of(row: Any) -> Event:
     return event
 
 
-def _decoded(what: str, id: str, read: Callable[[], T]) -> T:
+def _decoded(what: str, id: str, read: Callable[..., T], *given: Any) -> T:
     try:
-        return read()
+        return read(*given)
     except DAMAGE as error:
         raise StoreCorrupt(
             f"The row of {what} {id} is not readable: {error!r}.",
@@ -192,30 +194,50 @@ def code_rule_of(row: Any) -> dict[str, Any]:
 
 
 def searchable_of(row: Any) -> Searchable:
+    return _decoded("unit", row[0], _searchable, row)
+
+
+def _searchable(row: Any) -> Searchable:
     id, scope_key, status, kind, domain, session, turn, body, changed_at = row
+    record = from_json(body)
+    content, occurred_at = record["content"], record["occurred_at"]
+    texts, numbers = (id, scope_key, domain, content), (turn, changed_at, occurred_at)
+    if {*map(type, texts)} != {str} or {*map(type, numbers)} != {int}:
+        raise ValueError("a column of it was changed")
+    if session is not None and _session_parts(session) != _SESSION_PARTS:
+        raise ValueError("its session was changed")
+    return units.Searchable(
+        id=id,
+        scope_key=scope_key,
+        state=units.search_state(units.Status(status), record.get("superseded_from"), record["valid_to_commit"]),
+        kind=units.search_kind(kind, record["attributes"]),
+        domain=domain,
+        session=session,
+        turn=turn,
+        content=content,
+        occurred_at=occurred_at,
+        importance=record["importance"],
+        changed_at=changed_at,
+    )
 
-    def read() -> Searchable:
-        record = from_json(body)
-        texts, numbers = (id, scope_key, domain, record["content"]), (turn, changed_at, record["occurred_at"])
-        if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, int) for number in numbers):
-            raise ValueError("a column of it was changed")
-        if session is not None and len(from_json(session)) != _SESSION_PARTS:
-            raise ValueError("its session was changed")
-        return units.Searchable(
-            id=id,
-            scope_key=scope_key,
-            state=units.search_state(units.Status(status), record.get("superseded_from"), record["valid_to_commit"]),
-            kind=units.search_kind(kind, record["attributes"]),
-            domain=domain,
-            session=session,
-            turn=turn,
-            content=record["content"],
-            occurred_at=record["occurred_at"],
-            importance=record["importance"],
-            changed_at=changed_at,
-        )
 
-    return _decoded("unit", id, read)
+@lru_cache(64)
+def _session_parts(session: str) -> int:
+    return len(from_json(session))
+
+
+def text_keys(unit: Unit) -> tuple[str, str]:
+    """What units of one text, and of one topic, are found by; empty where that is nothing to ask for."""
+    # A recall records what it handed out in a process that starts cold: only a write pays for these.
+    from mnemarch.policy.kinds import KINDS
+    from mnemarch.text.canonical import merge_key
+    from mnemarch.text.statements import topic_key
+
+    # Nobody decides twice what is in force; a decision is no member of a topic of facts.
+    is_decision = unit.kind is units.Kind.DECISION
+    if not unit.content or not (is_decision or KINDS[unit.kind].merges):
+        return "", ""
+    return merge_key(unit.content), "" if is_decision else topic_key(unit.content)
 
 
 def beginning_of(scope: Scope) -> str:

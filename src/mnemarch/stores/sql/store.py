@@ -7,7 +7,7 @@ from _thread import RLock, allocate_lock, get_ident  # threading takes a millise
 from _weakref import ref  # so does weakref
 
 from mnemarch.errors import StoreError, StoreUnavailable
-from mnemarch.forks import Forkable, abandon, is_mine, let_a_fork_pass, watch
+from mnemarch.forks import Forkable, abandon, is_mine, let_a_fork_pass
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _BATCH_MAX = 64
-_FORK_S_MAX = 10.0
 READ_WAIT_S = 10.0
 
 
@@ -86,11 +85,6 @@ class SqlStore(Forkable):
         self._has_begun = False
         self._is_torn = False
         self._closed = False
-
-    def _watch_forks(self) -> None:
-        """From now on a fork takes care of this store. Call with the turn."""
-        watch(self)
-        let_a_fork_pass(_FORK_S_MAX)
 
     # What a dialect says
 
@@ -174,13 +168,13 @@ class SqlStore(Forkable):
             for job in jobs:
                 job.batch = batch
             durable = any(job.durable for job in jobs)
-            self._in_transaction(lambda transaction: self._run_each(jobs, transaction), durable)
+            self._in_transaction(lambda transaction: self._run_apart(jobs, transaction), durable)
         except (self.driver.Error, OSError) as error:
             _fail(jobs, self._translation(error))
         except StoreError as error:
             _fail(jobs, error)
         except BaseException:
-            if not self._has_committed():
+            if not self._has_begun or self._writer is None or self._writer.in_transaction:  # It was not committed.
                 _fail(jobs, StoreUnavailable("The write was interrupted.", hint="Call again; nothing was written."))
             raise
         finally:
@@ -208,29 +202,22 @@ class SqlStore(Forkable):
             self._ended(durable)
         return result
 
-    def _has_committed(self) -> bool:
-        """Whether the transaction that an interrupt ended had been committed."""
-        return self._has_begun and self._writer is not None and not self._writer.in_transaction
-
-    def _run_each(self, jobs: list[_Job], transaction: Transaction) -> None:
+    def _run_apart(self, jobs: list[_Job], transaction: Transaction) -> None:
+        """Run jobs; of one that fails, only its own changes are undone."""
         for job in jobs:
-            self._run_apart(job, transaction)
-
-    def _run_apart(self, job: _Job, transaction: Transaction) -> None:
-        """Run one job of several; if it fails, only its own changes are undone."""
-        self._writer.execute("SAVEPOINT job")
-        try:
-            job.result = job.work(transaction)
-        except self.driver.OperationalError:
-            raise  # The store is in trouble, not the job.
-        except self.driver.Error as error:
-            job.error = self._translation(error)
-        except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
-            job.error = error
-        if job.error is not None:
-            self._writer.execute("ROLLBACK TO job")
-            transaction.forget()
-        self._writer.execute("RELEASE job")
+            self._writer.execute("SAVEPOINT job")
+            try:
+                job.result = job.work(transaction)
+            except self.driver.OperationalError:
+                raise  # The store is in trouble, not the job.
+            except self.driver.Error as error:
+                job.error = self._translation(error)
+            except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
+                job.error = error
+            if job.error is not None:
+                self._writer.execute("ROLLBACK TO job")
+                transaction.forget()
+            self._writer.execute("RELEASE job")
 
     # Reading
 

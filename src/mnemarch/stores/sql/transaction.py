@@ -12,7 +12,7 @@ from mnemarch.stores.sql.rows import ROWS, event_columns, unit_columns, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model import testrun as testruns
@@ -74,13 +74,18 @@ class Transaction(Reader):
         self._texts.clear()
 
     def unit(self, unit_id: str) -> Unit | None:
-        unit = self._written.get(unit_id) or super().unit(unit_id)
-        if unit is not None:
-            self._written[unit_id] = unit
-        return unit
+        return self.units([unit_id]).get(unit_id)
 
-    def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
-        return [self._written.get(row[0]) or unit_of(row) for row in self.query(name, **parameters)]
+    def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
+        ids = list(unit_ids)
+        super().units([unit_id for unit_id in ids if unit_id not in self._written])
+        return {unit_id: self._written[unit_id] for unit_id in ids if unit_id in self._written}
+
+    def _unit(self, row: tuple[str, str]) -> Unit:
+        unit = self._written.get(row[0])
+        if unit is None:
+            unit = self._written[row[0]] = unit_of(row)
+        return unit
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         """The same as a reader's; one act asks for one text several times."""

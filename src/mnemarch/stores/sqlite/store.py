@@ -6,9 +6,9 @@ import os
 import time
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.forks import is_mine
+from mnemarch.forks import is_mine, let_a_fork_pass, watch
 from mnemarch.model.stamps import new_id
-from mnemarch.stores.sql.queries import Queries, named_queries
+from mnemarch.stores.sql.queries import Queries, migration, named_queries
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.store import READ_WAIT_S, Loan, SqlStore
 from mnemarch.stores.sqlite import raw
@@ -34,6 +34,7 @@ _LOG_END = "-wal"
 _LOG_BYTES_MAX = 24 << 20
 _LOG_WAIT_MS = 2_000
 _LOG_AGAIN_S = 2.0
+_FORK_S_MAX = 10.0
 _NAP_S_MIN = 0.0002
 _NAP_S_MAX = 0.008
 # SQLite's own tables, as `ANALYZE` makes them, change no answer.
@@ -58,7 +59,8 @@ class SqliteStore(SqlStore):
         self._log_again_at = 0.0
         self._may_write = True
         with self._turn:
-            self._watch_forks()
+            watch(self)
+            let_a_fork_pass(_FORK_S_MAX)
             try:
                 self._open_file()
                 self._writer = self._connect_writer()
@@ -174,11 +176,7 @@ class SqliteStore(SqlStore):
         self._writer.execute(f"PRAGMA user_version = {version}")
 
     def _migration(self, version: int) -> str:
-        """The script that leads from `version - 1` to `version`."""
-        folder = os.path.join(_HERE, "migrations")
-        (name,) = (name for name in os.listdir(folder) if name.startswith(f"{version:04d}_"))
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return file.read()
+        return migration(os.path.join(_HERE, "migrations"), version)
 
     # Writing
 
@@ -272,7 +270,10 @@ class SqliteStore(SqlStore):
     def _truncate_log(self) -> None:
         """Fold the log into the file and empty it; refused while anybody still reads what was there before."""
         if not self._has_emptied_log(self._lock_wait_s_max):
-            raise _still_readable(self._path + _LOG_END)
+            raise StoreUnavailable(
+                f"The content was erased, but {self._path}{_LOG_END} may still hold bytes of it: others are reading.",
+                hint="Let the others finish, then erase it again.",
+            )
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to `path` while others go on writing."""
@@ -390,10 +391,3 @@ class InMemoryStore(SqliteStore):
         if rested:
             self._lending.acquire()
         super()._resume(in_child=in_child, rested=rested)
-
-
-def _still_readable(files: str) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"The content was erased, but {files} may still hold bytes of it: another process or thread is reading.",
-        hint="Let the others finish, then erase it again.",
-    )
