@@ -19,6 +19,7 @@ from mnemarch.text.amounts import dimension
 from mnemarch.text.cache import pattern
 from mnemarch.text.difference import polarity
 from mnemarch.text.relating import AMOUNT, kinds_in
+from mnemarch.text.sides import opposed
 from mnemarch.text.slots import verb_forms, word_of
 from mnemarch.text.slots_korean import is_hangul, without_particle
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, THINGLESS, UNNAMED, statement, things, topic_words, value_of
@@ -70,7 +71,8 @@ def opposes(a: str, b: str) -> Opposition | None:
     ours, theirs = statement(a), statement(b)
     if frozenset(ours.topic) == frozenset(theirs.topic):
         return _opposition(ours, theirs)
-    return _opposition_beside(ours, theirs)
+    found = opposed(a, b)
+    return None if found is None else _opposed(*found)
 
 
 def _tells_of_a_try(text: str) -> bool:

@@ -119,6 +119,12 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
     return found, slots, tuple(topic) or (canonical(text),), [at for at, told in relations.items() if not told]
 
 
+def parts_of(text: str) -> tuple[tuple[Piece, ...], dict[int, int]]:
+    """The pieces of a text, and where its values begin and end."""
+    found, slots, *_ = _read(text)
+    return found, slots
+
+
 def things(topic: Iterable[str]) -> list[str]:
     return [word for word in topic if not word.startswith(("▢", "#"))]
 

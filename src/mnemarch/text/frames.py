@@ -1,0 +1,384 @@
+"""A statement as a small frame: its items, each with what it means and where it stands (R6).
+
+Items are things, relations, values, and what denies. What a word means is in `data/senses.txt`, not in code.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.model.value import replace, value
+from mnemarch.text import amounts, english, korean
+from mnemarch.text.asides import without_asides
+from mnemarch.text.cache import cached
+from mnemarch.text.guarded import EXTENTS, pieces
+from mnemarch.text.relating import AMOUNT, kinds_in
+from mnemarch.text.slots import COPULAS, DETERMINERS
+from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
+from mnemarch.text.statements import parts_of
+from mnemarch.text.tokens import tokens
+from mnemarch.text.words import STOP_WORDS, Patterns, grouped, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemarch.text.guarded import Piece
+
+_PATTERNS = Patterns("senses", "patterns")
+# With a number these tell how far it goes, and deny nothing: after 3 days, at most 5.
+_BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
+_CLAUSE_PIECES_MIN = 3
+_COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
+_PRONOUNS = frozenset({"we", "you", "i", "they", "it"})
+_TOPICS = frozenset({"은", "는", "에는", "에서는"})
+_KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
+_KOREAN_CASES = frozenset({"에서", "에서는", "에서만", "에선", "에는", "에서의", "에게", "에게는"})
+
+
+@value
+class Item:
+    """One thing that a statement says.
+
+    `senses` are the lines of senses.txt in which it stands, `poles` what it is and has an opposite of.
+    """
+
+    at: int
+    key: str
+    written: str
+    senses: frozenset[str] = frozenset()
+    poles: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+    # Of an amount what it is of: time, size; "#" if only a number.
+    amount: str = ""
+    # Where the value begins that it is part of, and the word that leads to it.
+    slot: int = -1
+    lead: str = ""
+    is_relation: bool = False
+    # Whether it denies by itself: forbidden.
+    denies: bool = False
+    is_case: bool = False
+    is_condition: bool = False
+    is_modifier: bool = False
+    is_subject: bool = False
+    # Whether it stands beside the statement, which a reader may go without.
+    is_aside: bool = False
+
+
+@value
+class Frame:
+    items: tuple[Item, ...]
+    # Negations that deny the statement.
+    negations: int
+    # Whether it names one of many: supports Python.
+    takes_many: bool
+    # Whether it says what can be.
+    is_possible: bool
+    has_exception: bool
+
+
+@cache
+def _senses() -> dict[str, frozenset[str]]:
+    """For each root its senses; those of relations begin with ~."""
+    table: dict[str, set[str]] = {}
+    for section, mark in (("things", ""), ("relations", "~")):
+        for name, words in grouped("senses", section).items():
+            for word in words:
+                table.setdefault(root_of(word), set()).add(mark + name)
+    return {word: frozenset(names) for word, names in table.items()}
+
+
+@cache
+def _korean_senses() -> list[tuple[str, frozenset[str]]]:
+    """Korean words with their senses, the longest first."""
+    known = [(word, names) for word, names in _senses().items() if is_hangul(word)]
+    return sorted(known, key=lambda each: -len(each[0]))
+
+
+@cached(8192)
+def root_of(word: str) -> str:
+    if is_hangul(word):
+        return word
+    told = tokens(word.lower().replace("-", ""))
+    return told[0] if told else word
+
+
+@cached(8192)
+def _senses_of(key: str) -> frozenset[str]:
+    if not is_hangul(key):
+        return _senses().get(key, frozenset())
+    senses: set[str] = set()
+    size = 0
+    for word, names in _korean_senses():
+        if key.startswith(word) and len(word) >= size:
+            size = len(word)
+            senses |= names
+    return frozenset(senses)
+
+
+@cache
+def roots(section: str) -> frozenset[str]:
+    return frozenset(root_of(word) for word in listed("senses", section))
+
+
+@cached(1024)
+def frame_of(text: str) -> Frame:
+    found, slots = parts_of(text)
+    told = without_asides(text)[0]
+    is_korean = has_hangul(found)
+    reading = _Reading(found, slots, is_korean)
+    reading.place(told)
+    return reading.frame()
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return STOP_WORDS | DETERMINERS | word_set("boundaries") | word_set("slot prepositions")
+
+
+@cache
+def _auxiliaries() -> frozenset[str]:
+    return COPULAS | (word_set("modals") - {"to", "need", "needs"}) | frozenset(listed("senses", "auxiliaries"))
+
+
+class _Reading:
+    """One text read from left to right."""
+
+    def __init__(self, found: Sequence[Piece], slots: dict[int, int], is_korean: bool) -> None:
+        self.found, self.is_korean = found, is_korean
+        self.slots = slots
+        self.slot_of = {at: start for start, end in slots.items() for at in range(start, end)}
+        self.lead_end = 0
+        self.main_end = len(found)
+        self.verb = 0
+        self.cases: set[int] = set()
+        self.conditions: set[int] = set()
+
+    def place(self, told: str) -> None:
+        """Find where the statement itself begins and ends, and what tells a case."""
+        name = "korean clause" if self.is_korean else "clause"
+        opening = None if self.is_korean else _PATTERNS["opening"].match(told)
+        start = opening.end() if opening else 0
+        if opening:
+            self.lead_end = len(pieces(told[:start]))
+        for clause in _PATTERNS[name].finditer(told, start):
+            end = len(pieces(told[: clause.end() if self.is_korean else clause.start()]))
+            if end - self.lead_end > _CLAUSE_PIECES_MIN:
+                self.main_end = end
+                break
+        self.verb = self._korean_verb() if self.is_korean else self._english_verb()
+        self._mark_cases()
+
+    def _english_verb(self) -> int:
+        """Where the predicate begins."""
+        words = [piece[3].lower() for piece in self.found]
+        first = self.lead_end
+        if self._is_verb_word(first) and words[first + 1 : first + 2] and words[first + 1] in DETERMINERS:
+            return first
+        for at in range(first, len(words)):
+            if words[at] in _auxiliaries():
+                return at
+            if words[at] in _PRONOUNS and at + 1 < len(words):
+                return at + 1
+            if at > first and self._is_finite(words, at):
+                return at
+        is_order = self._is_verb_word(first) or words[first : first + 1] == ["please"]
+        guesses = [at for at in range(first + 1, len(words) - 1) if words[at].endswith(("s", "ed")) and self.found[at][2]]
+        return first if is_order or not guesses else guesses[0]
+
+    def _is_finite(self, words: Sequence[str], at: int) -> bool:
+        """Whether a known verb stands here as one: retries, kept, or after a plural retry."""
+        before, after = words[at - 1], words[at + 1] if at + 1 < len(words) else ""
+        if before in DETERMINERS or before in word_set("cases") or after in _auxiliaries() or not self._is_verb_word(at):
+            return False
+        if words[at].endswith("s") and at + 1 < len(words) and not after.endswith("s") and self._is_verb_word(at + 1):
+            return after in _function_words()
+        is_plural = before.endswith("s") or before in _PRONOUNS
+        return words[at].endswith(("s", "ed")) or words[at] in english.irregular_forms() or is_plural
+
+    def _is_verb_word(self, at: int) -> bool:
+        piece = self.found[at] if at < len(self.found) else None
+        if piece is None or piece[0] not in ("opposite", "word"):
+            return False
+        if piece[0] == "opposite":
+            return piece[1][:-1] not in ("with", "on", "order", "than")
+        return any(sense[0] == "~" for sense in _senses_of(_root(piece)))
+
+    def _korean_verb(self) -> int:
+        topic = [at for at, piece in enumerate(self.found) if without_particle(piece)[1] in _TOPICS]
+        return (topic[0] + 1) if topic else 0
+
+    def _mark_cases(self) -> None:
+        is_case = is_condition = is_named = False
+        self.conditions |= set(range(self.lead_end))
+        for at, piece in enumerate(self.found):
+            word = piece[3].lower()
+            if self.is_korean:
+                if without_particle(piece)[1] in _KOREAN_CASES:
+                    self.cases.add(at)
+                    back = at
+                    while back and not without_particle(self.found[back - 1])[1] and self.found[back - 1][0] == "word":
+                        back -= 1
+                        self.cases.add(back)
+                if at < self.main_end and _PATTERNS["korean condition"].search(piece[3]):
+                    self.conditions |= set(range(max(self.verb if at >= self.verb else 0, 0), at + 1))
+                continue
+            if word in roots("conditions"):
+                is_condition = True
+            elif word in word_set("cases"):
+                is_case, is_named = True, False
+            elif not piece[2]:
+                is_case &= word in DETERMINERS and not is_named
+            else:
+                is_named = is_case
+            if is_case:
+                self.cases.add(at)
+            if is_condition:
+                self.conditions.add(at)
+
+    def frame(self) -> Frame:
+        items: list[Item] = []
+        negations = 0
+        for at, piece in enumerate(self.found):
+            what, key, _, written, _ = piece
+            if what == "negation":
+                after = self.found[at + 1] if at + 1 < len(self.found) else None
+                is_of_pole = key == "un" and after is not None and after[0] == "opposite" and after[1][:-1] not in EXTENTS
+                negations += not is_of_pole and at < self.main_end and at not in self.conditions
+                continue
+            before = items[-1] if items else None
+            if what == "opposite" and before and before.poles and before.written == written and self._follows(before, at):
+                items[-1] = replace(before, poles=before.poles | {key})
+                continue
+            item = self._item(at, piece)
+            if item is not None:
+                items.append(item)
+        words = {piece[3].lower() for piece in self.found[: self.main_end]}
+        takes_many = not frozenset(listed("senses", "many")).isdisjoint(words) or any(
+            word.startswith(tuple(listed("senses", "korean many"))) for word in words
+        )
+        return Frame(
+            items=tuple(items),
+            negations=negations,
+            takes_many=takes_many,
+            is_possible=not words.isdisjoint(listed("senses", "possible")),
+            has_exception=any(piece[3].lower().startswith(tuple(listed("senses", "exceptions"))) for piece in self.found),
+        )
+
+    def _follows(self, before: Item, at: int) -> bool:
+        return all(piece[3] == before.written for piece in self.found[before.at : at])
+
+    def _item(self, at: int, piece: Piece) -> Item | None:
+        what, key, shape, written, _ = piece
+        word = written.lower()
+        slot = self.slot_of.get(at, -1)
+        placed = {
+            "is_case": at in self.cases,
+            "is_condition": at in self.conditions,
+            "is_aside": at >= self.main_end,
+            "is_subject": self.lead_end <= at < self.verb,
+            "slot": slot,
+            "lead": self._lead(slot if slot >= 0 else at),
+        }
+        if what == "opposite":
+            after = self.found[at + 1][0] if at + 1 < len(self.found) else ""
+            if word in ("-", "+") or key[:-1] in EXTENTS or (after == "number" and key[:-1] in _BEFORE_NUMBERS):
+                return None
+            if word in _function_words() or (is_hangul(word) and key[:-1] in _KOREAN_FUNCTIONS):
+                denies = self._denies(at)
+                return Item(at=at, key=word, written=written, poles=frozenset({key}), is_relation=True, denies=denies, **placed)
+        period = amounts.PERIODS.get(key, "")
+        is_told = slot >= 0 or (at >= self.verb and at >= self.lead_end and written[:1] != "#")
+        if (what == "number" and is_told) or (slot >= 0 and period[:1] == "1"):
+            amount = period or key
+            dimension = amounts.dimension(amount) or "#"
+            return Item(at=at, key=amounts.normal(amount.casefold()), written=written, amount=dimension, **placed)
+        if what == "word" and (not shape or word in _function_words()) and not (
+            written[0].isupper() and (slot >= 0 or written.isupper())
+        ):
+            return None
+        root = _root(piece)
+        if not root or ((slot < 0 or is_hangul(root)) and (root in roots("nothing") or root in korean.glued_particles())):
+            return None
+        is_modifier = self._modifies(at)
+        is_shouted = len(word) > 1 and written.isupper()
+        senses = _senses_of(root)
+        senses = frozenset(sense for sense in senses if sense[0] != "~") if is_shouted else senses
+        is_noun = is_modifier or placed["is_subject"] or is_shouted or self._is_after_article(at)
+        return Item(
+            at=at,
+            key=root,
+            written=written,
+            senses=senses,
+            poles=frozenset({key}) if what == "opposite" else frozenset(),
+            kinds=self._kinds(at, slot, root),
+            is_relation=not is_noun
+            and (what == "opposite" or any(sense[0] == "~" for sense in senses) or self._is_predicate(at)),
+            denies=what == "opposite" and self._denies(at),
+            is_modifier=is_modifier,
+            **placed,
+        )
+
+    def _kinds(self, at: int, slot: int, root: str) -> frozenset[str]:
+        if slot >= 0:
+            return kinds_in(self.found[slot : self.slots[slot]]) - AMOUNT
+        return frozenset() if root in roots("common names") else kinds_in(self.found[at : at + 1]) - AMOUNT
+
+    def _denies(self, at: int) -> bool:
+        return at > 0 and self.found[at - 1][1] == "un" and self.found[at - 1][3] == self.found[at][3]
+
+    def _is_predicate(self, at: int) -> bool:
+        """Whether a word stands where a predicate does: after a copula, or at the end in Korean."""
+        piece = self.found[at]
+        if piece[0] not in ("word", "opposite"):
+            return False
+        if self.is_korean:
+            last = min(self.main_end, len(self.found)) - 1
+            while last > 0 and (self.found[last][0] == "negation" or not self.found[last][2]):
+                last -= 1
+            return at == last and is_hangul(piece[3]) and piece[3].endswith(tuple(listed("senses", "korean finals")))
+        before = at - 1
+        while before > 0 and (self.found[before][0] == "negation" or self.found[before][3].lower() in word_set("adverbs")):
+            before -= 1
+        return before > 0 and self.found[before][3].lower() in _COPULAS and at not in self.slot_of
+
+    def _lead(self, slot: int) -> str:
+        """The word that leads to a value: its preposition, its verb, or its particle in Korean."""
+        if self.is_korean:
+            last = self.slots.get(slot, slot + 1) - 1
+            return without_particle(self.found[last])[1].removeprefix("으")
+        at = slot - 1
+        while at > 0 and (
+            self.found[at][3].lower() in DETERMINERS
+            or (at != self.verb and self.found[at][3].lower() not in _function_words() and self._modifies(at))
+        ):
+            at -= 1
+        return self.found[at][3].lower() if at >= 0 else ""
+
+    def _is_after_article(self, at: int) -> bool:
+        before = self.found[at - 1] if at else None
+        return before is not None and not self.is_korean and (before[3].lower() in DETERMINERS or before[0] == "number")
+
+    def _modifies(self, at: int) -> bool:
+        """Whether a word only tells which of the things is meant that the next word names."""
+        after = self.found[at + 1] if at + 1 < len(self.found) else None
+        if after is None or after[0] not in ("word", "identifier", "opposite"):
+            return False
+        if self.is_korean:
+            return not without_particle(self.found[at])[1] and bool(without_particle(after)[1]) and self.found[at][0] != "number"
+        word = after[3].lower()
+        before = self.found[at - 1][3].lower() if at else ""
+        is_verb = at == self.verb or before in _auxiliaries() or before in _COPULAS or before in ("not", "to")
+        if is_verb or not after[2] or word in _function_words() or at + 1 == self.verb or after[1][:-1] in EXTENTS:
+            return False
+        return not (at < self.verb <= at + 1) and not (self._is_verb_word(at + 1) and at + 1 >= self.verb)
+
+
+def _root(piece: Piece) -> str:
+    what, key, shape, written, _ = piece
+    if what in ("identifier", "quoted"):
+        return key.casefold().removesuffix("()")
+    if is_hangul(written):
+        noun, particle = korean.parted(written)
+        return noun if particle and not korean.is_copula(particle) else korean.bare_stem(shape) or shape or noun
+    return root_of(written)
