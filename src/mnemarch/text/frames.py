@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from mnemarch.text.guarded import Piece
 
 _PATTERNS = Patterns("senses", "patterns")
+# The dimension of what has no end: kept forever.
+ENDLESS = "*"
 # With a number these tell how far it goes, and deny nothing: after 3 days, at most 5.
 _BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
 _CLAUSE_PIECES_MIN = 3
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
 _PRONOUNS = frozenset({"we", "you", "i", "they", "it"})
 _TOPICS = frozenset({"은", "는", "에는", "에서는"})
+_TOO = frozenset({"로도", "으로도", "에도", "에서도"})
 _KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
 _KOREAN_CASES = frozenset({"에서", "에서는", "에서만", "에선", "에는", "에서의", "에게", "에게는"})
 
@@ -51,6 +54,8 @@ class Item:
     kinds: frozenset[str] = frozenset()
     # Of an amount what it is of: time, size; "#" if only a number.
     amount: str = ""
+    # Whether it numbers the name before it: Python 3.11.
+    is_version: bool = False
     # Where the value begins that it is part of, and the word that leads to it.
     slot: int = -1
     lead: str = ""
@@ -75,6 +80,8 @@ class Frame:
     # Whether it says what can be.
     is_possible: bool
     has_exception: bool
+    # The preposition or conjunction that it begins with.
+    opening: str
 
 
 @cache
@@ -99,6 +106,8 @@ def _korean_senses() -> list[tuple[str, frozenset[str]]]:
 def root_of(word: str) -> str:
     if is_hangul(word):
         return word
+    if word[:2] == "re" and word[2:] in english.irregular_forms():
+        word = "re" + english.irregular_forms()[word[2:]]
     told = tokens(word.lower().replace("-", ""))
     return told[0] if told else word
 
@@ -153,6 +162,7 @@ class _Reading:
         self.verb = 0
         self.cases: set[int] = set()
         self.conditions: set[int] = set()
+        self.asides: set[int] = set()
 
     def place(self, told: str) -> None:
         """Find where the statement itself begins and ends, and what tells a case."""
@@ -220,9 +230,13 @@ class _Reading:
                     while back and not without_particle(self.found[back - 1])[1] and self.found[back - 1][0] == "word":
                         back -= 1
                         self.cases.add(back)
+                if _PATTERNS["korean purpose"].search(piece[3]):
+                    self.asides |= {at, at - 1}
                 if at < self.main_end and _PATTERNS["korean condition"].search(piece[3]):
                     self.conditions |= set(range(max(self.verb if at >= self.verb else 0, 0), at + 1))
                 continue
+            if at == self.lead_end:
+                is_case = is_condition = is_named = False
             if word in roots("conditions"):
                 is_condition = True
             elif word in word_set("cases"):
@@ -254,16 +268,24 @@ class _Reading:
             if item is not None:
                 items.append(item)
         words = {piece[3].lower() for piece in self.found[: self.main_end]}
-        takes_many = not frozenset(listed("senses", "many")).isdisjoint(words) or any(
-            word.startswith(tuple(listed("senses", "korean many"))) for word in words
+        takes_many = not words.isdisjoint(listed("senses", "many")) or any(
+            piece[3].startswith(tuple(listed("senses", "korean many")))
+            or (at >= self.verb and without_particle(piece)[1] in _TOO)
+            or (without_particle(self.found[at - 1])[1] in ("을", "를") and piece[3] in listed("senses", "korean many of objects"))
+            for at, piece in enumerate(self.found[: self.main_end])
         )
         return Frame(
             items=tuple(items),
             negations=negations,
             takes_many=takes_many,
             is_possible=not words.isdisjoint(listed("senses", "possible")),
+            opening=self._opening(),
             has_exception=any(piece[3].lower().startswith(tuple(listed("senses", "exceptions"))) for piece in self.found),
         )
+
+    def _opening(self) -> str:
+        first = self.found[0][3].lower() if self.found and not self.is_korean else ""
+        return first if first in word_set("cases") or first in roots("conditions") else ""
 
     def _follows(self, before: Item, at: int) -> bool:
         return all(piece[3] == before.written for piece in self.found[before.at : at])
@@ -275,7 +297,7 @@ class _Reading:
         placed = {
             "is_case": at in self.cases,
             "is_condition": at in self.conditions,
-            "is_aside": at >= self.main_end,
+            "is_aside": at >= self.main_end or at in self.asides,
             "is_subject": self.lead_end <= at < self.verb,
             "slot": slot,
             "lead": self._lead(slot if slot >= 0 else at),
@@ -288,13 +310,23 @@ class _Reading:
                 denies = self._denies(at)
                 return Item(at=at, key=word, written=written, poles=frozenset({key}), is_relation=True, denies=denies, **placed)
         period = amounts.PERIODS.get(key, "")
-        is_told = slot >= 0 or (at >= self.verb and at >= self.lead_end and written[:1] != "#")
+        if word in listed("senses", "endless"):
+            return Item(at=at, key="endless", written=written, amount=ENDLESS, **placed)
+        is_ordinal = key.endswith("th") and placed["is_subject"]
+        is_told = (slot >= 0 and not is_ordinal) or (at >= self.lead_end and written[:1] != "#" and not is_ordinal)
         if (what == "number" and is_told) or (slot >= 0 and period[:1] == "1"):
             amount = period or key
             dimension = amounts.dimension(amount) or "#"
-            return Item(at=at, key=amounts.normal(amount.casefold()), written=written, amount=dimension, **placed)
+            return Item(
+                at=at,
+                key=amounts.normal(amount.casefold()),
+                written=written,
+                amount=dimension,
+                is_version=at > 0 and bool(kinds_in(self.found[at - 1 : at])),
+                **placed,
+            )
         if what == "word" and (not shape or word in _function_words()) and not (
-            written[0].isupper() and (slot >= 0 or written.isupper())
+            written[0].isupper() and len(word) > 1 and (slot >= 0 or written.isupper())
         ):
             return None
         root = _root(piece)
@@ -336,7 +368,9 @@ class _Reading:
             last = min(self.main_end, len(self.found)) - 1
             while last > 0 and (self.found[last][0] == "negation" or not self.found[last][2]):
                 last -= 1
-            return at == last and is_hangul(piece[3]) and piece[3].endswith(tuple(listed("senses", "korean finals")))
+            return at == last and is_hangul(piece[3]) and not _is_noun_copula(piece[3]) and piece[3].endswith(
+                tuple(listed("senses", "korean finals"))
+            )
         before = at - 1
         while before > 0 and (self.found[before][0] == "negation" or self.found[before][3].lower() in word_set("adverbs")):
             before -= 1
@@ -365,7 +399,9 @@ class _Reading:
         if after is None or after[0] not in ("word", "identifier", "opposite"):
             return False
         if self.is_korean:
-            return not without_particle(self.found[at])[1] and bool(without_particle(after)[1]) and self.found[at][0] != "number"
+            here = self.found[at]
+            is_noun = here[0] in ("word", "identifier") or here[3] in listed("opposites", "kinds")
+            return is_noun and not without_particle(here)[1] and bool(without_particle(after)[1])
         word = after[3].lower()
         before = self.found[at - 1][3].lower() if at else ""
         is_verb = at == self.verb or before in _auxiliaries() or before in _COPULAS or before in ("not", "to")
@@ -374,11 +410,23 @@ class _Reading:
         return not (at < self.verb <= at + 1) and not (self._is_verb_word(at + 1) and at + 1 >= self.verb)
 
 
+def _is_noun_copula(word: str) -> bool:
+    """Whether a Korean predicate is a noun with 이다: 현우다, 화요일이다; but not 한다, 느리다."""
+    if not word.endswith("다") or len(word) < 2 or word in word_set("korean adjectives"):
+        return False
+    final = (ord(word[-2]) - ord("가")) % 28
+    return word.endswith("이다") or (final == 0 and word[-2] not in "하르리프쁘크")
+
+
 def _root(piece: Piece) -> str:
     what, key, shape, written, _ = piece
+    if what == "number":
+        return key
     if what in ("identifier", "quoted"):
         return key.casefold().removesuffix("()")
     if is_hangul(written):
         noun, particle = korean.parted(written)
-        return noun if particle and not korean.is_copula(particle) else korean.bare_stem(shape) or shape or noun
+        if what == "opposite" or (particle and not korean.is_copula(particle)):
+            return noun
+        return (korean.bare_stem(shape) or shape) if written.endswith(tuple(listed("senses", "korean finals"))) else shape or written
     return root_of(written)

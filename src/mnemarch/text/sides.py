@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 from mnemarch.model.value import value
-from mnemarch.text.frames import frame_of, root_of, roots
+from mnemarch.text.frames import ENDLESS, frame_of, root_of, roots
 from mnemarch.text.slots_korean import is_hangul
 from mnemarch.text.words import STOP_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from mnemarch.text.frames import Frame, Item
 
@@ -75,7 +75,8 @@ def _drop_joined(one: list[Item], other: list[Item]) -> None:
 
 
 def _is_same(a: Item, b: Item) -> bool:
-    return a.key == b.key and a.amount == b.amount and not (a.amount and a.is_subject != b.is_subject and a.slot < 0)
+    is_moved = bool(a.amount) and a.is_subject != b.is_subject and min(a.slot, b.slot) < 0
+    return a.key == b.key and a.amount == b.amount and not is_moved
 
 
 def _has_one_root(a: Item, b: Item) -> bool:
@@ -106,6 +107,8 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     ours, theirs = frame_of(a), frame_of(b)
     if max(len(ours.items), len(theirs.items)) > _ITEMS_MAX:
         return None
+    if ours.opening and theirs.opening and ours.opening != theirs.opening:
+        return None  # Before the release, after the release.
     sides = laid(ours, theirs)
     flipped = [(one, other) for one, other in sides.pairs if _flips(one, other) and not (one.is_aside or other.is_aside)]
     if any((one.is_modifier and other.is_modifier) or (one.is_condition and other.is_condition) for one, other in flipped):
@@ -113,27 +116,32 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     values = _other_values(sides)
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
-    is_bounded = any(one.amount for one, _ in sides.pairs)
-    denials = [
-        frame.negations + sum(not is_bounded and _denies(item) for item in side)
-        for frame, side in ((ours, left), (theirs, right))
-    ]
-    is_denied = (len(flipped) + sum(denials)) % 2 == 1
     if not _is_about_one(sides, left, right, is_measured=bool(values)):
         return None
     if values:
-        if is_denied or not _can_not_be_both(ours, theirs, values, denials) or not _relates_alike(
-            ours, theirs, left, right, is_of_kind=all(any(i.kinds for i in side) for pair in values for side in pair)
-        ):
-            return None
-        return "value", [(_written(one), _written(other)) for one, other in values]
-    rest = [[item for item in side if not (_denies(item) or item.is_aside or item.key in STOP_WORDS)] for side in (left, right)]
-    is_ordered = any(pole[:-1] == "order" for item in (*left, *right) for pole in item.poles)
-    if not is_denied or all(rest) or is_ordered or ours.has_exception or theirs.has_exception:
+        is_opposed = _exclude(ours, theirs, values, flipped) and _relates_alike(ours, theirs, left, right, values)
+        return ("value", [(_written(one), _written(other)) for one, other in values]) if is_opposed else None
+    denials = [frame.negations + sum(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
+    if (len(flipped) + sum(denials)) % 2 == 0 or _is_apart(ours, theirs, sides, left, right):
         return None
     return "polarity", [(one.written, other.written) for one, other in flipped] or [
         ("not" if denials[0] else "", "not" if denials[1] else "")
     ]
+
+
+def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: Sequence[Item], right: Sequence[Item]) -> bool:
+    """Whether what denies denies something else: another deed, another time, or what is over the same limit."""
+    rest = [
+        [item for item in side if not (_denies(item) or item.is_aside or item.key in STOP_WORDS)]
+        for side in (left, right)
+    ]
+    is_ordered = any(pole[:-1] == "order" for item in (*left, *right) for pole in item.poles)
+    is_bounded = any(one.amount for one, _ in sides.pairs) and not (ours.negations or theirs.negations)
+    is_limited = any(one.amount for one, _ in sides.pairs) and any(
+        pole[:-1] in ("than", "bound") for item in (*left, *right) for pole in item.poles
+    )
+    has_exception = ours.has_exception or theirs.has_exception
+    return all(rest) or is_ordered or is_bounded or is_limited or has_exception
 
 
 def _denies(item: Item) -> bool:
@@ -167,14 +175,16 @@ def _counts(item: Item) -> bool:
 
 
 def _other_values(sides: Sides) -> list[tuple[Value, Value]]:
-    """Values of which only one can be: of one dimension, of one kind, or in the same place of a relation."""
+    """Values of which only one can be, the surest first: of one dimension or kind, in one place, or who does it."""
     left, right = _values(sides.left), _values(sides.right)
-    pairs = []
-    for one in left:
-        other = next((each for each in right if _is_another(one, each)), None)
-        if other is not None:
-            right.remove(other)
-            pairs.append((one, other))
+    pairs: list[tuple[Value, Value]] = []
+    for is_another in (_is_of_one_kind, _stands_in_one_place, _is_who_does_it):
+        for one in list(left):
+            other = next((each for each in right if is_another(one, each)), None)
+            if other is not None and not (pairs and is_another is _is_who_does_it):
+                left.remove(one)
+                right.remove(other)
+                pairs.append((one, other))
     return pairs
 
 
@@ -182,12 +192,12 @@ def _values(items: Sequence[Item]) -> list[Value]:
     """What may be values, each in as many items as it has: what stands in one slot, or side by side."""
     values: list[Value] = []
     for item in items:
-        if item.is_aside or (item.is_relation and item.slot < 0):
+        if item.is_aside or (item.is_relation and item.slot < 0) or (item.is_condition and not (item.amount or item.kinds)):
             continue
         last = values[-1][-1] if values else None
         is_joined = last is not None and (
             (item.slot >= 0 and item.slot == last.slot)
-            or (item.slot < 0 and last.slot < 0 and item.at == last.at + 1 and not (item.amount or last.amount))
+            or (item.slot == last.slot and item.is_subject == last.is_subject and item.at <= last.at + 2 and not (item.amount or last.amount))
         )
         if is_joined:
             values[-1].append(item)
@@ -196,55 +206,111 @@ def _values(items: Sequence[Item]) -> list[Value]:
     return values
 
 
-def _is_another(one: Value, other: Value) -> bool:
-    dims = [{item.amount for item in side} - {""} for side in (one, other)]
-    if any(dims):
-        return dims[0] == dims[1] and not (one[0].is_subject and other[0].is_subject and one[0].slot < 0)
-    kinds = [frozenset(kind for item in side for kind in item.kinds) for side in (one, other)]
-    if all(kinds):
-        return not kinds[0].isdisjoint(kinds[1])
-    if one[0].slot < 0 and other[0].slot < 0:
+def _dimensions(side: Value) -> set[str]:
+    return {item.amount for item in side} - {""}
+
+
+def _kinds(side: Value) -> frozenset[str]:
+    return frozenset(kind for item in side for kind in item.kinds)
+
+
+def _is_of_one_kind(one: Value, other: Value) -> bool:
+    ours, theirs = _dimensions(one), _dimensions(other)
+    if ours or theirs:
+        # Sprint 31 and sprint 32.
+        is_name = any(side[0].is_subject and side[0].slot < 0 for side in (one, other))
+        return not is_name and bool(ours and theirs) and (ours == theirs or ENDLESS in ours | theirs)
+    return not _kinds(one).isdisjoint(_kinds(other))
+
+
+def _stands_in_one_place(one: Value, other: Value) -> bool:
+    if _dimensions(one) or _dimensions(other) or (one[0].slot < 0 and other[0].slot < 0):
+        return False
+    if (_kinds(one) and _kinds(other)) or one[0].is_subject or other[0].is_subject:
         return False
     leads = {one[0].lead, other[0].lead}
-    if one[0].is_subject != other[0].is_subject:
-        return not leads.isdisjoint(_AGENTS) and not any(side[-1].is_modifier for side in (one, other))
-    if any(kinds):
+    if _kinds(one) or _kinds(other):
         # Docker and a layer cache, Redis and a short TTL.
         return len(leads) == 1 and leads <= _PREPOSITIONS
-    if any(side[0].slot < 0 and (side[0].is_case and side[0].lead not in _LEADING) for side in (one, other)):
+    if any(side[0].slot < 0 and side[0].is_case and side[0].lead not in _LEADING for side in (one, other)):
         return False
     return len(leads) == 1 or not leads.isdisjoint(_EQUALS) or any(leads <= each for each in _LEADS)
 
 
-def _can_not_be_both(
-    ours: Frame, theirs: Frame, values: Sequence[tuple[Value, Value]], denials: Sequence[int]
+def _is_who_does_it(one: Value, other: Value) -> bool:
+    """Whether one is said to do what is done by, or with, the other: etcd handles it, it is done with ZooKeeper."""
+    if one[0].is_subject == other[0].is_subject:
+        return False
+    if _dimensions(one) or _dimensions(other):
+        # Node 20 is what the image ships.
+        return _dimensions(one) == _dimensions(other)
+    done = other if one[0].is_subject else one
+    return done[0].lead in _AGENTS and done[0].slot >= 0 and not any(side[-1].is_modifier for side in (one, other))
+
+
+def _exclude(
+    ours: Frame,
+    theirs: Frame,
+    values: Sequence[tuple[Value, Value]],
+    flipped: Sequence[tuple[Item, Item]],
 ) -> bool:
     """Whether one value leaves no place for the other."""
     if any(one[0].is_subject and other[0].is_subject for one, other in values) and len(values) > 1:
         return False
-    versioned = {item.written.lower() for item in ours.items if item.kinds}
     takes_many = ours.takes_many or theirs.takes_many
+    negations = ours.negations + theirs.negations
     if all(any(item.amount for item in one) for one, _ in values):
         # Supports Python 3.11, and 3.12; but a plan includes 3 projects.
-        return not (takes_many and any(item.amount == "#" and item.lead in versioned for one, _ in values for item in one))
+        are_versions = any(item.is_version for one, _ in values for item in one)
+        return not (takes_many and are_versions) and (negations == 0 or any(map(_is_bounded, (ours, theirs))))
     is_unnamed = any(
         side[0].lead in _USES and not side[0].kinds and all(item.written.islower() for item in side)
         for pair in values
         for side in pair
     )
-    return not (takes_many or ours.is_possible or theirs.is_possible or any(denials) or is_unnamed)
+    is_open = takes_many or ours.is_possible or theirs.is_possible
+    return not (is_open or negations or flipped or is_unnamed)
 
 
-def _relates_alike(ours: Frame, theirs: Frame, left: Sequence[Item], right: Sequence[Item], *, is_of_kind: bool) -> bool:
+def _is_bounded(frame: Frame) -> bool:
+    """Whether a frame says what is not exceeded: may not exceed 50 MB."""
+    return frame.negations == 1 and any(
+        item.key in roots("exceeding") or "than+" in item.poles for item in frame.items if not item.is_aside
+    )
+
+
+def _relates_alike(
+    ours: Frame, theirs: Frame, left: Sequence[Item], right: Sequence[Item], values: Sequence[tuple[Value, Value]]
+) -> bool:
     """Whether what relates both to their values says the same, or one of them is only said to be it."""
-    rest = [[item for item in side if item.is_relation and not item.is_aside and item.key not in STOP_WORDS] for side in (left, right)]
+    rest = [
+        [
+            item
+            for item in side
+            if item.is_relation and not item.is_aside and item.key not in STOP_WORDS and item.key not in roots("measures")
+        ]
+        for side in (left, right)
+    ]
     if not all(rest):
         return True
-    told = [frozenset(sense.lstrip("~") for item in frame.items if not item.is_aside for sense in item.senses) for frame in (ours, theirs)]
-    senses = [frozenset(sense.lstrip("~") for item in side for sense in item.senses) for side in rest]
+    told = [
+        frozenset(
+            sense.lstrip("~")
+            for item in frame.items
+            if not item.is_aside
+            for sense in item.senses
+            if item.is_relation or sense[0] != "~"
+        )
+        for frame in (ours, theirs)
+    ]
+    senses = [_relation_senses(side) for side in rest]
     if all(senses):
         return not (senses[0].isdisjoint(told[1]) and senses[1].isdisjoint(told[0]))
-    return is_of_kind
+    return all(_kinds(one) and _kinds(other) for one, other in values)
+
+
+def _relation_senses(items: Iterable[Item]) -> frozenset[str]:
+    return frozenset(sense.lstrip("~") for item in items for sense in item.senses)
 
 
 def _written(side: Value) -> str:
