@@ -33,7 +33,7 @@ _BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
 _CLAUSE_PIECES_MIN = 3
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
 _PRONOUNS = frozenset({"we", "you", "i", "they", "it"})
-_TOPICS = frozenset({"은", "는", "에는", "에서는"})
+_BEFORE_PERIODS = frozenset({"a", "an", "one", "every", "each", "per"})
 _TOO = frozenset({"로도", "으로도", "에도", "에서도"})
 _KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
 _KOREAN_CASES = frozenset({"에서", "에서는", "에서만", "에선", "에는", "에서의", "에게", "에게는"})
@@ -82,6 +82,8 @@ class Frame:
     has_exception: bool
     # The preposition or conjunction that it begins with.
     opening: str
+    # Whether it says at most, or at least.
+    bounds: frozenset[str]
 
 
 @cache
@@ -176,7 +178,7 @@ class _Reading:
             if end - self.lead_end > _CLAUSE_PIECES_MIN:
                 self.main_end = end
                 break
-        self.verb = self._korean_verb() if self.is_korean else self._english_verb()
+        self.verb = self._korean_verb(told) if self.is_korean else self._english_verb()
         self._mark_cases()
 
     def _english_verb(self) -> int:
@@ -211,12 +213,15 @@ class _Reading:
         if piece is None or piece[0] not in ("opposite", "word"):
             return False
         if piece[0] == "opposite":
-            return piece[1][:-1] not in ("with", "on", "order", "than")
+            word = piece[3].lower()
+            after = self.found[at + 1][3].lower() if at + 1 < len(self.found) else ""
+            is_kind = word in listed("opposites", "kinds") and after not in _function_words() and after != ""
+            return not (word in _function_words() or piece[1][:-1] in EXTENTS or is_kind)
         return any(sense[0] == "~" for sense in _senses_of(_root(piece)))
 
-    def _korean_verb(self) -> int:
-        topic = [at for at, piece in enumerate(self.found) if without_particle(piece)[1] in _TOPICS]
-        return (topic[0] + 1) if topic else 0
+    def _korean_verb(self, told: str) -> int:
+        topic = _PATTERNS["korean topic"].search(told)
+        return len(pieces(told[: topic.end()])) if topic else 0
 
     def _mark_cases(self) -> None:
         is_case = is_condition = is_named = False
@@ -280,12 +285,19 @@ class _Reading:
             takes_many=takes_many,
             is_possible=not words.isdisjoint(listed("senses", "possible")),
             opening=self._opening(),
+            bounds=self._bounds(),
             has_exception=any(piece[3].lower().startswith(tuple(listed("senses", "exceptions"))) for piece in self.found),
         )
 
     def _opening(self) -> str:
         first = self.found[0][3].lower() if self.found and not self.is_korean else ""
         return first if first in word_set("cases") or first in roots("conditions") else ""
+
+    def _bounds(self) -> frozenset[str]:
+        """What a number is said to be: at most, at least."""
+        main = self.found[: self.main_end]
+        found = {"most" if piece[1] == "bound-" else "least" for piece in main if piece[1] in ("bound-", "bound+")}
+        return frozenset(found)
 
     def _follows(self, before: Item, at: int) -> bool:
         return all(piece[3] == before.written for piece in self.found[before.at : at])
@@ -309,12 +321,14 @@ class _Reading:
             if word in _function_words() or (is_hangul(word) and key[:-1] in _KOREAN_FUNCTIONS):
                 denies = self._denies(at)
                 return Item(at=at, key=word, written=written, poles=frozenset({key}), is_relation=True, denies=denies, **placed)
-        period = amounts.PERIODS.get(key, "")
+        period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
+        before = self.found[at - 1][3].lower() if at else ""
+        is_period = period[:1] == "1" and (slot >= 0 or before in _BEFORE_PERIODS)
         if word in listed("senses", "endless"):
             return Item(at=at, key="endless", written=written, amount=ENDLESS, **placed)
         is_ordinal = key.endswith("th") and placed["is_subject"]
         is_told = (slot >= 0 and not is_ordinal) or (at >= self.lead_end and written[:1] != "#" and not is_ordinal)
-        if (what == "number" and is_told) or (slot >= 0 and period[:1] == "1"):
+        if (what == "number" and is_told) or is_period:
             amount = period or key
             dimension = amounts.dimension(amount) or "#"
             return Item(
@@ -330,7 +344,7 @@ class _Reading:
         ):
             return None
         root = _root(piece)
-        if not root or ((slot < 0 or is_hangul(root)) and (root in roots("nothing") or root in korean.glued_particles())):
+        if not root or ((slot < 0 or is_hangul(root)) and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles())):
             return None
         is_modifier = self._modifies(at)
         is_shouted = len(word) > 1 and written.isupper()
@@ -371,6 +385,8 @@ class _Reading:
             return at == last and is_hangul(piece[3]) and not _is_noun_copula(piece[3]) and piece[3].endswith(
                 tuple(listed("senses", "korean finals"))
             )
+        if at == self.verb > self.lead_end:
+            return True
         before = at - 1
         while before > 0 and (self.found[before][0] == "negation" or self.found[before][3].lower() in word_set("adverbs")):
             before -= 1
@@ -403,6 +419,8 @@ class _Reading:
             is_noun = here[0] in ("word", "identifier") or here[3] in listed("opposites", "kinds")
             return is_noun and not without_particle(here)[1] and bool(without_particle(after)[1])
         word = after[3].lower()
+        if root_of(word) in roots("heads"):
+            return False
         before = self.found[at - 1][3].lower() if at else ""
         is_verb = at == self.verb or before in _auxiliaries() or before in _COPULAS or before in ("not", "to")
         if is_verb or not after[2] or word in _function_words() or at + 1 == self.verb or after[1][:-1] in EXTENTS:
@@ -427,6 +445,8 @@ def _root(piece: Piece) -> str:
     if is_hangul(written):
         noun, particle = korean.parted(written)
         if what == "opposite" or (particle and not korean.is_copula(particle)):
+            return noun
+        if _is_noun_copula(written):
             return noun
         return (korean.bare_stem(shape) or shape) if written.endswith(tuple(listed("senses", "korean finals"))) else shape or written
     return root_of(written)

@@ -19,7 +19,7 @@ from mnemarch.text.amounts import dimension
 from mnemarch.text.cache import pattern
 from mnemarch.text.difference import polarity
 from mnemarch.text.relating import AMOUNT, kinds_in
-from mnemarch.text.sides import opposed
+from mnemarch.text.sides import opposed, tell_of_two
 from mnemarch.text.slots import verb_forms, word_of
 from mnemarch.text.slots_korean import is_hangul, without_particle
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, THINGLESS, UNNAMED, statement, things, topic_words, value_of
@@ -70,7 +70,8 @@ def opposes(a: str, b: str) -> Opposition | None:
         return None
     ours, theirs = statement(a), statement(b)
     if frozenset(ours.topic) == frozenset(theirs.topic):
-        return _opposition(ours, theirs)
+        found = _opposition(ours, theirs)
+        return None if found is not None and found.kind == "value" and tell_of_two(a, b) else found
     found = opposed(a, b)
     return None if found is None else _opposed(*found)
 

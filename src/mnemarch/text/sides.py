@@ -23,13 +23,14 @@ _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
 # Words that lead to values of one kind.
 _LEADS = (
     frozenset({"in", "on", "at", "to", "into", "onto", "under", "inside", "에", "에서", "로"}),
-    frozenset({"with", "by", "via", "through", "using", "over", "on", "use", "uses", "used", "로", "를", "을", "가", "이", "from", "에서"}),
-    frozenset({"as", "in", "로"}),
-    frozenset({"from", "에서"}),
+    frozenset({"with", "by", "via", "through", "using", "over", "use", "uses", "used", "로", "를", "을", "가", "이"}),
+    frozenset({"on", "by", "with", "uses", "use"}),
+    frozenset({"as", "in", "to", "로"}),
+    frozenset({"from", "by", "에서", "로"}),
 )
 _LEADING = frozenset().union(*_LEADS)
 _AGENTS = frozenset({"by", "with", "via", "through", "using", "use", "uses", "로", "is", "are", "이", "가"})
-_PREPOSITIONS = frozenset({"in", "on", "to", "with", "by", "via", "through", "using", "from", "as", "에", "에서", "로"})
+_PREPOSITIONS = frozenset({"over", "in", "on", "to", "with", "by", "via", "through", "using", "from", "as", "에", "에서", "로"})
 _USES = frozenset({"use", "uses", "using", "return", "returns", "avoid"})
 _EQUALS = frozenset({"is", "are", "was", "were", "be", "다", "이다", "입니다", "called", "named"})
 
@@ -75,7 +76,8 @@ def _drop_joined(one: list[Item], other: list[Item]) -> None:
 
 
 def _is_same(a: Item, b: Item) -> bool:
-    is_moved = bool(a.amount) and a.is_subject != b.is_subject and min(a.slot, b.slot) < 0
+    # Sprint 31, 31 points.
+    is_moved = bool(a.amount) and a.is_subject != b.is_subject and min(a.slot, b.slot) < 0 and not (a.is_case and b.is_case)
     return a.key == b.key and a.amount == b.amount and not is_moved
 
 
@@ -116,12 +118,12 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     values = _other_values(sides)
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
-    if not _is_about_one(sides, left, right, is_measured=bool(values)):
+    denials = [frame.negations + sum(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
+    if not _is_about_one(sides, left, right, is_measured=bool(values), denials=[] if flipped else denials):
         return None
     if values:
         is_opposed = _exclude(ours, theirs, values, flipped) and _relates_alike(ours, theirs, left, right, values)
         return ("value", [(_written(one), _written(other)) for one, other in values]) if is_opposed else None
-    denials = [frame.negations + sum(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
     if (len(flipped) + sum(denials)) % 2 == 0 or _is_apart(ours, theirs, sides, left, right):
         return None
     return "polarity", [(one.written, other.written) for one, other in flipped] or [
@@ -129,10 +131,23 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     ]
 
 
+def tell_of_two(a: str, b: str) -> bool:
+    """Whether two statements of one form tell two things of a subject, or one of two: backed by, owned by."""
+    ours, theirs = frame_of(a), frame_of(b)
+    sides = laid(ours, theirs)
+    values = _other_values(sides)
+    numbered = [[item for item in side if item.is_subject and item.amount == "#"] for side in (sides.left, sides.right)]
+    if all(numbered) and len(values) > 1:
+        return True
+    used = {id(item) for pair in values for side in pair for item in side}
+    left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
+    return not _relates_alike(ours, theirs, left, right, values)
+
+
 def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: Sequence[Item], right: Sequence[Item]) -> bool:
     """Whether what denies denies something else: another deed, another time, or what is over the same limit."""
     rest = [
-        [item for item in side if not (_denies(item) or item.is_aside or item.key in STOP_WORDS)]
+        [item for item in side if not (_denies(item) or item.is_aside or item.written.lower() in STOP_WORDS)]
         for side in (left, right)
     ]
     is_ordered = any(pole[:-1] == "order" for item in (*left, *right) for pole in item.poles)
@@ -141,6 +156,8 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: Sequence[Item], ri
         pole[:-1] in ("than", "bound") for item in (*left, *right) for pole in item.poles
     )
     has_exception = ours.has_exception or theirs.has_exception
+    # What can be turned off is on until then.
+    has_exception |= any(frame.is_possible and any(map(_denies, side)) and not frame.negations for frame, side in ((ours, left), (theirs, right)))
     return all(rest) or is_ordered or is_bounded or is_limited or has_exception
 
 
@@ -148,8 +165,13 @@ def _denies(item: Item) -> bool:
     return not item.is_aside and (item.denies or item.key in roots("denying"))
 
 
-def _is_about_one(sides: Sides, left: Sequence[Item], right: Sequence[Item], *, is_measured: bool) -> bool:
-    """Whether two statements are about one thing, and neither tells a case of its own."""
+def _is_about_one(
+    sides: Sides, left: Sequence[Item], right: Sequence[Item], *, is_measured: bool, denials: Sequence[int]
+) -> bool:
+    """Whether two statements are about one thing, and neither tells a case of its own.
+
+    What is denied of all is denied of each case: webhooks are not signed, webhooks are signed with HMAC.
+    """
     extra = [[item for item in side if _counts(item)] for side in (left, right)]
     if is_measured:
         bare = [[item for item in side if item.key not in roots("measures")] for side in extra]
@@ -158,8 +180,10 @@ def _is_about_one(sides: Sides, left: Sequence[Item], right: Sequence[Item], *, 
         return False
     shared = [one for one, other in sides.pairs if not one.amount and _is_thing(one, other)]
     more = extra[0] or extra[1]
-    if not shared or (more and len(sides.pairs) < 2):
+    if not shared or (more and len(sides.pairs) + is_measured < 2):
         return False
+    if not is_measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
+        return not any(item.is_modifier and item.is_subject for item in more)
     return not any(item.is_modifier or item.is_case or item.is_condition for item in more)
 
 
@@ -228,13 +252,23 @@ def _stands_in_one_place(one: Value, other: Value) -> bool:
         return False
     if (_kinds(one) and _kinds(other)) or one[0].is_subject or other[0].is_subject:
         return False
-    leads = {one[0].lead, other[0].lead}
+    leads = {_lead(one), _lead(other)}
     if _kinds(one) or _kinds(other):
         # Docker and a layer cache, Redis and a short TTL.
-        return len(leads) == 1 and leads <= _PREPOSITIONS
-    if any(side[0].slot < 0 and side[0].is_case and side[0].lead not in _LEADING for side in (one, other)):
+        is_proper = all(_kinds(side) or _is_proper(side) for side in (one, other))
+        return leads <= _PREPOSITIONS and (len(leads) == 1 or (is_proper and any(leads <= each for each in _LEADS)))
+    if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
         return False
     return len(leads) == 1 or not leads.isdisjoint(_EQUALS) or any(leads <= each for each in _LEADS)
+
+
+def _lead(side: Value) -> str:
+    """What leads to a value: what stands before its first word, in Korean what is glued to its last."""
+    return side[-1].lead if is_hangul(side[-1].lead) else side[0].lead
+
+
+def _is_proper(side: Value) -> bool:
+    return any(item.written != item.written.lower() or not item.written.isalpha() for item in side)
 
 
 def _is_who_does_it(one: Value, other: Value) -> bool:
@@ -245,7 +279,8 @@ def _is_who_does_it(one: Value, other: Value) -> bool:
         # Node 20 is what the image ships.
         return _dimensions(one) == _dimensions(other)
     done = other if one[0].is_subject else one
-    return done[0].lead in _AGENTS and done[0].slot >= 0 and not any(side[-1].is_modifier for side in (one, other))
+    is_told = done[0].slot >= 0 or done[0].lead == "by"
+    return _lead(done) in _AGENTS and is_told and not any(side[-1].is_modifier for side in (one, other))
 
 
 def _exclude(
@@ -287,10 +322,12 @@ def _relates_alike(
         [
             item
             for item in side
-            if item.is_relation and not item.is_aside and item.key not in STOP_WORDS and item.key not in roots("measures")
+            if item.is_relation and not item.is_aside and item.written.lower() not in STOP_WORDS and item.key not in roots("measures")
         ]
         for side in (left, right)
     ]
+    if ours.bounds and theirs.bounds:
+        return ours.bounds == theirs.bounds
     if not all(rest):
         return True
     told = [
@@ -303,6 +340,7 @@ def _relates_alike(
         )
         for frame in (ours, theirs)
     ]
+    told = [each | ({"limit"} if frame.bounds else set()) for each, frame in zip(told, (ours, theirs), strict=True)]
     senses = [_relation_senses(side) for side in rest]
     if all(senses):
         return not (senses[0].isdisjoint(told[1]) and senses[1].isdisjoint(told[0]))
