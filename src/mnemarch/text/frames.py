@@ -390,13 +390,14 @@ class _Reading:
         before = at - 1
         while before > 0 and (self.found[before][0] == "negation" or self.found[before][3].lower() in word_set("adverbs")):
             before -= 1
-        return before > 0 and self.found[before][3].lower() in _COPULAS and at not in self.slot_of
+        lead = self.found[before][3].lower()
+        return before > 0 and (lead in _COPULAS or (lead in word_set("modals") and lead != "to")) and at not in self.slot_of
 
     def _lead(self, slot: int) -> str:
         """The word that leads to a value: its preposition, its verb, or its particle in Korean."""
         if self.is_korean:
             last = self.slots.get(slot, slot + 1) - 1
-            return without_particle(self.found[last])[1].removeprefix("으")
+            return without_particle(self.found[last])[1].removeprefix("으").removesuffix("만")
         at = slot - 1
         while at > 0 and (
             self.found[at][3].lower() in DETERMINERS

@@ -70,8 +70,9 @@ def opposes(a: str, b: str) -> Opposition | None:
         return None
     ours, theirs = statement(a), statement(b)
     if frozenset(ours.topic) == frozenset(theirs.topic):
-        found = _opposition(ours, theirs)
-        return None if found is not None and found.kind == "value" and tell_of_two(a, b) else found
+        alike = _opposition(ours, theirs)
+        if alike is not None:
+            return None if alike.kind == "value" and tell_of_two(a, b) else alike
     found = opposed(a, b)
     return None if found is None else _opposed(*found)
 

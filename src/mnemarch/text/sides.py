@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from unicodedata import normalize
 
 from mnemarch.model.value import value
 from mnemarch.text.frames import ENDLESS, frame_of, root_of, roots
@@ -32,6 +33,10 @@ _LEADING = frozenset().union(*_LEADS)
 _AGENTS = frozenset({"by", "with", "via", "through", "using", "use", "uses", "로", "is", "are", "이", "가"})
 _PREPOSITIONS = frozenset({"over", "in", "on", "to", "with", "by", "via", "through", "using", "from", "as", "에", "에서", "로"})
 _USES = frozenset({"use", "uses", "using", "return", "returns", "avoid"})
+_BEING = frozenset({"as", "in", "to", "use", "uses", "get", "gets", "has", "have", "로", "를", "을", "at", "on"})
+_TIMES = frozenset({"date", "month"})
+# With an amount these say the same: kept for a week, deleted after a week.
+_ENDING = frozenset({"keep", "open", "accept", "allow", "up", "than", "bound", "order", "add", "hold", "include"})
 _EQUALS = frozenset({"is", "are", "was", "were", "be", "다", "이다", "입니다", "called", "named"})
 
 
@@ -86,7 +91,12 @@ def _has_one_root(a: Item, b: Item) -> bool:
         return False
     short, long = sorted((a.key, b.key), key=len)
     size_min = _ROOT_SYLLABLES_MIN if is_hangul(short) else _ROOT_CHARS_MIN
-    return short.isalpha() and long.isalpha() and long.startswith(short) and size_min <= len(short) > len(long) / 2
+    if is_hangul(short):
+        # 내보낼, 내보내기.
+        is_within = normalize("NFD", long).startswith(normalize("NFD", short))
+    else:
+        is_within = long.startswith(short)
+    return short.isalpha() and long.isalpha() and is_within and size_min <= len(short) > len(long) / 2
 
 
 def _is_of_one_group(a: Item, b: Item) -> bool:
@@ -102,6 +112,10 @@ def _flips(a: Item, b: Item) -> bool:
     signs = {pole[:-1]: pole[-1] for pole in a.poles}
     common = [(signs[pole[:-1]], pole[-1]) for pole in b.poles if pole[:-1] in signs]
     return bool(common) and all(one != other for one, other in common)
+
+
+def _flipped_groups(a: Item, b: Item) -> set[str]:
+    return {pole[:-1] for pole in a.poles} & {pole[:-1] for pole in b.poles}
 
 
 def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
@@ -146,10 +160,9 @@ def tell_of_two(a: str, b: str) -> bool:
 
 def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: Sequence[Item], right: Sequence[Item]) -> bool:
     """Whether what denies denies something else: another deed, another time, or what is over the same limit."""
-    rest = [
-        [item for item in side if not (_denies(item) or item.is_aside or item.written.lower() in STOP_WORDS)]
-        for side in (left, right)
-    ]
+    rest = [_relations(side) for side in (left, right)]
+    is_flipped = any(_flips(*pair) and _flipped_groups(*pair) != {"order"} for pair in sides.pairs)
+    is_other_deed = all(rest) and not (is_flipped and not _senses_in(rest[0]).isdisjoint(_senses_in(rest[1])))
     is_ordered = any(pole[:-1] == "order" for item in (*left, *right) for pole in item.poles)
     is_bounded = any(one.amount for one, _ in sides.pairs) and not (ours.negations or theirs.negations)
     is_limited = any(one.amount for one, _ in sides.pairs) and any(
@@ -158,7 +171,7 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: Sequence[Item], ri
     has_exception = ours.has_exception or theirs.has_exception
     # What can be turned off is on until then.
     has_exception |= any(frame.is_possible and any(map(_denies, side)) and not frame.negations for frame, side in ((ours, left), (theirs, right)))
-    return all(rest) or is_ordered or is_bounded or is_limited or has_exception
+    return is_other_deed or is_ordered or is_bounded or is_limited or has_exception
 
 
 def _denies(item: Item) -> bool:
@@ -242,7 +255,7 @@ def _is_of_one_kind(one: Value, other: Value) -> bool:
     ours, theirs = _dimensions(one), _dimensions(other)
     if ours or theirs:
         # Sprint 31 and sprint 32.
-        is_name = any(side[0].is_subject and side[0].slot < 0 for side in (one, other))
+        is_name = any(side[0].is_subject and (side[0].slot < 0 or side[0].is_case) for side in (one, other))
         return not is_name and bool(ours and theirs) and (ours == theirs or ENDLESS in ours | theirs)
     return not _kinds(one).isdisjoint(_kinds(other))
 
@@ -256,10 +269,14 @@ def _stands_in_one_place(one: Value, other: Value) -> bool:
     if _kinds(one) or _kinds(other):
         # Docker and a layer cache, Redis and a short TTL.
         is_proper = all(_kinds(side) or _is_proper(side) for side in (one, other))
+        is_proper = is_proper and (_kinds(one) | _kinds(other)).isdisjoint(_TIMES)
         return leads <= _PREPOSITIONS and (len(leads) == 1 or (is_proper and any(leads <= each for each in _LEADS)))
     if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
         return False
-    return len(leads) == 1 or not leads.isdisjoint(_EQUALS) or any(leads <= each for each in _LEADS)
+    if not leads.isdisjoint(_EQUALS):
+        return leads <= _EQUALS | _BEING
+    is_proper = _is_proper(one) and _is_proper(other) and leads <= {"in", "with", "using", "via"}
+    return len(leads) == 1 or is_proper or any(leads <= each for each in _LEADS)
 
 
 def _lead(side: Value) -> str:
@@ -296,8 +313,10 @@ def _exclude(
     negations = ours.negations + theirs.negations
     if all(any(item.amount for item in one) for one, _ in values):
         # Supports Python 3.11, and 3.12; but a plan includes 3 projects.
+        is_other_end = any(not _ENDING.issuperset(_flipped_groups(*pair)) for pair in flipped)
+        is_other_end |= bool(flipped) and all(one[0].is_subject and other[0].is_subject for one, other in values)
         are_versions = any(item.is_version for one, _ in values for item in one)
-        return not (takes_many and are_versions) and (negations == 0 or any(map(_is_bounded, (ours, theirs))))
+        return not (is_other_end or (takes_many and are_versions)) and (negations == 0 or any(map(_is_bounded, (ours, theirs))))
     is_unnamed = any(
         side[0].lead in _USES and not side[0].kinds and all(item.written.islower() for item in side)
         for pair in values
@@ -318,14 +337,7 @@ def _relates_alike(
     ours: Frame, theirs: Frame, left: Sequence[Item], right: Sequence[Item], values: Sequence[tuple[Value, Value]]
 ) -> bool:
     """Whether what relates both to their values says the same, or one of them is only said to be it."""
-    rest = [
-        [
-            item
-            for item in side
-            if item.is_relation and not item.is_aside and item.written.lower() not in STOP_WORDS and item.key not in roots("measures")
-        ]
-        for side in (left, right)
-    ]
+    rest = [[item for item in _relations(side) if item.key not in roots("measures")] for side in (left, right)]
     if ours.bounds and theirs.bounds:
         return ours.bounds == theirs.bounds
     if not all(rest):
@@ -341,13 +353,22 @@ def _relates_alike(
         for frame in (ours, theirs)
     ]
     told = [each | ({"limit"} if frame.bounds else set()) for each, frame in zip(told, (ours, theirs), strict=True)]
-    senses = [_relation_senses(side) for side in rest]
+    senses = [_senses_in(side) for side in rest]
     if all(senses):
         return not (senses[0].isdisjoint(told[1]) and senses[1].isdisjoint(told[0]))
     return all(_kinds(one) and _kinds(other) for one, other in values)
 
 
-def _relation_senses(items: Iterable[Item]) -> frozenset[str]:
+def _relations(items: Iterable[Item]) -> list[Item]:
+    """What tells what is done, and is no word of grammar."""
+    return [
+        item
+        for item in items
+        if item.is_relation and not (_denies(item) or item.is_aside or item.written.lower() in STOP_WORDS)
+    ]
+
+
+def _senses_in(items: Iterable[Item]) -> frozenset[str]:
     return frozenset(sense.lstrip("~") for item in items for sense in item.senses)
 
 
