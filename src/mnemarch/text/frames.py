@@ -31,6 +31,8 @@ ENDLESS = "*"
 # With a number these tell how far it goes, and deny nothing: after 3 days, at most 5.
 _BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
 _CLAUSE_PIECES_MIN = 3
+# So far from a verb its value is looked for.
+_NEAR = 5
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
 _PRONOUNS = frozenset({"we", "you", "i", "they", "it"})
 _BEFORE_PERIODS = frozenset({"a", "an", "one", "every", "each", "per"})
@@ -75,8 +77,8 @@ class Frame:
     items: tuple[Item, ...]
     # Negations that deny the statement.
     negations: int
-    # Whether it names one of many: supports Python.
-    takes_many: bool
+    # Where it says that what it names is one of many: supports Python.
+    many_at: frozenset[int]
     # Whether it says what can be.
     is_possible: bool
     has_exception: bool
@@ -165,6 +167,7 @@ class _Reading:
         self.cases: set[int] = set()
         self.conditions: set[int] = set()
         self.asides: set[int] = set()
+        self.denied: dict[int, str] = {}
 
     def place(self, told: str) -> None:
         """Find where the statement itself begins and ends, and what tells a case."""
@@ -262,6 +265,9 @@ class _Reading:
             what, key, _, written, _ = piece
             if what == "negation":
                 after = self.found[at + 1] if at + 1 < len(self.found) else None
+                if after is not None and after[0] == "word" and written.endswith(after[3]) and self._modifies(at + 1):
+                    self.denied[at + 1] = written  # Inactive sessions.
+                    continue
                 is_of_pole = key == "un" and after is not None and after[0] == "opposite" and after[1][:-1] not in EXTENTS
                 negations += not is_of_pole and at < self.main_end and at not in self.conditions
                 continue
@@ -273,21 +279,30 @@ class _Reading:
             if item is not None:
                 items.append(item)
         words = {piece[3].lower() for piece in self.found[: self.main_end]}
-        takes_many = not words.isdisjoint(listed("senses", "many")) or any(
-            piece[3].startswith(tuple(listed("senses", "korean many")))
-            or (at >= self.verb and without_particle(piece)[1] in _TOO)
-            or (without_particle(self.found[at - 1])[1] in ("을", "를") and piece[3] in listed("senses", "korean many of objects"))
-            for at, piece in enumerate(self.found[: self.main_end])
-        )
         return Frame(
             items=tuple(items),
             negations=negations,
-            takes_many=takes_many,
+            many_at=self._many(),
             is_possible=not words.isdisjoint(listed("senses", "possible")),
             opening=self._opening(),
             bounds=self._bounds(),
             has_exception=any(piece[3].lower().startswith(tuple(listed("senses", "exceptions"))) for piece in self.found),
         )
+
+    def _many(self) -> frozenset[int]:
+        """Where values are that are one of many: what it supports, what it sends to, too."""
+        found: set[int] = set()
+        for at, piece in enumerate(self.found[: self.main_end]):
+            word, particle = piece[3].lower(), without_particle(piece)[1]
+            if word in listed("senses", "too") or (at >= self.verb and particle in _TOO):
+                found |= set(range(len(self.found)))
+            elif word in listed("senses", "many"):
+                found |= set(range(at + 1, at + _NEAR))
+            elif word.startswith(tuple(listed("senses", "korean many"))) or (
+                word in listed("senses", "korean many of objects") and without_particle(self.found[at - 1])[1] in ("을", "를")
+            ):
+                found |= set(range(max(0, at - _NEAR), at))
+        return frozenset(found)
 
     def _opening(self) -> str:
         first = self.found[0][3].lower() if self.found and not self.is_korean else ""
@@ -297,6 +312,9 @@ class _Reading:
         """What a number is said to be: at most, at least."""
         main = self.found[: self.main_end]
         found = {"most" if piece[1] == "bound-" else "least" for piece in main if piece[1] in ("bound-", "bound+")}
+        is_denied = any(piece[0] == "negation" for piece in main)
+        if is_denied and any(piece[1] == "than+" or _root(piece) in roots("exceeding") for piece in main):
+            found.add("most")
         return frozenset(found)
 
     def _follows(self, before: Item, at: int) -> bool:
@@ -315,15 +333,16 @@ class _Reading:
             "lead": self._lead(slot if slot >= 0 else at),
         }
         if what == "opposite":
-            after = self.found[at + 1][0] if at + 1 < len(self.found) else ""
-            if word in ("-", "+") or key[:-1] in EXTENTS or (after == "number" and key[:-1] in _BEFORE_NUMBERS):
+            if word in ("-", "+") or key[:-1] in EXTENTS or (key[:-1] in _BEFORE_NUMBERS and self._is_amount(at + 1)):
                 return None
             if word in _function_words() or (is_hangul(word) and key[:-1] in _KOREAN_FUNCTIONS):
                 denies = self._denies(at)
                 return Item(at=at, key=word, written=written, poles=frozenset({key}), is_relation=True, denies=denies, **placed)
         period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
         before = self.found[at - 1][3].lower() if at else ""
-        is_period = period[:1] == "1" and (slot >= 0 or before in _BEFORE_PERIODS)
+        is_period = period[:1] == "1" and (slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
+        if word == "once":
+            return None
         if word in listed("senses", "endless"):
             return Item(at=at, key="endless", written=written, amount=ENDLESS, **placed)
         is_ordinal = key.endswith("th") and placed["is_subject"]
@@ -343,12 +362,12 @@ class _Reading:
             written[0].isupper() and len(word) > 1 and (slot >= 0 or written.isupper())
         ):
             return None
-        root = _root(piece)
+        root = root_of(self.denied[at]) if at in self.denied else _root(piece)
         if not root or ((slot < 0 or is_hangul(root)) and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles())):
             return None
         is_modifier = self._modifies(at)
         is_shouted = len(word) > 1 and written.isupper()
-        senses = _senses_of(root)
+        senses = frozenset() if what == "quoted" else _senses_of(root)
         senses = frozenset(sense for sense in senses if sense[0] != "~") if is_shouted else senses
         is_noun = is_modifier or placed["is_subject"] or is_shouted or self._is_after_article(at)
         return Item(
@@ -364,6 +383,12 @@ class _Reading:
             is_modifier=is_modifier,
             **placed,
         )
+
+    def _is_amount(self, at: int) -> bool:
+        """Whether an amount begins here: 3 days, a week."""
+        after = [piece[3].lower() for piece in self.found[at : at + 2]]
+        is_number = at < len(self.found) and self.found[at][0] == "number"
+        return is_number or (after[:1] in (["a"], ["an"]) and after[-1] in amounts.PERIODS)
 
     def _kinds(self, at: int, slot: int, root: str) -> frozenset[str]:
         if slot >= 0:

@@ -33,8 +33,9 @@ _LEADING = frozenset().union(*_LEADS)
 _AGENTS = frozenset({"by", "with", "via", "through", "using", "use", "uses", "로", "is", "are", "이", "가"})
 _PREPOSITIONS = frozenset({"over", "in", "on", "to", "with", "by", "via", "through", "using", "from", "as", "에", "에서", "로"})
 _USES = frozenset({"use", "uses", "using", "return", "returns", "avoid"})
-_BEING = frozenset({"as", "in", "to", "use", "uses", "get", "gets", "has", "have", "로", "를", "을", "at", "on"})
-_TIMES = frozenset({"date", "month"})
+_BEING = frozenset({"as", "in", "to", "use", "uses", "get", "gets", "has", "have", "로", "를", "을", "at", "on", "에서", "에", "이", "가"})
+# Kinds of common words, which many relations go with.
+_COMMON = frozenset({"date", "month", "side", "memory", "role"})
 # With an amount these say the same: kept for a week, deleted after a week.
 _ENDING = frozenset({"keep", "open", "accept", "allow", "up", "than", "bound", "order", "add", "hold", "include"})
 _EQUALS = frozenset({"is", "are", "was", "were", "be", "다", "이다", "입니다", "called", "named"})
@@ -133,7 +134,7 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
     denials = [frame.negations + sum(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
-    if not _is_about_one(sides, left, right, is_measured=bool(values), denials=[] if flipped else denials):
+    if not _is_about_one(sides, left, right, measured=[item for one, _ in values for item in one], denials=[] if flipped else denials):
         return None
     if values:
         is_opposed = _exclude(ours, theirs, values, flipped) and _relates_alike(ours, theirs, left, right, values)
@@ -151,7 +152,7 @@ def tell_of_two(a: str, b: str) -> bool:
     sides = laid(ours, theirs)
     values = _other_values(sides)
     numbered = [[item for item in side if item.is_subject and item.amount == "#"] for side in (sides.left, sides.right)]
-    if all(numbered) and len(values) > 1:
+    if all(numbered) and any(not one[0].is_subject for one, _ in values):
         return True
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
@@ -179,23 +180,24 @@ def _denies(item: Item) -> bool:
 
 
 def _is_about_one(
-    sides: Sides, left: Sequence[Item], right: Sequence[Item], *, is_measured: bool, denials: Sequence[int]
+    sides: Sides, left: Sequence[Item], right: Sequence[Item], *, measured: Sequence[Item], denials: Sequence[int]
 ) -> bool:
     """Whether two statements are about one thing, and neither tells a case of its own.
 
     What is denied of all is denied of each case: webhooks are not signed, webhooks are signed with HMAC.
     """
     extra = [[item for item in side if _counts(item)] for side in (left, right)]
-    if is_measured:
+    if measured:
         bare = [[item for item in side if item.key not in roots("measures")] for side in extra]
-        extra = [bare[0] if not bare[1] else extra[0], bare[1] if not bare[0] else extra[1]]
+        is_counted = any(item.amount == "#" for item in measured)
+        extra = [bare[0] if not (bare[1] and is_counted) else extra[0], bare[1] if not (bare[0] and is_counted) else extra[1]]
     if all(extra):
         return False
     shared = [one for one, other in sides.pairs if not one.amount and _is_thing(one, other)]
     more = extra[0] or extra[1]
-    if not shared or (more and len(sides.pairs) + is_measured < 2):
+    if not shared or (more and len(sides.pairs) + bool(measured) < 2):
         return False
-    if not is_measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
+    if not measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
         return not any(item.is_modifier and item.is_subject for item in more)
     return not any(item.is_modifier or item.is_case or item.is_condition for item in more)
 
@@ -257,7 +259,8 @@ def _is_of_one_kind(one: Value, other: Value) -> bool:
         # Sprint 31 and sprint 32.
         is_name = any(side[0].is_subject and (side[0].slot < 0 or side[0].is_case) for side in (one, other))
         return not is_name and bool(ours and theirs) and (ours == theirs or ENDLESS in ours | theirs)
-    return not _kinds(one).isdisjoint(_kinds(other))
+    are_names = one[0].is_subject and other[0].is_subject and max(one[0].slot, other[0].slot) < 0
+    return not are_names and not _kinds(one).isdisjoint(_kinds(other))
 
 
 def _stands_in_one_place(one: Value, other: Value) -> bool:
@@ -269,7 +272,7 @@ def _stands_in_one_place(one: Value, other: Value) -> bool:
     if _kinds(one) or _kinds(other):
         # Docker and a layer cache, Redis and a short TTL.
         is_proper = all(_kinds(side) or _is_proper(side) for side in (one, other))
-        is_proper = is_proper and (_kinds(one) | _kinds(other)).isdisjoint(_TIMES)
+        is_proper = is_proper and (_kinds(one) | _kinds(other)).isdisjoint(_COMMON)
         return leads <= _PREPOSITIONS and (len(leads) == 1 or (is_proper and any(leads <= each for each in _LEADS)))
     if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
         return False
@@ -309,28 +312,27 @@ def _exclude(
     """Whether one value leaves no place for the other."""
     if any(one[0].is_subject and other[0].is_subject for one, other in values) and len(values) > 1:
         return False
-    takes_many = ours.takes_many or theirs.takes_many
+    takes_many = any(
+        item.at in frame.many_at for pair in values for frame, side in zip((ours, theirs), pair, strict=True) for item in side
+    )
     negations = ours.negations + theirs.negations
     if all(any(item.amount for item in one) for one, _ in values):
         # Supports Python 3.11, and 3.12; but a plan includes 3 projects.
         is_other_end = any(not _ENDING.issuperset(_flipped_groups(*pair)) for pair in flipped)
         is_other_end |= bool(flipped) and all(one[0].is_subject and other[0].is_subject for one, other in values)
         are_versions = any(item.is_version for one, _ in values for item in one)
-        return not (is_other_end or (takes_many and are_versions)) and (negations == 0 or any(map(_is_bounded, (ours, theirs))))
+        return not (is_other_end or (takes_many and are_versions)) and (
+            negations == 0 or any("most" in frame.bounds and frame.negations for frame in (ours, theirs))
+        )
+    # The importer uses a temp file, and pandas; but we use one library for logging.
     is_unnamed = any(
         side[0].lead in _USES and not side[0].kinds and all(item.written.islower() for item in side)
         for pair in values
-        for side in pair
+        for frame, side in zip((ours, theirs), pair, strict=True)
+        if any(item.is_subject for item in frame.items)
     )
     is_open = takes_many or ours.is_possible or theirs.is_possible
     return not (is_open or negations or flipped or is_unnamed)
-
-
-def _is_bounded(frame: Frame) -> bool:
-    """Whether a frame says what is not exceeded: may not exceed 50 MB."""
-    return frame.negations == 1 and any(
-        item.key in roots("exceeding") or "than+" in item.poles for item in frame.items if not item.is_aside
-    )
 
 
 def _relates_alike(
@@ -356,7 +358,7 @@ def _relates_alike(
     senses = [_senses_in(side) for side in rest]
     if all(senses):
         return not (senses[0].isdisjoint(told[1]) and senses[1].isdisjoint(told[0]))
-    return all(_kinds(one) and _kinds(other) for one, other in values)
+    return all(_kinds(one) & _kinds(other) - _COMMON for one, other in values)
 
 
 def _relations(items: Iterable[Item]) -> list[Item]:
