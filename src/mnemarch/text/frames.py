@@ -16,7 +16,7 @@ from mnemarch.text.relating import AMOUNT, kinds_in
 from mnemarch.text.slots import COPULAS, DETERMINERS
 from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
 from mnemarch.text.statements import parts_of
-from mnemarch.text.tokens import tokens
+from mnemarch.text.tokens import speaker_of, tokens
 from mnemarch.text.words import STOP_WORDS, Patterns, grouped, listed
 
 TYPE_CHECKING = False
@@ -31,6 +31,8 @@ ENDLESS = "*"
 # With a number these tell how far it goes, and deny nothing: after 3 days, at most 5.
 _BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
 _CLAUSE_PIECES_MIN = 3
+# A longer text is no plain statement.
+_ITEMS_MAX, _ASIDES_MAX = 24, 12
 # So far from a verb its value is looked for.
 _NEAR = 5
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
@@ -75,6 +77,8 @@ class Item:
 @value
 class Frame:
     items: tuple[Item, ...]
+    # Whether it is one plain statement: no talk, no question, no long text.
+    is_plain: bool
     # Negations that deny the statement.
     negations: int
     # Where it says that what it names is one of many: supports Python.
@@ -141,7 +145,8 @@ def frame_of(text: str) -> Frame:
     is_korean = has_hangul(found)
     reading = _Reading(found, slots, is_korean)
     reading.place(told)
-    return reading.frame()
+    is_talk = (speaker_of(text) or " ").isalpha() or _PATTERNS["talk"].search(text) is not None
+    return reading.frame(is_talk=is_talk)
 
 
 @cache
@@ -258,7 +263,7 @@ class _Reading:
             if is_condition:
                 self.conditions.add(at)
 
-    def frame(self) -> Frame:
+    def frame(self, *, is_talk: bool) -> Frame:
         items: list[Item] = []
         negations = 0
         for at, piece in enumerate(self.found):
@@ -279,8 +284,10 @@ class _Reading:
             if item is not None:
                 items.append(item)
         words = {piece[3].lower() for piece in self.found[: self.main_end]}
+        told = sum(not item.is_aside for item in items)
         return Frame(
             items=tuple(items),
+            is_plain=not is_talk and len(items) - told <= _ASIDES_MAX and told <= _ITEMS_MAX,
             negations=negations,
             many_at=self._many(),
             is_possible=not words.isdisjoint(listed("senses", "possible")),

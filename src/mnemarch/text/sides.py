@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Value = list[Item]
 
-# A longer text is no plain statement.
-_ITEMS_MAX = 40
 _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
 # Words that lead to values of one kind.
 _LEADS = (
@@ -122,7 +120,7 @@ def _flipped_groups(a: Item, b: Item) -> set[str]:
 def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     """How two statements oppose each other: in what kind, and by which words."""
     ours, theirs = frame_of(a), frame_of(b)
-    if max(len(ours.items), len(theirs.items)) > _ITEMS_MAX:
+    if not (ours.is_plain and theirs.is_plain):
         return None
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
