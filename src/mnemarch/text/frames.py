@@ -79,6 +79,7 @@ class Frame:
     items: tuple[Item, ...]
     # Whether it is one plain statement: no talk, no question, no long text.
     is_plain: bool
+    is_korean: bool
     # Negations that deny the statement.
     negations: int
     # Where it says that what it names is one of many: supports Python.
@@ -224,6 +225,7 @@ class _Reading:
             word = piece[3].lower()
             after = self.found[at + 1][3].lower() if at + 1 < len(self.found) else ""
             is_kind = word in listed("opposites", "kinds") and after not in _function_words() and after != ""
+            is_kind = is_kind and not self._is_amount(at + 1)
             return not (word in _function_words() or piece[1][:-1] in EXTENTS or is_kind)
         return any(sense[0] == "~" for sense in _senses_of(_root(piece)))
 
@@ -287,6 +289,7 @@ class _Reading:
         told = sum(not item.is_aside for item in items)
         return Frame(
             items=tuple(items),
+            is_korean=self.is_korean,
             is_plain=not is_talk and len(items) - told <= _ASIDES_MAX and told <= _ITEMS_MAX,
             negations=negations,
             many_at=self._many(),
@@ -372,6 +375,8 @@ class _Reading:
         root = root_of(self.denied[at]) if at in self.denied else _root(piece)
         if not root or ((slot < 0 or is_hangul(root)) and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles())):
             return None
+        if self.is_korean and at > 1 and root in listed("senses", "korean auxiliaries") and not without_particle(self.found[at - 1])[1]:
+            return None
         is_modifier = self._modifies(at)
         is_shouted = len(word) > 1 and written.isupper()
         senses = frozenset() if what == "quoted" else _senses_of(root)
@@ -440,7 +445,10 @@ class _Reading:
 
     def _is_after_article(self, at: int) -> bool:
         before = self.found[at - 1] if at else None
-        return before is not None and not self.is_korean and (before[3].lower() in DETERMINERS or before[0] == "number")
+        if self.is_korean:
+            particle = without_particle(self.found[at])[1]
+            return bool(particle) and not korean.is_copula(particle)
+        return before is not None and (before[3].lower() in DETERMINERS or before[0] == "number")
 
     def _modifies(self, at: int) -> bool:
         """Whether a word only tells which of the things is meant that the next word names."""

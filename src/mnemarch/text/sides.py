@@ -8,7 +8,7 @@ from unicodedata import normalize
 from mnemarch.model.value import value
 from mnemarch.text.frames import ENDLESS, frame_of, root_of, roots
 from mnemarch.text.slots_korean import is_hangul
-from mnemarch.text.words import STOP_WORDS
+from mnemarch.text.words import STOP_WORDS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
 # Words that lead to values of one kind.
 _LEADS = (
-    frozenset({"in", "on", "at", "to", "into", "onto", "under", "inside", "에", "에서", "로"}),
-    frozenset({"with", "by", "via", "through", "using", "over", "use", "uses", "used", "로", "를", "을", "가", "이"}),
+    frozenset({"in", "on", "at", "to", "into", "onto", "under", "inside"}),
+    frozenset({"with", "by", "via", "through", "using", "over", "use", "uses", "used"}),
     frozenset({"on", "by", "with", "uses", "use"}),
-    frozenset({"as", "in", "to", "로"}),
-    frozenset({"from", "by", "에서", "로"}),
+    frozenset({"as", "in", "to"}),
+    frozenset({"from", "by"}),
+    frozenset({"로", "를", "을", "이", "가"}),
+    frozenset({"에", "에서", "로"}),
 )
 _LEADING = frozenset().union(*_LEADS)
 _AGENTS = frozenset({"by", "with", "via", "through", "using", "use", "uses", "로", "is", "are", "이", "가"})
@@ -104,7 +106,7 @@ def _is_of_one_group(a: Item, b: Item) -> bool:
 
 def _has_one_sense(a: Item, b: Item) -> bool:
     """A sense of things; what relates is compared as a whole."""
-    return any(sense[0] != "~" for sense in a.senses & b.senses) and not (a.kinds and b.kinds)
+    return any(sense[0] != "~" for sense in a.senses & b.senses)
 
 
 def _flips(a: Item, b: Item) -> bool:
@@ -120,7 +122,7 @@ def _flipped_groups(a: Item, b: Item) -> set[str]:
 def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     """How two statements oppose each other: in what kind, and by which words."""
     ours, theirs = frame_of(a), frame_of(b)
-    if not (ours.is_plain and theirs.is_plain):
+    if not (ours.is_plain and theirs.is_plain) or ours.is_korean != theirs.is_korean:
         return None
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
@@ -157,10 +159,21 @@ def tell_of_two(a: str, b: str) -> bool:
     return not _relates_alike(ours, theirs, left, right, values)
 
 
-def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: Sequence[Item], right: Sequence[Item]) -> bool:
+def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right: list[Item]) -> bool:
     """Whether what denies denies something else: another deed, another time, or what is over the same limit."""
     rest = [_relations(side) for side in (left, right)]
+    if ours.negations or theirs.negations or any(map(_denies, (*left, *right))):
+        is_other = any(
+            _senses_in([item]).isdisjoint(listed("senses", "light")) for side in rest for item in side if not item.poles
+        )
+        denied = [frame.negations or any(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
+        extra = [side for side, is_denied in zip((left, right), denied, strict=True) if is_denied]
+        if is_other or any(_counts(item) for side in extra for item in side):
+            return True
     is_flipped = any(_flips(*pair) and _flipped_groups(*pair) != {"order"} for pair in sides.pairs)
+    is_ordered = any(_flips(*pair) and _flipped_groups(*pair) == {"order"} for pair in sides.pairs)
+    if is_ordered and all(rest[at] or any(map(_counts, side)) for at, side in enumerate((left, right))):
+        return True
     is_other_deed = all(rest) and not (is_flipped and not _senses_in(rest[0]).isdisjoint(_senses_in(rest[1])))
     is_ordered = any(pole[:-1] == "order" for item in (*left, *right) for pole in item.poles)
     is_bounded = any(one.amount for one, _ in sides.pairs) and not (ours.negations or theirs.negations)
@@ -197,7 +210,12 @@ def _is_about_one(
         return False
     if not measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
         return not any(item.is_modifier and item.is_subject for item in more)
-    return not any(item.is_modifier or item.is_case or item.is_condition for item in more)
+    return not any(item.is_modifier or item.is_case or item.is_condition or _numbers(item) for item in more)
+
+
+def _numbers(item: Item) -> bool:
+    """Whether it tells by a number which thing is meant: request 88."""
+    return bool(item.amount) and item.is_subject
 
 
 def _is_thing(one: Item, other: Item) -> bool:
@@ -215,10 +233,12 @@ def _other_values(sides: Sides) -> list[tuple[Value, Value]]:
     """Values of which only one can be, the surest first: of one dimension or kind, in one place, or who does it."""
     left, right = _values(sides.left), _values(sides.right)
     pairs: list[tuple[Value, Value]] = []
+    # Done by X; X does it: what is a subject on one side is none on the other.
+    is_turned = any(one.is_subject != other.is_subject for one, other in sides.pairs if not one.amount)
     for is_another in (_is_of_one_kind, _stands_in_one_place, _is_who_does_it):
         for one in list(left):
             other = next((each for each in right if is_another(one, each)), None)
-            if other is not None and not (pairs and is_another is _is_who_does_it):
+            if other is not None and (is_another is not _is_who_does_it or (is_turned and not pairs)):
                 left.remove(one)
                 right.remove(other)
                 pairs.append((one, other))
@@ -255,10 +275,21 @@ def _is_of_one_kind(one: Value, other: Value) -> bool:
     ours, theirs = _dimensions(one), _dimensions(other)
     if ours or theirs:
         # Sprint 31 and sprint 32.
-        is_name = any(side[0].is_subject and (side[0].slot < 0 or side[0].is_case) for side in (one, other))
-        return not is_name and bool(ours and theirs) and (ours == theirs or ENDLESS in ours | theirs)
+        is_name = any(
+            side[0].is_subject and (side[0].slot < 0 or side[0].is_case or is_hangul(side[0].lead)) for side in (one, other)
+        )
+        return not is_name and bool(ours and theirs) and (ours == theirs or ENDLESS in ours | theirs) and _count_alike(one, other)
     are_names = one[0].is_subject and other[0].is_subject and max(one[0].slot, other[0].slot) < 0
     return not are_names and not _kinds(one).isdisjoint(_kinds(other))
+
+
+def _count_alike(one: Value, other: Value) -> bool:
+    """Whether two numbers count the same: not 4 spaces and 1 quote, nor 3 times and on 503."""
+    if _dimensions(one) != {"#"}:
+        return True
+    leads = {_lead(one), _lead(other)}
+    counted = [any(not item.amount for item in side) for side in (one, other)]
+    return not all(counted) and (len(leads) == 1 or "on" not in leads)
 
 
 def _stands_in_one_place(one: Value, other: Value) -> bool:
@@ -271,7 +302,7 @@ def _stands_in_one_place(one: Value, other: Value) -> bool:
         # Docker and a layer cache, Redis and a short TTL.
         is_proper = all(_kinds(side) or _is_proper(side) for side in (one, other))
         is_proper = is_proper and (_kinds(one) | _kinds(other)).isdisjoint(_COMMON)
-        return leads <= _PREPOSITIONS and (len(leads) == 1 or (is_proper and any(leads <= each for each in _LEADS)))
+        return leads <= _PREPOSITIONS and ((len(leads) == 1 and leads != {"로"}) or (is_proper and any(leads <= each for each in _LEADS)))
     if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
         return False
     if not leads.isdisjoint(_EQUALS):
@@ -291,13 +322,13 @@ def _is_proper(side: Value) -> bool:
 
 def _is_who_does_it(one: Value, other: Value) -> bool:
     """Whether one is said to do what is done by, or with, the other: etcd handles it, it is done with ZooKeeper."""
-    if one[0].is_subject == other[0].is_subject:
+    if one[0].is_subject == other[0].is_subject or is_hangul(_lead(one)) or is_hangul(_lead(other)):
         return False
     if _dimensions(one) or _dimensions(other):
         # Node 20 is what the image ships.
         return _dimensions(one) == _dimensions(other)
     done = other if one[0].is_subject else one
-    is_told = done[0].slot >= 0 or done[0].lead == "by"
+    is_told = (done[0].slot >= 0 and done[0].lead not in _EQUALS) or done[0].lead == "by" or _is_proper(one[:1] + other[:1])
     return _lead(done) in _AGENTS and is_told and not any(side[-1].is_modifier for side in (one, other))
 
 
@@ -340,8 +371,10 @@ def _relates_alike(
     rest = [[item for item in _relations(side) if item.key not in roots("measures")] for side in (left, right)]
     if ours.bounds and theirs.bounds:
         return ours.bounds == theirs.bounds
+    is_sure = all(_dimensions(one) or _kinds(one) & _kinds(other) for one, other in values)
     if not all(rest):
-        return True
+        # What a thing is said to be may be what it uses, but not what it is cleared at.
+        return is_sure or not any(rest) or not _senses_in(rest[0] or rest[1]).isdisjoint(listed("senses", "being"))
     told = [
         frozenset(
             sense.lstrip("~")
