@@ -64,6 +64,7 @@ class Item:
     slot: int = -1
     lead: str = ""
     is_relation: bool = False
+    is_code: bool = False
     # Whether it denies by itself: forbidden.
     denies: bool = False
     is_case: bool = False
@@ -285,7 +286,7 @@ class _Reading:
             item = self._item(at, piece)
             if item is not None:
                 items.append(item)
-        words = {piece[3].lower() for piece in self.found[: self.main_end]}
+        words = {piece[3].lower() for piece in self.found[: self.main_end] if piece[3] != "May"}
         told = sum(not item.is_aside for item in items)
         return Frame(
             items=tuple(items),
@@ -393,6 +394,7 @@ class _Reading:
             and (what == "opposite" or any(sense[0] == "~" for sense in senses) or self._is_predicate(at)),
             denies=what == "opposite" and self._denies(at),
             is_modifier=is_modifier,
+            is_code=what in ("quoted", "identifier") and not is_shouted,
             **placed,
         )
 

@@ -26,12 +26,13 @@ _LEADS = (
     frozenset({"on", "by", "with", "uses", "use"}),
     frozenset({"as", "in", "to"}),
     frozenset({"from", "by"}),
+    frozenset({"returns", "return", "raises", "raise", "throws"}),
     frozenset({"로", "를", "을", "이", "가"}),
     frozenset({"에", "에서", "로"}),
 )
 _LEADING = frozenset().union(*_LEADS)
 _AGENTS = frozenset({"by", "with", "via", "through", "using", "use", "uses", "로", "is", "are", "이", "가"})
-_PREPOSITIONS = frozenset({"over", "in", "on", "to", "with", "by", "via", "through", "using", "from", "as", "에", "에서", "로"})
+_PREPOSITIONS = frozenset({"over", "in", "on", "to", "with", "by", "via", "through", "using", "from", "as", "에", "에서", "로", "이", "가"})
 _USES = frozenset({"use", "uses", "using", "return", "returns", "avoid"})
 _BEING = frozenset({"as", "in", "to", "use", "uses", "get", "gets", "has", "have", "로", "를", "을", "at", "on", "에서", "에", "이", "가"})
 # Kinds of common words, which many relations go with.
@@ -88,7 +89,7 @@ def _is_same(a: Item, b: Item) -> bool:
 
 
 def _has_one_root(a: Item, b: Item) -> bool:
-    if a.amount or b.amount or (a.kinds and b.kinds):
+    if a.amount or b.amount or a.is_code or b.is_code or (a.kinds and b.kinds):
         return False
     short, long = sorted((a.key, b.key), key=len)
     size_min = _ROOT_SYLLABLES_MIN if is_hangul(short) else _ROOT_CHARS_MIN
@@ -137,7 +138,7 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     if not _is_about_one(sides, left, right, measured=[item for one, _ in values for item in one], denials=[] if flipped else denials):
         return None
     if values:
-        is_opposed = _exclude(ours, theirs, values, flipped) and _relates_alike(ours, theirs, left, right, values)
+        is_opposed = _exclude(ours, theirs, values, flipped, sides.pairs) and _relates_alike(ours, theirs, left, right, values)
         return ("value", [(_written(one), _written(other)) for one, other in values]) if is_opposed else None
     if (len(flipped) + sum(denials)) % 2 == 0 or _is_apart(ours, theirs, sides, left, right):
         return None
@@ -264,7 +265,9 @@ def _values(items: Sequence[Item]) -> list[Value]:
 
 
 def _dimensions(side: Value) -> set[str]:
-    return {item.amount for item in side} - {""}
+    """What an amount is of; empty for a name that has a number in it: ISO 8601, 31 March."""
+    is_name = any(not item.amount and (item.kinds or item.written[:1].isupper()) for item in side)
+    return set() if is_name else {item.amount for item in side} - {""}
 
 
 def _kinds(side: Value) -> frozenset[str]:
@@ -295,14 +298,18 @@ def _count_alike(one: Value, other: Value) -> bool:
 def _stands_in_one_place(one: Value, other: Value) -> bool:
     if _dimensions(one) or _dimensions(other) or (one[0].slot < 0 and other[0].slot < 0):
         return False
-    if (_kinds(one) and _kinds(other)) or one[0].is_subject or other[0].is_subject:
+    are_subjects = one[0].is_subject and other[0].is_subject and one[0].slot == other[0].slot
+    if (_kinds(one) and _kinds(other)) or ((one[0].is_subject or other[0].is_subject) and not are_subjects):
         return False
     leads = {_lead(one), _lead(other)}
+    are_told = one[0].slot >= 0 and other[0].slot >= 0
     if _kinds(one) or _kinds(other):
         # Docker and a layer cache, Redis and a short TTL.
         is_proper = all(_kinds(side) or _is_proper(side) for side in (one, other))
         is_proper = is_proper and (_kinds(one) | _kinds(other)).isdisjoint(_COMMON)
-        return leads <= _PREPOSITIONS and ((len(leads) == 1 and leads != {"로"}) or (is_proper and any(leads <= each for each in _LEADS)))
+        if leads <= _EQUALS:
+            return is_proper
+        return leads <= _PREPOSITIONS and ((len(leads) == 1 and (are_told or leads != {"로"})) or (is_proper and any(leads <= each for each in _LEADS)))
     if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
         return False
     if not leads.isdisjoint(_EQUALS):
@@ -337,6 +344,7 @@ def _exclude(
     theirs: Frame,
     values: Sequence[tuple[Value, Value]],
     flipped: Sequence[tuple[Item, Item]],
+    pairs: Sequence[tuple[Item, Item]],
 ) -> bool:
     """Whether one value leaves no place for the other."""
     if any(one[0].is_subject and other[0].is_subject for one, other in values) and len(values) > 1:
@@ -355,11 +363,13 @@ def _exclude(
         )
     # The importer uses a temp file, and pandas; but we use one library for logging.
     is_unnamed = any(
-        side[0].lead in _USES and not side[0].kinds and all(item.written.islower() for item in side)
+        side[0].lead in _USES and not side[0].kinds and all(item.written.islower() and not item.is_code for item in side)
         for pair in values
         for frame, side in zip((ours, theirs), pair, strict=True)
         if any(item.is_subject for item in frame.items)
     )
+    # What a call ends with in one case is one thing.
+    is_unnamed = is_unnamed and not any(one.is_condition and other.is_condition for one, other in pairs)
     is_open = takes_many or ours.is_possible or theirs.is_possible
     return not (is_open or negations or flipped or is_unnamed)
 
