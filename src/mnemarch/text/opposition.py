@@ -75,18 +75,19 @@ def breaks(text: str, rule: str) -> Opposition | None:
     """
     ours, theirs = (statement(each[:STATEMENT_CHARS_MAX]) for each in (text, rule))
     about, ruled = (frozenset(each.topic) - _UNIVERSAL for each in (ours, theirs))
-    is_within = len(things(about & ruled)) >= _SHARED_MIN and (about <= ruled or ruled <= about)
-    return _opposition(ours, theirs) if is_within else opposes(text[:STATEMENT_CHARS_MAX], rule[:STATEMENT_CHARS_MAX])
+    is_within = len(things(about & ruled)) >= _SHARED_MIN and (about < ruled or ruled < about)
+    told = text[:STATEMENT_CHARS_MAX], rule[:STATEMENT_CHARS_MAX]
+    return _opposition(ours, theirs, is_sure=not tell_of_two(*told)) if is_within else opposes(*told)
 
 
-def _opposition(ours: Statement, theirs: Statement) -> Opposition | None:
+def _opposition(ours: Statement, theirs: Statement, *, is_sure: bool = False) -> Opposition | None:
     """How statements of one topic oppose each other: one denies what the other says, or states another amount."""
     denied = polarity(ours.polar, theirs.polar)
     others = _other_values(ours, theirs)
     if bool(denied) == bool(others):
         return None
     pairs = zip(ours.values, theirs.values, strict=True) if others else ()
-    is_sure = any(_is_other(a, b) and (a.is_amount or (a.is_limit and b.is_limit)) for a, b in pairs)
+    is_sure |= any(_is_other(a, b) and (a.is_amount or (a.is_limit and b.is_limit)) for a, b in pairs)
     # Use pnpm, use npm: among the managers of packages.
     is_sure |= ours.topic[:1] == USES and len(things(ours.topic)) > 1 and not ours.is_denied
     return _opposed("polarity", denied) if denied else _opposed("value", others) if is_sure else None

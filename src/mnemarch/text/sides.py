@@ -211,7 +211,12 @@ def _is_about_one(
         return False
     if not measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
         return not any(item.is_modifier and item.is_subject for item in more)
-    return not any(item.is_modifier or item.is_case or item.is_condition or _numbers(item) for item in more)
+    # The worker has threads, the worker pool has threads.
+    named = {one.at + 1 for pair in sides.pairs for one in pair if one.is_modifier} if measured and measured[0].amount else set()
+    return not any(
+        item.is_modifier or item.is_case or item.is_condition or _numbers(item) or (item.is_subject and item.at in named)
+        for item in more
+    )
 
 
 def _numbers(item: Item) -> bool:
