@@ -5,24 +5,22 @@ Items are things, relations, values, and what denies. What a word means is in `d
 
 from __future__ import annotations
 
-from functools import cache
-
 from mnemarch.model.value import replace, value
-from mnemarch.text import amounts, english, korean
+from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
-from mnemarch.text.guarded import EXTENTS, pieces
+from mnemarch.text.clauses import Clauses
+from mnemarch.text.guarded import EXTENTS
 from mnemarch.text.relating import AMOUNT, kinds_in
+from mnemarch.text.senses import auxiliaries, function_words, is_noun_copula, root_of, root_of_piece, roots, senses_of
 from mnemarch.text.slots import COPULAS, DETERMINERS
 from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
 from mnemarch.text.statements import parts_of
-from mnemarch.text.tokens import speaker_of, tokens
-from mnemarch.text.words import STOP_WORDS, Patterns, grouped, listed
+from mnemarch.text.tokens import speaker_of
+from mnemarch.text.words import Patterns, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mnemarch.text.guarded import Piece
 
 _PATTERNS = Patterns("senses", "patterns")
@@ -30,17 +28,14 @@ _PATTERNS = Patterns("senses", "patterns")
 ENDLESS = "*"
 # With a number these tell how far it goes, and deny nothing: after 3 days, at most 5.
 _BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
-_CLAUSE_PIECES_MIN = 3
 # A longer text is no plain statement.
 _ITEMS_MAX, _ASIDES_MAX = 24, 12
 # So far from a verb its value is looked for.
 _NEAR = 5
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
-_PRONOUNS = frozenset({"we", "you", "i", "they", "it"})
 _BEFORE_PERIODS = frozenset({"a", "an", "one", "every", "each", "per"})
 _TOO = frozenset({"로도", "으로도", "에도", "에서도"})
 _KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
-_KOREAN_CASES = frozenset({"에서", "에서는", "에서만", "에선", "에는", "에서의", "에게", "에게는"})
 
 
 @value
@@ -94,52 +89,6 @@ class Frame:
     bounds: frozenset[str]
 
 
-@cache
-def _senses() -> dict[str, frozenset[str]]:
-    """For each root its senses; those of relations begin with ~."""
-    table: dict[str, set[str]] = {}
-    for section, mark in (("things", ""), ("relations", "~")):
-        for name, words in grouped("senses", section).items():
-            for word in words:
-                table.setdefault(root_of(word), set()).add(mark + name)
-    return {word: frozenset(names) for word, names in table.items()}
-
-
-@cache
-def _korean_senses() -> list[tuple[str, frozenset[str]]]:
-    """Korean words with their senses, the longest first."""
-    known = [(word, names) for word, names in _senses().items() if is_hangul(word)]
-    return sorted(known, key=lambda each: -len(each[0]))
-
-
-@cached(8192)
-def root_of(word: str) -> str:
-    if is_hangul(word):
-        return word
-    if word[:2] == "re" and word[2:] in english.irregular_forms():
-        word = "re" + english.irregular_forms()[word[2:]]
-    told = tokens(word.lower().replace("-", ""))
-    return told[0] if told else word
-
-
-@cached(8192)
-def _senses_of(key: str) -> frozenset[str]:
-    if not is_hangul(key):
-        return _senses().get(key, frozenset())
-    senses: set[str] = set()
-    size = 0
-    for word, names in _korean_senses():
-        if key.startswith(word) and len(word) >= size:
-            size = len(word)
-            senses |= names
-    return frozenset(senses)
-
-
-@cache
-def roots(section: str) -> frozenset[str]:
-    return frozenset(root_of(word) for word in listed("senses", section))
-
-
 @cached(1024)
 def frame_of(text: str) -> Frame:
     found, slots = parts_of(text)
@@ -151,120 +100,8 @@ def frame_of(text: str) -> Frame:
     return reading.frame(is_talk=is_talk)
 
 
-@cache
-def _function_words() -> frozenset[str]:
-    return STOP_WORDS | DETERMINERS | word_set("boundaries") | word_set("slot prepositions")
-
-
-@cache
-def _auxiliaries() -> frozenset[str]:
-    return COPULAS | (word_set("modals") - {"to", "need", "needs"}) | frozenset(listed("senses", "auxiliaries"))
-
-
-class _Reading:
+class _Reading(Clauses):
     """One text read from left to right."""
-
-    def __init__(self, found: Sequence[Piece], slots: dict[int, int], is_korean: bool) -> None:
-        self.found, self.is_korean = found, is_korean
-        self.slots = slots
-        self.slot_of = {at: start for start, end in slots.items() for at in range(start, end)}
-        self.lead_end = 0
-        self.main_end = len(found)
-        self.verb = 0
-        self.cases: set[int] = set()
-        self.conditions: set[int] = set()
-        self.asides: set[int] = set()
-        self.denied: dict[int, str] = {}
-
-    def place(self, told: str) -> None:
-        """Find where the statement itself begins and ends, and what tells a case."""
-        name = "korean clause" if self.is_korean else "clause"
-        opening = None if self.is_korean else _PATTERNS["opening"].match(told)
-        start = opening.end() if opening else 0
-        if opening:
-            self.lead_end = len(pieces(told[:start]))
-        for clause in _PATTERNS[name].finditer(told, start):
-            end = len(pieces(told[: clause.end() if self.is_korean else clause.start()]))
-            if end - self.lead_end > _CLAUSE_PIECES_MIN:
-                self.main_end = end
-                break
-        self.verb = self._korean_verb(told) if self.is_korean else self._english_verb()
-        self._mark_cases()
-
-    def _english_verb(self) -> int:
-        """Where the predicate begins."""
-        words = [piece[3].lower() for piece in self.found]
-        first = self.lead_end
-        if self._is_verb_word(first) and words[first + 1 : first + 2] and words[first + 1] in DETERMINERS:
-            return first
-        for at in range(first, len(words)):
-            if words[at] in _auxiliaries():
-                return at
-            if words[at] in _PRONOUNS and at + 1 < len(words):
-                return at + 1
-            if at > first and self._is_finite(words, at):
-                return at
-        is_order = self._is_verb_word(first) or words[first : first + 1] == ["please"]
-        guesses = [at for at in range(first + 1, len(words) - 1) if words[at].endswith(("s", "ed")) and self.found[at][2]]
-        return first if is_order or not guesses else guesses[0]
-
-    def _is_finite(self, words: Sequence[str], at: int) -> bool:
-        """Whether a known verb stands here as one: retries, kept, or after a plural retry."""
-        before, after = words[at - 1], words[at + 1] if at + 1 < len(words) else ""
-        if before in DETERMINERS or before in word_set("cases") or after in _auxiliaries() or not self._is_verb_word(at):
-            return False
-        if words[at].endswith("s") and at + 1 < len(words) and not after.endswith("s") and self._is_verb_word(at + 1):
-            return after in _function_words()
-        is_plural = before.endswith("s") or before in _PRONOUNS
-        return words[at].endswith(("s", "ed")) or words[at] in english.irregular_forms() or is_plural
-
-    def _is_verb_word(self, at: int) -> bool:
-        piece = self.found[at] if at < len(self.found) else None
-        if piece is None or piece[0] not in ("opposite", "word"):
-            return False
-        if piece[0] == "opposite":
-            word = piece[3].lower()
-            after = self.found[at + 1][3].lower() if at + 1 < len(self.found) else ""
-            is_kind = word in listed("opposites", "kinds") and after not in _function_words() and after != ""
-            is_kind = is_kind and not self._is_amount(at + 1)
-            return not (word in _function_words() or piece[1][:-1] in EXTENTS or is_kind)
-        return any(sense[0] == "~" for sense in _senses_of(_root(piece)))
-
-    def _korean_verb(self, told: str) -> int:
-        topic = _PATTERNS["korean topic"].search(told)
-        return len(pieces(told[: topic.end()])) if topic else 0
-
-    def _mark_cases(self) -> None:
-        is_case = is_condition = is_named = False
-        self.conditions |= set(range(self.lead_end))
-        for at, piece in enumerate(self.found):
-            word = piece[3].lower()
-            if self.is_korean:
-                if without_particle(piece)[1] in _KOREAN_CASES:
-                    self.cases.add(at)
-                    back = at
-                    while back and not without_particle(self.found[back - 1])[1] and self.found[back - 1][0] == "word":
-                        back -= 1
-                        self.cases.add(back)
-                if _PATTERNS["korean purpose"].search(piece[3]):
-                    self.asides |= {at, at - 1}
-                if at < self.main_end and _PATTERNS["korean condition"].search(piece[3]):
-                    self.conditions |= set(range(max(self.verb if at >= self.verb else 0, 0), at + 1))
-                continue
-            if at == self.lead_end:
-                is_case = is_condition = is_named = False
-            if word in roots("conditions"):
-                is_condition = True
-            elif word in word_set("cases"):
-                is_case, is_named = True, False
-            elif not piece[2]:
-                is_case &= word in DETERMINERS and not is_named
-            else:
-                is_named = is_case
-            if is_case:
-                self.cases.add(at)
-            if is_condition:
-                self.conditions.add(at)
 
     def frame(self, *, is_talk: bool) -> Frame:
         items: list[Item] = []
@@ -276,11 +113,19 @@ class _Reading:
                 if after is not None and after[0] == "word" and written.endswith(after[3]) and self._modifies(at + 1):
                     self.denied[at + 1] = written  # Inactive sessions.
                     continue
-                is_of_pole = key == "un" and after is not None and after[0] == "opposite" and after[1][:-1] not in EXTENTS
+                is_of_pole = (
+                    key == "un" and after is not None and after[0] == "opposite" and after[1][:-1] not in EXTENTS
+                )
                 negations += not is_of_pole and at < self.main_end and at not in self.conditions
                 continue
             before = items[-1] if items else None
-            if what == "opposite" and before and before.poles and before.written == written and self._follows(before, at):
+            if (
+                what == "opposite"
+                and before
+                and before.poles
+                and before.written == written
+                and self._follows(before, at)
+            ):
                 items[-1] = replace(before, poles=before.poles | {key})
                 continue
             item = self._item(at, piece)
@@ -297,7 +142,9 @@ class _Reading:
             is_possible=not words.isdisjoint(listed("senses", "possible")),
             opening=self._opening(),
             bounds=self._bounds(),
-            has_exception=any(piece[3].lower().startswith(tuple(listed("senses", "exceptions"))) for piece in self.found),
+            has_exception=any(
+                piece[3].lower().startswith(tuple(listed("senses", "exceptions"))) for piece in self.found
+            ),
         )
 
     def _many(self) -> frozenset[int]:
@@ -310,7 +157,8 @@ class _Reading:
             elif word in listed("senses", "many"):
                 found |= set(range(at + 1, at + _NEAR))
             elif word.startswith(tuple(listed("senses", "korean many"))) or (
-                word in listed("senses", "korean many of objects") and without_particle(self.found[at - 1])[1] in ("을", "를")
+                word in listed("senses", "korean many of objects")
+                and without_particle(self.found[at - 1])[1] in ("을", "를")
             ):
                 found |= set(range(max(0, at - _NEAR), at))
         return frozenset(found)
@@ -324,7 +172,7 @@ class _Reading:
         main = self.found[: self.main_end]
         found = {"most" if piece[1] == "bound-" else "least" for piece in main if piece[1] in ("bound-", "bound+")}
         is_denied = any(piece[0] == "negation" for piece in main)
-        if is_denied and any(piece[1] == "than+" or _root(piece) in roots("exceeding") for piece in main):
+        if is_denied and any(piece[1] == "than+" or root_of_piece(piece) in roots("exceeding") for piece in main):
             found.add("most")
         return frozenset(found)
 
@@ -344,11 +192,13 @@ class _Reading:
             "lead": self._lead(slot if slot >= 0 else at),
         }
         if what == "opposite":
-            if word in ("-", "+") or key[:-1] in EXTENTS or (key[:-1] in _BEFORE_NUMBERS and self._is_amount(at + 1)):
+            if word in ("-", "+") or key[:-1] in EXTENTS or (key[:-1] in _BEFORE_NUMBERS and self.is_amount(at + 1)):
                 return None
-            if word in _function_words() or (is_hangul(word) and key[:-1] in _KOREAN_FUNCTIONS):
+            if word in function_words() or (is_hangul(word) and key[:-1] in _KOREAN_FUNCTIONS):
                 denies = self._denies(at)
-                return Item(at=at, key=word, written=written, poles=frozenset({key}), is_relation=True, denies=denies, **placed)
+                return Item(
+                    at=at, key=word, written=written, poles=frozenset({key}), is_relation=True, denies=denies, **placed
+                )
         period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
         before = self.found[at - 1][3].lower() if at else ""
         is_period = period[:1] == "1" and (slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
@@ -369,18 +219,28 @@ class _Reading:
                 is_version=at > 0 and bool(kinds_in(self.found[at - 1 : at])),
                 **placed,
             )
-        if what == "word" and (not shape or word in _function_words()) and not (
-            written[0].isupper() and len(word) > 1 and (slot >= 0 or written.isupper())
+        if (
+            what == "word"
+            and (not shape or word in function_words())
+            and not (written[0].isupper() and len(word) > 1 and (slot >= 0 or written.isupper()))
         ):
             return None
-        root = root_of(self.denied[at]) if at in self.denied else _root(piece)
-        if not root or ((slot < 0 or is_hangul(root)) and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles())):
+        root = root_of(self.denied[at]) if at in self.denied else root_of_piece(piece)
+        if not root or (
+            (slot < 0 or is_hangul(root))
+            and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles())
+        ):
             return None
-        if self.is_korean and at > 1 and root in listed("senses", "korean auxiliaries") and not without_particle(self.found[at - 1])[1]:
+        if (
+            self.is_korean
+            and at > 1
+            and root in listed("senses", "korean auxiliaries")
+            and not without_particle(self.found[at - 1])[1]
+        ):
             return None
         is_modifier = self._modifies(at)
         is_shouted = len(word) > 1 and written.isupper()
-        senses = frozenset() if what == "quoted" else _senses_of(root)
+        senses = frozenset() if what == "quoted" else senses_of(root)
         senses = frozenset(sense for sense in senses if sense[0] != "~") if is_shouted else senses
         is_noun = is_modifier or placed["is_subject"] or is_shouted or self._is_after_article(at)
         return Item(
@@ -397,12 +257,6 @@ class _Reading:
             is_code=what in ("quoted", "identifier") and not is_shouted,
             **placed,
         )
-
-    def _is_amount(self, at: int) -> bool:
-        """Whether an amount begins here: 3 days, a week."""
-        after = [piece[3].lower() for piece in self.found[at : at + 2]]
-        is_number = at < len(self.found) and self.found[at][0] == "number"
-        return is_number or (after[:1] in (["a"], ["an"]) and after[-1] in amounts.PERIODS)
 
     def _kinds(self, at: int, slot: int, root: str) -> frozenset[str]:
         if slot >= 0:
@@ -421,16 +275,25 @@ class _Reading:
             last = min(self.main_end, len(self.found)) - 1
             while last > 0 and (self.found[last][0] == "negation" or not self.found[last][2]):
                 last -= 1
-            return at == last and is_hangul(piece[3]) and not _is_noun_copula(piece[3]) and piece[3].endswith(
-                tuple(listed("senses", "korean finals"))
+            return (
+                at == last
+                and is_hangul(piece[3])
+                and not is_noun_copula(piece[3])
+                and piece[3].endswith(tuple(listed("senses", "korean finals")))
             )
         if at == self.verb > self.lead_end:
             return True
         before = at - 1
-        while before > 0 and (self.found[before][0] == "negation" or self.found[before][3].lower() in word_set("adverbs")):
+        while before > 0 and (
+            self.found[before][0] == "negation" or self.found[before][3].lower() in word_set("adverbs")
+        ):
             before -= 1
         lead = self.found[before][3].lower()
-        return before > 0 and (lead in _COPULAS or (lead in word_set("modals") and lead != "to")) and at not in self.slot_of
+        return (
+            before > 0
+            and (lead in _COPULAS or (lead in word_set("modals") and lead != "to"))
+            and at not in self.slot_of
+        )
 
     def _lead(self, slot: int) -> str:
         """The word that leads to a value: its preposition, its verb, or its particle in Korean."""
@@ -440,7 +303,7 @@ class _Reading:
         at = slot - 1
         while at > 0 and (
             self.found[at][3].lower() in DETERMINERS
-            or (at != self.verb and self.found[at][3].lower() not in _function_words() and self._modifies(at))
+            or (at != self.verb and self.found[at][3].lower() not in function_words() and self._modifies(at))
         ):
             at -= 1
         return self.found[at][3].lower() if at >= 0 else ""
@@ -465,31 +328,7 @@ class _Reading:
         if root_of(word) in roots("heads"):
             return False
         before = self.found[at - 1][3].lower() if at else ""
-        is_verb = at == self.verb or before in _auxiliaries() or before in _COPULAS or before in ("not", "to")
-        if is_verb or not after[2] or word in _function_words() or at + 1 == self.verb or after[1][:-1] in EXTENTS:
+        is_verb = at == self.verb or before in auxiliaries() or before in _COPULAS or before in ("not", "to")
+        if is_verb or not after[2] or word in function_words() or at + 1 == self.verb or after[1][:-1] in EXTENTS:
             return False
-        return not (at < self.verb <= at + 1) and not (self._is_verb_word(at + 1) and at + 1 >= self.verb)
-
-
-def _is_noun_copula(word: str) -> bool:
-    """Whether a Korean predicate is a noun with 이다: 현우다, 화요일이다; but not 한다, 느리다."""
-    if not word.endswith("다") or len(word) < 2 or word in word_set("korean adjectives"):
-        return False
-    final = (ord(word[-2]) - ord("가")) % 28
-    return word.endswith("이다") or (final == 0 and word[-2] not in "하르리프쁘크")
-
-
-def _root(piece: Piece) -> str:
-    what, key, shape, written, _ = piece
-    if what == "number":
-        return key
-    if what in ("identifier", "quoted"):
-        return key.casefold().removesuffix("()")
-    if is_hangul(written):
-        noun, particle = korean.parted(written)
-        if what == "opposite" or (particle and not korean.is_copula(particle)):
-            return noun
-        if _is_noun_copula(written):
-            return noun
-        return (korean.bare_stem(shape) or shape) if written.endswith(tuple(listed("senses", "korean finals"))) else shape or written
-    return root_of(written)
+        return not (at < self.verb <= at + 1) and not (self.is_verb_word(at + 1) and at + 1 >= self.verb)
