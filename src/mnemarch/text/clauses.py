@@ -75,9 +75,12 @@ class Clauses:
         before, after = words[at - 1], words[at + 1] if at + 1 < len(words) else ""
         if before in DETERMINERS or before in word_set("cases") or after in auxiliaries() or not self.is_verb_word(at):
             return False
-        if words[at].endswith("s") and at + 1 < len(words) and not after.endswith("s") and self.is_verb_word(at + 1):
-            return after in function_words()
-        is_plural = before.endswith("s") or before in _PRONOUNS
+        if self.found[at - 1][0] == "negation" and before != words[at] and before.endswith(words[at]):
+            return False  # Unpaid orders.
+        is_noun = any(sense[0] != "~" for sense in senses_of(root_of_piece(self.found[at])))
+        if is_noun and self.found[at][0] == "word" and words[at].endswith("s") and self.is_verb_word(at + 1):
+            return after.endswith("s") or after in function_words()  # The builds use; it retries.
+        is_plural = any(word.endswith("s") or word in _PRONOUNS for word in words[self.lead_end : at])
         return words[at].endswith(("s", "ed")) or words[at] in english.irregular_forms() or is_plural
 
     def is_verb_word(self, at: int) -> bool:

@@ -227,7 +227,7 @@ class _Reading(Clauses):
             return None
         root = root_of(self.denied[at]) if at in self.denied else root_of_piece(piece)
         if not root or (
-            (slot < 0 or is_hangul(root))
+            (slot < 0 or is_hangul(root) or (written.islower() and self.slots[slot] - slot > 1))
             and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles())
         ):
             return None

@@ -109,12 +109,14 @@ def _count_alike(one: Value, other: Value) -> bool:
 
 
 def _stands_in_one_place(one: Value, other: Value) -> bool:
-    if dimensions_of(one) or dimensions_of(other) or (one[0].slot < 0 and other[0].slot < 0):
+    leads = {_lead(one), _lead(other)}
+    # 민지가 승인한다, 승인자는 도윤이다.
+    is_person = not leads.isdisjoint(_EQUALS) and not leads.isdisjoint(("이", "가"))
+    if dimensions_of(one) or dimensions_of(other) or (one[0].slot < 0 and other[0].slot < 0 and not is_person):
         return False
     are_subjects = one[0].is_subject and other[0].is_subject and one[0].slot == other[0].slot
     if (kinds_of(one) and kinds_of(other)) or ((one[0].is_subject or other[0].is_subject) and not are_subjects):
         return False
-    leads = {_lead(one), _lead(other)}
     are_told = one[0].slot >= 0 and other[0].slot >= 0
     if kinds_of(one) or kinds_of(other):
         # Docker and a layer cache, Redis and a short TTL.
