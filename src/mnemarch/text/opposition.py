@@ -58,7 +58,9 @@ def opposes(a: str, b: str) -> Opposition | None:
     if frozenset(ours.topic) == frozenset(theirs.topic):
         alike = _opposition(ours, theirs)
         if alike is not None:
-            return None if alike.kind == "value" and tell_of_two(a, b) else alike
+            # Statements of one form and one value tell of one thing, and there may be thousands of them.
+            is_one_form = ours.subject == theirs.subject and len(ours.values) == 1
+            return None if alike.kind == "value" and not is_one_form and tell_of_two(a, b) else alike
     found = opposed(a, b)
     return None if found is None else _opposed(*found)
 
