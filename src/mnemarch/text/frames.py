@@ -12,7 +12,16 @@ from mnemarch.text.cache import cached
 from mnemarch.text.clauses import Clauses
 from mnemarch.text.guarded import EXTENTS
 from mnemarch.text.relating import AMOUNT, kinds_in
-from mnemarch.text.senses import auxiliaries, function_words, is_noun_copula, root_of, root_of_piece, roots, senses_of
+from mnemarch.text.senses import (
+    auxiliaries,
+    function_words,
+    is_noun_copula,
+    root_of,
+    root_of_piece,
+    roots,
+    senses_of,
+    words_of,
+)
 from mnemarch.text.slots import COPULAS, DETERMINERS
 from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
 from mnemarch.text.statements import parts_of
@@ -139,12 +148,10 @@ class _Reading(Clauses):
             is_plain=not is_talk and len(items) - told <= _ASIDES_MAX and told <= _ITEMS_MAX,
             negations=negations,
             many_at=self._many(),
-            is_possible=not words.isdisjoint(listed("senses", "possible")),
+            is_possible=not words.isdisjoint(words_of("possible")),
             opening=self._opening(),
             bounds=self._bounds(),
-            has_exception=any(
-                piece[3].lower().startswith(tuple(listed("senses", "exceptions"))) for piece in self.found
-            ),
+            has_exception=any(piece[3].lower().startswith(words_of("exceptions")) for piece in self.found),
         )
 
     def _many(self) -> frozenset[int]:
@@ -152,13 +159,12 @@ class _Reading(Clauses):
         found: set[int] = set()
         for at, piece in enumerate(self.found[: self.main_end]):
             word, particle = piece[3].lower(), without_particle(piece)[1]
-            if word in listed("senses", "too") or (at >= self.verb and particle in _TOO):
+            if word in words_of("too") or (at >= self.verb and particle in _TOO):
                 found |= set(range(len(self.found)))
-            elif word in listed("senses", "many"):
+            elif word in words_of("many"):
                 found |= set(range(at + 1, at + _NEAR))
-            elif word.startswith(tuple(listed("senses", "korean many"))) or (
-                word in listed("senses", "korean many of objects")
-                and without_particle(self.found[at - 1])[1] in ("을", "를")
+            elif word.startswith(words_of("korean many")) or (
+                word in words_of("korean many of objects") and without_particle(self.found[at - 1])[1] in ("을", "를")
             ):
                 found |= set(range(max(0, at - _NEAR), at))
         return frozenset(found)
@@ -204,7 +210,7 @@ class _Reading(Clauses):
         is_period = period[:1] == "1" and (slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
         if word == "once":
             return None
-        if word in listed("senses", "endless"):
+        if word in words_of("endless"):
             return Item(at=at, key="endless", written=written, amount=ENDLESS, **placed)
         is_ordinal = key.endswith("th") and placed["is_subject"]
         is_told = (slot >= 0 and not is_ordinal) or (at >= self.lead_end and written[:1] != "#" and not is_ordinal)
@@ -234,7 +240,7 @@ class _Reading(Clauses):
         if (
             self.is_korean
             and at > 1
-            and root in listed("senses", "korean auxiliaries")
+            and root in words_of("korean auxiliaries")
             and not without_particle(self.found[at - 1])[1]
         ):
             return None
@@ -279,7 +285,7 @@ class _Reading(Clauses):
                 at == last
                 and is_hangul(piece[3])
                 and not is_noun_copula(piece[3])
-                and piece[3].endswith(tuple(listed("senses", "korean finals")))
+                and piece[3].endswith(words_of("korean finals"))
             )
         if at == self.verb > self.lead_end:
             return True

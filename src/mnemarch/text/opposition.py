@@ -89,7 +89,11 @@ def _opposition(ours: Statement, theirs: Statement, *, is_sure: bool = False) ->
     if bool(denied) == bool(others):
         return None
     pairs = zip(ours.values, theirs.values, strict=True) if others else ()
-    is_sure |= any(_is_other(a, b) and (a.is_amount or (a.is_limit and b.is_limit)) for a, b in pairs)
+    is_sure |= any(
+        _is_other(a, b)
+        and (a.is_amount or (a.is_limit and b.is_limit) or all(word[:1].isdigit() for word in a.words ^ b.words))
+        for a, b in pairs
+    )
     # Use pnpm, use npm: among the managers of packages.
     is_sure |= ours.topic[:1] == USES and len(things(ours.topic)) > 1 and not ours.is_denied
     return _opposed("polarity", denied) if denied else _opposed("value", others) if is_sure else None

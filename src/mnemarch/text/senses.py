@@ -58,6 +58,12 @@ def senses_of(key: str) -> frozenset[str]:
 
 
 @cache
+def words_of(section: str) -> tuple[str, ...]:
+    """The words of a section of senses.txt, to be looked for or to begin with."""
+    return tuple(listed("senses", section))
+
+
+@cache
 def roots(section: str) -> frozenset[str]:
     return frozenset(root_of(word) for word in listed("senses", section))
 
@@ -92,9 +98,5 @@ def root_of_piece(piece: Piece) -> str:
             return noun
         if is_noun_copula(written):
             return noun
-        return (
-            (korean.bare_stem(shape) or shape)
-            if written.endswith(tuple(listed("senses", "korean finals")))
-            else shape or written
-        )
+        return (korean.bare_stem(shape) or shape) if written.endswith(words_of("korean finals")) else shape or written
     return root_of(written)

@@ -6,10 +6,10 @@ from unicodedata import normalize
 
 from mnemarch.model.value import value
 from mnemarch.text.frames import frame_of
-from mnemarch.text.senses import roots
+from mnemarch.text.senses import roots, words_of
 from mnemarch.text.slots_korean import is_hangul
 from mnemarch.text.values import COMMON, dimensions_of, exclude, flipped_groups, flips, kinds_of, other_values
-from mnemarch.text.words import STOP_WORDS, listed
+from mnemarch.text.words import STOP_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right:
     rest = [_relations(side) for side in (left, right)]
     if ours.negations or theirs.negations or any(map(_denies, (*left, *right))):
         is_other = any(
-            _senses_in([item]).isdisjoint(listed("senses", "light")) for side in rest for item in side if not item.poles
+            _senses_in([item]).isdisjoint(words_of("light")) for side in rest for item in side if not item.poles
         )
         denied = [frame.negations or any(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
         extra = [side for side, is_denied in zip((left, right), denied, strict=True) if is_denied]
@@ -224,7 +224,7 @@ def _relates_alike(
     is_sure = all(dimensions_of(one) or kinds_of(one) & kinds_of(other) for one, other in values)
     if not all(rest):
         # What a thing is said to be may be what it uses, but not what it is cleared at.
-        return is_sure or not any(rest) or not _senses_in(rest[0] or rest[1]).isdisjoint(listed("senses", "being"))
+        return is_sure or not any(rest) or not _senses_in(rest[0] or rest[1]).isdisjoint(words_of("being"))
     told = [
         frozenset(
             sense.lstrip("~")
