@@ -1,11 +1,7 @@
 """Whether two statements oppose each other (R6, R12). This is the one rule for facts and decisions.
 
-Two statements are laid side by side. What both say is what they are about. What is left on each side decides:
-
-- words on both sides: they are about two things, and nothing opposes;
-- words on one side: that side says more. If these tell in what case it is so, it is an exception to the other, unless
-  the other denies every case;
-- nothing but a negation or an opposite: polarity. Nothing but two values: another value.
+Statements of one topic and one form are compared by their amounts and by what denies. All others are laid side by
+side as frames (`text/sides.py`): what both say is what they are about, and what is left decides.
 """
 
 from __future__ import annotations
