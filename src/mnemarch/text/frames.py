@@ -186,82 +186,81 @@ class _Reading(Clauses):
         return all(piece[3] == before.written for piece in self.found[before.at : at])
 
     def _item(self, at: int, piece: Piece) -> Item | None:
+        """What a piece says, or None: a word of grammar, or one that tells nothing."""
         what, key, shape, written, _ = piece
         word = written.lower()
-        slot = self.slot_of.get(at, -1)
-        placed = {
-            "is_case": at in self.cases,
-            "is_condition": at in self.conditions,
-            "is_aside": at >= self.main_end or at in self.asides,
-            "is_subject": self.lead_end <= at < self.verb,
-            "slot": slot,
-            "lead": self._lead(slot if slot >= 0 else at),
-        }
+        base = self._placed(at, written)
         if what == "opposite":
             if word in ("-", "+") or key[:-1] in EXTENTS or (key[:-1] in _BEFORE_NUMBERS and self.is_amount(at + 1)):
                 return None
+            base = replace(base, poles=frozenset({key}), denies=self._denies(at))
             if word in function_words() or (is_hangul(word) and key[:-1] in _KOREAN_FUNCTIONS):
-                denies = self._denies(at)
-                return Item(
-                    at=at, key=word, written=written, poles=frozenset({key}), is_relation=True, denies=denies, **placed
-                )
-        period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
-        before = self.found[at - 1][3].lower() if at else ""
-        is_period = period[:1] == "1" and (slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
-        if word == "once":
-            return None
-        if word in words_of("endless"):
-            return Item(at=at, key="endless", written=written, amount=ENDLESS, **placed)
-        is_ordinal = key.endswith("th") and placed["is_subject"]
-        is_told = (slot >= 0 and not is_ordinal) or (at >= self.lead_end and written[:1] != "#" and not is_ordinal)
-        if (what == "number" and is_told) or is_period:
-            amount = period or key
-            dimension = amounts.dimension(amount) or "#"
-            return Item(
-                at=at,
-                key=amounts.normal(amount.casefold()),
-                written=written,
-                amount=dimension,
-                is_version=at > 0 and bool(kinds_in(self.found[at - 1 : at])),
-                **placed,
-            )
-        if (
-            what == "word"
-            and (not shape or word in function_words())
-            and not (written[0].isupper() and len(word) > 1 and (slot >= 0 or written.isupper()))
-        ):
+                return replace(base, key=word, is_relation=True)
+        amount = self._amount(at, piece, base)
+        if amount is not None or word == "once":
+            return amount
+        is_named = written[0].isupper() and len(word) > 1 and (base.slot >= 0 or written.isupper())
+        if what == "word" and (not shape or word in function_words()) and not is_named:
             return None
         root = root_of(self.denied[at]) if at in self.denied else root_of_piece(piece)
-        if not root or (
-            (slot < 0 or is_hangul(root) or (written.islower() and self.slots[slot] - slot > 1))
-            and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles())
-        ):
-            return None
-        if (
-            self.is_korean
-            and at > 1
-            and root in words_of("korean auxiliaries")
-            and not without_particle(self.found[at - 1])[1]
-        ):
-            return None
-        is_modifier = self._modifies(at)
-        is_shouted = len(word) > 1 and written.isupper()
-        senses = frozenset() if what == "quoted" else senses_of(root)
-        senses = frozenset(sense for sense in senses if sense[0] != "~") if is_shouted else senses
-        is_noun = is_modifier or placed["is_subject"] or is_shouted or self._is_after_article(at)
+        return (
+            None if not root or self._tells_nothing(at, root, base) else self._named(at, what, replace(base, key=root))
+        )
+
+    def _placed(self, at: int, written: str) -> Item:
+        slot = self.slot_of.get(at, -1)
         return Item(
             at=at,
-            key=root,
+            key="",
             written=written,
+            slot=slot,
+            lead=self._lead(slot if slot >= 0 else at),
+            is_case=at in self.cases,
+            is_condition=at in self.conditions,
+            is_aside=at >= self.main_end or at in self.asides,
+            is_subject=self.lead_end <= at < self.verb,
+        )
+
+    def _amount(self, at: int, piece: Piece, base: Item) -> Item | None:
+        """The amount that a piece is: a number, a period, or what has no end."""
+        what, key, _, written, _ = piece
+        if written.lower() in words_of("endless"):
+            return replace(base, key="endless", amount=ENDLESS)
+        period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
+        before = self.found[at - 1][3].lower() if at else ""
+        is_period = period[:1] == "1" and (base.slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
+        # The second request, issue #12, and a year before the statement are no amounts of it.
+        is_name = (key.endswith("th") and base.is_subject) or (
+            base.slot < 0 and (at < self.lead_end or written[0] == "#")
+        )
+        if not is_period and (what != "number" or is_name):
+            return None
+        amount = period or key
+        is_version = at > 0 and bool(kinds_in(self.found[at - 1 : at]))
+        dimension = amounts.dimension(amount) or "#"
+        return replace(base, key=amounts.normal(amount.casefold()), amount=dimension, is_version=is_version)
+
+    def _tells_nothing(self, at: int, root: str, base: Item) -> bool:
+        is_free = base.slot < 0 or is_hangul(root) or (base.written.islower() and self.slots[base.slot] - base.slot > 1)
+        if is_free and (root in roots("nothing") or root in roots("heads") or root in korean.glued_particles()):
+            return True
+        is_auxiliary = self.is_korean and at > 1 and root in words_of("korean auxiliaries")
+        return is_auxiliary and not without_particle(self.found[at - 1])[1]
+
+    def _named(self, at: int, what: str, base: Item) -> Item:
+        is_modifier = self._modifies(at)
+        is_shouted = len(base.written) > 1 and base.written.isupper()
+        senses = frozenset() if what == "quoted" else senses_of(base.key)
+        senses = frozenset(sense for sense in senses if sense[0] != "~") if is_shouted else senses
+        is_noun = is_modifier or base.is_subject or is_shouted or self._is_after_article(at)
+        does = what == "opposite" or any(sense[0] == "~" for sense in senses) or self._is_predicate(at)
+        return replace(
+            base,
             senses=senses,
-            poles=frozenset({key}) if what == "opposite" else frozenset(),
-            kinds=self._kinds(at, slot, root),
-            is_relation=not is_noun
-            and (what == "opposite" or any(sense[0] == "~" for sense in senses) or self._is_predicate(at)),
-            denies=what == "opposite" and self._denies(at),
+            kinds=self._kinds(at, base.slot, base.key),
+            is_relation=does and not is_noun,
             is_modifier=is_modifier,
             is_code=what in ("quoted", "identifier") and not is_shouted,
-            **placed,
         )
 
     def _kinds(self, at: int, slot: int, root: str) -> frozenset[str]:
