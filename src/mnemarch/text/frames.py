@@ -38,7 +38,7 @@ ENDLESS = "*"
 # With a number these tell how far it goes, and deny nothing: after 3 days, at most 5.
 _BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
 # A longer text is no plain statement.
-_ITEMS_MAX, _ASIDES_MAX = 24, 12
+_PIECES_MAX, _ITEMS_MAX, _ASIDES_MAX = 80, 24, 12
 # So far from a verb its value is looked for.
 _NEAR = 5
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
@@ -101,11 +101,13 @@ class Frame:
 @cached(1024)
 def frame_of(text: str) -> Frame:
     found, slots = parts_of(text)
-    told = without_asides(text)[0]
-    is_korean = has_hangul(found)
-    reading = _Reading(found, slots, is_korean)
+    if len(found) > _PIECES_MAX:
+        found, slots = (), {}
+    told = without_asides(text)[0] if found else ""
+    reading = _Reading(found, slots, has_hangul(found))
     reading.place(told)
-    is_talk = (speaker_of(text) or " ").isalpha() or _PATTERNS["talk"].search(text) is not None
+    # A text that is too long to be a statement has no pieces.
+    is_talk = not found or (speaker_of(text) or " ").isalpha() or _PATTERNS["talk"].search(text) is not None
     return reading.frame(is_talk=is_talk)
 
 

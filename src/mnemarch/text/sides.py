@@ -115,6 +115,8 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
 def tell_of_two(a: str, b: str) -> bool:
     """Whether two statements of one form tell two things of a subject, or one of two: backed by, owned by."""
     ours, theirs = frame_of(a), frame_of(b)
+    if not (ours.is_plain and theirs.is_plain):
+        return False
     sides = laid(ours, theirs)
     values = other_values(sides.pairs, (sides.left, sides.right))
     numbered = [[item for item in side if item.is_subject and item.amount == "#"] for side in (sides.left, sides.right)]
