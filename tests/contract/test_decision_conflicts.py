@@ -97,6 +97,18 @@ def test_r12_an_override_opens_a_conflict_that_only_a_new_version_closes(seats, 
     assert memory.rebuild().same
 
 
+@pytest.mark.parametrize("side", ["lock", "new"])
+def test_r12_a_new_version_that_still_opposes_the_other_side_keeps_the_conflict_open(seats, lead, memory, side):
+    lock, person = decided(lead, LOCK, strength="lock"), seats.human()
+    new = person.decisions.commit(proposed(person, "Retries are capped at nine"), override="the bank asked")
+    old, other, strength = (lock, new, "lock") if side == "lock" else (new, lock, "normal")
+    revision = proposed(person, "Retries are capped at four", revises=old.id, strength=strength)
+    newer = person.decisions.commit(revision, override="enough")
+    (conflict,) = lead.conflicts()
+    assert set(conflict.units) == {newer.id, other.id}
+    assert memory.rebuild().same
+
+
 # Requests
 
 

@@ -35,17 +35,21 @@ def test_two_tries_are_two_events(a, b):
     assert opposes("The timeout is 30 s", "The timeout is 60 s") is not None
 
 
-def held_out() -> dict[str, list[tuple[str, str]]]:
+def pairs_in(path: Path) -> dict[str, list[tuple[str, str]]]:
     pairs: dict[str, list[tuple[str, str]]] = {}
     label = ""
-    for line in PAIRS.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             label = line.strip("[]")
         elif line and not line.startswith("#"):
             _, first, second = line.split("\t")
-            if zlib.crc32(f"{first}\t{second}".encode()) % 2:
-                pairs.setdefault(label, []).append((first, second))
+            pairs.setdefault(label, []).append((first, second))
     return pairs
+
+
+def held_out() -> dict[str, list[tuple[str, str]]]:
+    every = pairs_in(PAIRS).items()
+    return {label: [pair for pair in pairs if zlib.crc32("\t".join(pair).encode()) % 2] for label, pairs in every}
 
 
 def test_r6_the_pairs_of_the_other_half_are_told_apart():
@@ -58,6 +62,13 @@ def test_r6_the_pairs_of_the_other_half_are_told_apart():
     assert flagged["opposing"] >= 0.95
     assert flagged["compatible"] <= 0.03
     assert not [(a, b) for a, b in pairs["opposing"] if canonical_key(a) == canonical_key(b)]
+
+
+def test_r6_what_is_worded_differently_is_found_without_false_alarms():
+    pairs = pairs_in(PAIRS.with_name("statements_worded.txt"))
+    flagged = {label: [pair for pair in pairs[label] if opposes(*pair) or ended(*pair)] for label in pairs}
+    assert len(flagged["opposing"]) >= 0.68 * len(pairs["opposing"])
+    assert flagged["compatible"] == []
 
 
 @pytest.mark.parametrize(

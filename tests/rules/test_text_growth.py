@@ -102,6 +102,8 @@ EXEMPT = {
             "words.listed",
             "words.opposites",
             "words.kinds_of",
+            "senses.roots",
+            "senses.words_of",
             "slots.kinds_of_things",
             "slots.verb_forms",
             "slots_korean.word_set",
@@ -115,13 +117,20 @@ EXEMPT = {
     **dict.fromkeys(
         (
             *("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of", "relating.verb_of"),
-            *("statements.topic_words", "statements.value_of"),
+            *("statements.topic_words", "statements.value_of", "senses.root_of_piece"),
         ),
         "takes one piece of those that `pieces` reads",
     ),
     **dict.fromkeys(
         ("bm25.bm25", "bm25.rarity", "coherence.Coherence", "coherence.project_of", "coherence.weight_of"),
         "takes what an index keeps",
+    ),
+    **dict.fromkeys(
+        (
+            *("clauses.Clauses", "sides.laid", "values.other_values", "values.dimensions_of", "values.kinds_of"),
+            *("values.exclude", "values.flips", "values.flipped_groups"),
+        ),
+        "takes what `frame_of` reads",
     ),
     "tokens.sketched": "takes a unit, whose text `telling_tokens` reads",
 }

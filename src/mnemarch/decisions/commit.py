@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.decisions.chain import is_visible, settled, stale
-from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed
+from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed, still_opposed
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Caller, Level
@@ -78,7 +78,8 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
     evidence = _kept_evidence(act, proposal)
     unit_id = proposal.id
     if base is not None:
-        _out_of_force(act, base, unit_id, proposal.reason.summary)
+        disputed = _out_of_force(act, base, unit_id, proposal.reason.summary)
+        against += still_opposed(proposal.text, disputed, against)
     reason = proposal.reason.to_json() | ({"override": override} if override else {})
     attributes = {
         "root": unit_id if base is None else base.root_id,
@@ -314,7 +315,8 @@ def _carried(act: Act, unit_id: str, level: Level) -> str:
     return change(act, EventType.UNIT_PROMOTED, unit, payload).id
 
 
-def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> None:
+def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> list[Decision]:
+    """Take a version out of force. Gives the decisions in force with which it was in conflict."""
     changes = {
         "status": str(Status.DEPRECATED),
         "superseded_by": new_id,
@@ -323,8 +325,11 @@ def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> None:
         "valid_to": micros(max(act.now, base.unit.occurred_at)),
     }
     change(act, EventType.UNIT_SUPERSEDED, base.unit, {"new": new_id, "reason": reason, "set": changes})
+    others: list[str] = []
     for link in act.transaction.links_of(base.id):
         if link.open:
-            other = link.target if link.source == base.id else link.source
-            payload = {"link": link.id, "winner": other, "reason": f"superseded by {new_id}"}
+            others.append(link.target if link.source == base.id else link.source)
+            payload = {"link": link.id, "winner": others[-1], "reason": f"superseded by {new_id}"}
             act.record(EventType.LINK_RESOLVED, payload, subject=link.id)
+    disputed = act.transaction.units(others).values()
+    return [Decision(unit) for unit in disputed if unit.live and version_key_of(unit) is not None]

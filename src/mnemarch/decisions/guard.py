@@ -66,6 +66,15 @@ def opposed(
     return sorted(pairs, key=lambda pair: firmest_first(pair[0]))
 
 
+def still_opposed(
+    text: str, disputed: Iterable[Decision], known: Iterable[tuple[Decision, str]]
+) -> list[tuple[Decision, str]]:
+    """Those with which the revised version was in conflict, and that the new one opposes too (R12)."""
+    ids = {one.id for one, _ in known}
+    found = ((one, opposing.breaks(text, one.text)) for one in disputed if one.id not in ids)
+    return [(one, opposition.reason) for one, opposition in found if opposition is not None]
+
+
 def is_a_persons(unit: Unit) -> bool:
     """Whether a person laid it down and it binds: a policy, an axis or a lock."""
     key = version_key_of(unit)

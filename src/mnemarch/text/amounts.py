@@ -20,6 +20,7 @@ _DIMENSIONS = {
     "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
     "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
     "share": ("%",),
+    "mass": ("g", "kg"),
 }
 # The next larger unit, and how many make one: 120 seconds are 2 minutes, and a gigabyte is 1000 or 1024 megabytes.
 _LARGER = {
@@ -30,7 +31,7 @@ _LARGER = {
     "min": ("h", 60),
     "h": ("d", 24),
 }
-_LARGER |= {"d": ("w", 7), "mo": ("y", 12), "KiB": ("MiB", 1024), "MiB": ("GiB", 1024)}
+_LARGER |= {"g": ("kg", 1000), "d": ("w", 7), "mo": ("y", 12), "KiB": ("MiB", 1024), "MiB": ("GiB", 1024)}
 _LARGER |= {"B": ("KB", 1000), "KB": ("MB", 1000), "MB": ("GB", 1000), "GB": ("TB", 1000)}
 _BINARY = {1000: 1024}
 _SMALLER = {large: (small, factor) for small, (large, factor) in _LARGER.items()}

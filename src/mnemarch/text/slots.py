@@ -75,7 +75,7 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             continue
         what = found[at][0]
         is_last = at == len(found) - 1
-        is_free = at >= framed and (not takes_many or _recurs(words, at))
+        is_free = at >= framed and not takes_many
         is_unit = is_predicate and is_last and words[at - 1] in ("in", "per") and words[at] in english.UNITS
         if is_unit or (is_free and _is_date(found, words, at) and (is_predicate or is_last)):
             slots[at] = at + 1
@@ -129,12 +129,6 @@ def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
     return (found[at][3] == "May" and (before in _OPENING or found[at - 1][0] == "number")) or (
         before in _EVERY and (words[at] in english.UNITS or words[at] in _TIMES)
     )
-
-
-def _recurs(words: Sequence[str], at: int) -> bool:
-    """Whether something is planned to happen then: releases happen every Tuesday, but crashes do, too."""
-    begins = words[at - 1] in _EVERY or (words[at - 1] == "on" and words[at].endswith("s"))
-    return begins and words[at - 2] in verb_forms("takes place") and _nouns("symptom nouns").isdisjoint(words[:at])
 
 
 def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predicate: bool, takes_many: bool) -> bool:

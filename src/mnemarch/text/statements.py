@@ -15,16 +15,15 @@ from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical, canonical_key, hashed
 from mnemarch.text.guarded import Piece, pieces
 from mnemarch.text.relating import USES, kinds_in, parsed, verb_of
-from mnemarch.text.slots import DETERMINERS, kinds_of_things
+from mnemarch.text.slots import kinds_of_things
 from mnemarch.text.slots_korean import has_hangul, is_hangul, is_name, without_particle, word_set
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import REWORDING_WORDS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-_POSSIBLE = frozenset({"can", "could", "may", "might", "수"})
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 _EXTENTS = frozenset({"만", "도", "까지", "부터", "밖에", "보다"})
 # One may do both of these: read from a queue, write to it.
@@ -33,7 +32,6 @@ THINGLESS = frozenset(USES)
 _BEFORE_NAMES = frozenset({"a", "an", "the", "our", "only"})
 # So far back the word is looked for that says by what something is done.
 _NEAR = 4
-UNNAMED = frozenset({"something"})
 # A longer text is no statement: it has no values and its topic is itself, so that it opposes nothing. Whoever compares
 # within a transaction has no more than this to read of each text.
 STATEMENT_CHARS_MAX = 2_000
@@ -50,8 +48,6 @@ class Value:
     written: str
     is_amount: bool
     is_limit: bool
-    # What the name is used as; "something" of a thing that has no name: a layer cache.
-    kinds: frozenset[str]
 
 
 @value
@@ -66,11 +62,7 @@ class Statement:
     values: tuple[Value, ...]
     polar: tuple[Piece, ...]
     words: frozenset[str]
-    # Words of the topic that tell in what case it is so: in CI, for guests, 테스트에서.
-    circumstances: frozenset[str]
     is_denied: bool
-    # Whether it only says what can be, or what is not: then another name for the value is no other statement of it.
-    is_open: bool
     # Of what says by what a thing is done, the verb: runs on, uses.
     verbs: frozenset[str]
 
@@ -119,6 +111,12 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
     return found, slots, tuple(topic) or (canonical(text),), [at for at, told in relations.items() if not told]
 
 
+def parts_of(text: str) -> tuple[tuple[Piece, ...], dict[int, int]]:
+    """The pieces of a text, and where its values begin and end."""
+    found, slots, *_ = _read(text)
+    return found, slots
+
+
 def things(topic: Iterable[str]) -> list[str]:
     return [word for word in topic if not word.startswith(("▢", "#"))]
 
@@ -135,7 +133,6 @@ def statement(text: str) -> Statement:
     # What a condition denies is not denied: it returns null when nothing matches.
     condition = next((at for at, piece in enumerate(polar) if piece[1][:-1] == "if"), len(polar))
     is_denied = sum(_denies(polar, at) for at in range(condition or len(polar))) % 2 == 1
-    is_open = is_denied or any(piece[1] in _POSSIBLE for piece in polar)
     shown = ["…" if at in slots else piece[3] for at, piece in enumerate(found) if at in slots or at not in inside]
     return Statement(
         subject=" ".join(shown),
@@ -143,25 +140,9 @@ def statement(text: str) -> Statement:
         values=values,
         polar=polar,
         words=words,
-        circumstances=frozenset(_circumstances(polar)),
         is_denied=is_denied,
-        is_open=is_open,
         verbs=frozenset(filter(None, (verb_of(found[at]) for at in verbs))),
     )
-
-
-def _circumstances(polar: Sequence[Piece]) -> Iterator[str]:
-    """The words after a preposition or a conjunction, up to the next word of grammar; in Korean those with 에서."""
-    is_inside = is_named = False
-    for piece in polar:
-        word = piece[3].lower()
-        if word in word_set("cases"):
-            is_inside, is_named = True, False
-        elif not piece[2]:
-            is_inside &= word in DETERMINERS and not is_named
-        else:
-            is_named = is_inside
-            yield from (told for told in topic_words(piece) if is_inside or "◁" in told)
 
 
 def _denies(polar: Sequence[Piece], at: int) -> bool:
@@ -235,14 +216,7 @@ def value_of(slot: Sequence[Piece], before: Piece | None = None) -> Value:
         written=" ".join(piece[3] for piece in slot),
         is_amount=is_amount,
         is_limit=_is_limit(slot, before),
-        kinds=kinds_in(slot) or (UNNAMED if _is_unnamed(slot, before) else frozenset()),
     )
-
-
-def _is_unnamed(slot: Sequence[Piece], before: Piece | None) -> bool:
-    """Whether a value is a thing without a name: a layer cache, the clock stub."""
-    is_common = all(piece[0] == "word" and piece[3].islower() for piece in slot)
-    return is_common and before is not None and before[1] in _BEFORE_NAMES
 
 
 def _is_limit(slot: Sequence[Piece], before: Piece | None) -> bool:

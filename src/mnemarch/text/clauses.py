@@ -1,0 +1,138 @@
+"""Where the parts of a sentence stand: what leads into it, its subject, its predicate, its cases, what is beside it."""
+
+from __future__ import annotations
+
+from mnemarch.text import amounts, english
+from mnemarch.text.guarded import EXTENTS, pieces
+from mnemarch.text.senses import auxiliaries, function_words, root_of_piece, roots, senses_of
+from mnemarch.text.slots import DETERMINERS
+from mnemarch.text.slots_korean import without_particle, word_set
+from mnemarch.text.words import Patterns, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemarch.text.guarded import Piece
+
+_PATTERNS = Patterns("senses", "patterns")
+_CLAUSE_PIECES_MIN = 3
+_PRONOUNS = frozenset({"we", "you", "i", "they", "it"})
+_KOREAN_CASES = frozenset({"에서", "에서는", "에서만", "에선", "에는", "에서의", "에게", "에게는"})
+
+
+class Clauses:
+    """The pieces of one text with where its parts begin and end."""
+
+    def __init__(self, found: Sequence[Piece], slots: dict[int, int], is_korean: bool) -> None:
+        self.found, self.is_korean = found, is_korean
+        self.slots = slots
+        self.slot_of = {at: start for start, end in slots.items() for at in range(start, end)}
+        self.lead_end = 0
+        self.main_end = len(found)
+        self.verb = 0
+        self.cases: set[int] = set()
+        self.conditions: set[int] = set()
+        self.asides: set[int] = set()
+        self.denied: dict[int, str] = {}
+
+    def place(self, told: str) -> None:
+        """Find where the statement itself begins and ends, and what tells a case."""
+        name = "korean clause" if self.is_korean else "clause"
+        opening = None if self.is_korean else _PATTERNS["opening"].match(told)
+        start = opening.end() if opening else 0
+        if opening:
+            self.lead_end = len(pieces(told[:start]))
+        for clause in _PATTERNS[name].finditer(told, start):
+            end = len(pieces(told[: clause.end() if self.is_korean else clause.start()]))
+            if end - self.lead_end > _CLAUSE_PIECES_MIN:
+                self.main_end = end
+                break
+        self.verb = self._korean_verb(told) if self.is_korean else self._english_verb()
+        self._mark_cases()
+
+    def _english_verb(self) -> int:
+        """Where the predicate begins."""
+        words = [piece[3].lower() for piece in self.found]
+        first = self.lead_end
+        if self.is_verb_word(first) and words[first + 1 : first + 2] and words[first + 1] in DETERMINERS:
+            return first
+        for at in range(first, len(words)):
+            if words[at] in auxiliaries():
+                return at
+            if words[at] in _PRONOUNS and at + 1 < len(words):
+                return at + 1
+            if at > first and self._is_finite(words, at):
+                return at
+        is_order = self.is_verb_word(first) or words[first : first + 1] == ["please"]
+        guesses = [
+            at for at in range(first + 1, len(words) - 1) if words[at].endswith(("s", "ed")) and self.found[at][2]
+        ]
+        return first if is_order or not guesses else guesses[0]
+
+    def _is_finite(self, words: Sequence[str], at: int) -> bool:
+        """Whether a known verb stands here as one: retries, kept, or after a plural retry."""
+        before, after = words[at - 1], words[at + 1] if at + 1 < len(words) else ""
+        if before in DETERMINERS or before in word_set("cases") or after in auxiliaries() or not self.is_verb_word(at):
+            return False
+        if self.found[at - 1][0] == "negation" and before != words[at] and before.endswith(words[at]):
+            return False  # Unpaid orders.
+        is_noun = any(sense[0] != "~" for sense in senses_of(root_of_piece(self.found[at])))
+        if is_noun and self.found[at][0] == "word" and words[at].endswith("s") and self.is_verb_word(at + 1):
+            return after.endswith("s") or after in function_words()  # The builds use; it retries.
+        is_plural = any(word.endswith("s") or word in _PRONOUNS for word in words[self.lead_end : at])
+        return words[at].endswith(("s", "ed")) or words[at] in english.irregular_forms() or is_plural
+
+    def is_verb_word(self, at: int) -> bool:
+        piece = self.found[at] if at < len(self.found) else None
+        if piece is None or piece[0] not in ("opposite", "word"):
+            return False
+        if piece[0] == "opposite":
+            word = piece[3].lower()
+            after = self.found[at + 1][3].lower() if at + 1 < len(self.found) else ""
+            is_kind = word in listed("opposites", "kinds") and after not in function_words() and after != ""
+            is_kind = is_kind and not self.is_amount(at + 1)
+            return not (word in function_words() or piece[1][:-1] in EXTENTS or is_kind)
+        return any(sense[0] == "~" for sense in senses_of(root_of_piece(piece)))
+
+    def _korean_verb(self, told: str) -> int:
+        topic = _PATTERNS["korean topic"].search(told)
+        return len(pieces(told[: topic.end()])) if topic else 0
+
+    def _mark_cases(self) -> None:
+        is_case = is_condition = is_named = False
+        self.conditions |= set(range(self.lead_end))
+        for at, piece in enumerate(self.found):
+            word = piece[3].lower()
+            if self.is_korean:
+                if without_particle(piece)[1] in _KOREAN_CASES:
+                    self.cases.add(at)
+                    back = at
+                    while back and not without_particle(self.found[back - 1])[1] and self.found[back - 1][0] == "word":
+                        back -= 1
+                        self.cases.add(back)
+                if _PATTERNS["korean purpose"].search(piece[3]):
+                    self.asides |= {at, at - 1}
+                if at < self.main_end and _PATTERNS["korean condition"].search(piece[3]):
+                    self.conditions |= set(range(max(self.verb if at >= self.verb else 0, 0), at + 1))
+                continue
+            if at == self.lead_end:
+                is_case = is_condition = is_named = False
+            if word in roots("conditions"):
+                is_condition = True
+            elif word in word_set("cases"):
+                is_case, is_named = True, False
+            elif not piece[2]:
+                is_case &= word in DETERMINERS and not is_named
+            else:
+                is_named = is_case
+            if is_case:
+                self.cases.add(at)
+            if is_condition:
+                self.conditions.add(at)
+
+    def is_amount(self, at: int) -> bool:
+        """Whether an amount begins here: 3 days, a week."""
+        after = [piece[3].lower() for piece in self.found[at : at + 2]]
+        is_number = at < len(self.found) and self.found[at][0] == "number"
+        return is_number or (after[:1] in (["a"], ["an"]) and after[-1] in amounts.PERIODS)

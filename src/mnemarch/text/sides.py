@@ -1,0 +1,261 @@
+"""Two frames laid side by side (R6): what both say is paired, by word, root or sense; what is left decides."""
+
+from __future__ import annotations
+
+from unicodedata import normalize
+
+from mnemarch.model.value import value
+from mnemarch.text.frames import frame_of
+from mnemarch.text.senses import roots, words_of
+from mnemarch.text.slots_korean import is_hangul
+from mnemarch.text.values import COMMON, dimensions_of, exclude, flipped_groups, flips, kinds_of, other_values
+from mnemarch.text.words import STOP_WORDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mnemarch.text.frames import Frame, Item
+
+    Value = list[Item]
+
+_ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
+
+
+@value
+class Sides:
+    """The pairs of two frames, and what only the one and only the other says."""
+
+    pairs: list[tuple[Item, Item]]
+    left: list[Item]
+    right: list[Item]
+
+
+def laid(ours: Frame, theirs: Frame) -> Sides:
+    left, right = list(ours.items), list(theirs.items)
+    pairs: list[tuple[Item, Item]] = []
+    for matches in (_is_same, _has_one_root, _is_of_one_group, _has_one_sense):
+        for item in list(left):
+            other = next((each for each in right if matches(item, each)), None)
+            if other is not None:
+                left.remove(item)
+                right.remove(other)
+                pairs.append((item, other))
+    for one, said in ((left, theirs.items), (right, ours.items)):
+        for item in list(one):
+            # It is said again: a message in a message queue.
+            if not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said):
+                one.remove(item)
+    return Sides(pairs, left, right)
+
+
+def _is_same(a: Item, b: Item) -> bool:
+    # Sprint 31, 31 points.
+    is_moved = (
+        bool(a.amount) and a.is_subject != b.is_subject and min(a.slot, b.slot) < 0 and not (a.is_case and b.is_case)
+    )
+    return a.key == b.key and a.amount == b.amount and not is_moved
+
+
+def _has_one_root(a: Item, b: Item) -> bool:
+    if a.amount or b.amount or a.is_code or b.is_code or (a.kinds and b.kinds):
+        return False
+    short, long = sorted((a.key, b.key), key=len)
+    size_min = _ROOT_SYLLABLES_MIN if is_hangul(short) else _ROOT_CHARS_MIN
+    if is_hangul(short):
+        # 내보낼, 내보내기.
+        is_within = normalize("NFD", long).startswith(normalize("NFD", short))
+    else:
+        is_within = long.startswith(short)
+    return short.isalpha() and long.isalpha() and is_within and size_min <= len(short) > len(long) / 2
+
+
+def _is_of_one_group(a: Item, b: Item) -> bool:
+    return not {pole[:-1] for pole in a.poles}.isdisjoint(pole[:-1] for pole in b.poles)
+
+
+def _has_one_sense(a: Item, b: Item) -> bool:
+    """A sense of things; what relates is compared as a whole."""
+    return any(sense[0] != "~" for sense in a.senses & b.senses)
+
+
+def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
+    """How two statements oppose each other: in what kind, and by which words."""
+    ours, theirs = frame_of(a), frame_of(b)
+    if not (ours.is_plain and theirs.is_plain) or ours.is_korean != theirs.is_korean:
+        return None
+    if ours.opening and theirs.opening and ours.opening != theirs.opening:
+        return None  # Before the release, after the release.
+    sides = laid(ours, theirs)
+    flipped = [(one, other) for one, other in sides.pairs if flips(one, other) and not (one.is_aside or other.is_aside)]
+    if any(
+        (one.is_modifier and other.is_modifier) or (one.is_condition and other.is_condition) for one, other in flipped
+    ):
+        return None  # The left panel, the right panel; with and without a flag.
+    values = other_values(sides.pairs, (sides.left, sides.right))
+    used = {id(item) for pair in values for side in pair for item in side}
+    left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
+    denials = [frame.negations + sum(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
+    if not _is_about_one(
+        sides, left, right, measured=[item for one, _ in values for item in one], denials=[] if flipped else denials
+    ):
+        return None
+    if values:
+        is_opposed = exclude(ours, theirs, values, flipped, sides.pairs) and _relates_alike(
+            ours, theirs, left, right, values
+        )
+        return ("value", [(_written(one), _written(other)) for one, other in values]) if is_opposed else None
+    if (len(flipped) + sum(denials)) % 2 == 0 or _is_apart(ours, theirs, sides, left, right):
+        return None
+    return "polarity", [(one.written, other.written) for one, other in flipped] or [
+        ("not" if denials[0] else "", "not" if denials[1] else "")
+    ]
+
+
+def tell_of_two(a: str, b: str) -> bool:
+    """Whether two statements of one form tell two things of a subject, or one of two: backed by, owned by."""
+    ours, theirs = frame_of(a), frame_of(b)
+    if not (ours.is_plain and theirs.is_plain):
+        return False
+    sides = laid(ours, theirs)
+    values = other_values(sides.pairs, (sides.left, sides.right))
+    numbered = [[item for item in side if item.is_subject and item.amount == "#"] for side in (sides.left, sides.right)]
+    if all(numbered) and any(not one[0].is_subject for one, _ in values):
+        return True
+    used = {id(item) for pair in values for side in pair for item in side}
+    left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
+    return not _relates_alike(ours, theirs, left, right, values)
+
+
+def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right: list[Item]) -> bool:
+    """Whether what denies denies something else: another deed, another time, or what is over the same limit."""
+    rest = [_relations(side) for side in (left, right)]
+    if ours.negations or theirs.negations or any(map(_denies, (*left, *right))):
+        is_other = any(
+            _senses_in([item]).isdisjoint(words_of("light")) for side in rest for item in side if not item.poles
+        )
+        denied = [frame.negations or any(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
+        extra = [side for side, is_denied in zip((left, right), denied, strict=True) if is_denied]
+        if is_other or any(_counts(item) for side in extra for item in side):
+            return True
+    is_flipped = any(flips(*pair) and flipped_groups(*pair) != {"order"} for pair in sides.pairs)
+    is_ordered = any(flips(*pair) and flipped_groups(*pair) == {"order"} for pair in sides.pairs)
+    if is_ordered and all(rest[at] or any(map(_counts, side)) for at, side in enumerate((left, right))):
+        return True
+    is_other_deed = all(rest) and not (is_flipped and not _senses_in(rest[0]).isdisjoint(_senses_in(rest[1])))
+    is_ordered = any(pole[:-1] == "order" for item in (*left, *right) for pole in item.poles)
+    is_bounded = any(one.amount for one, _ in sides.pairs) and not (ours.negations or theirs.negations)
+    is_limited = any(one.amount for one, _ in sides.pairs) and any(
+        pole[:-1] in ("than", "bound") for item in (*left, *right) for pole in item.poles
+    )
+    has_exception = ours.has_exception or theirs.has_exception
+    # What can be turned off is on until then.
+    has_exception |= any(
+        frame.is_possible and any(map(_denies, side)) and not frame.negations
+        for frame, side in ((ours, left), (theirs, right))
+    )
+    return is_other_deed or is_ordered or is_bounded or is_limited or has_exception
+
+
+def _denies(item: Item) -> bool:
+    return not item.is_aside and (item.denies or item.key in roots("denying"))
+
+
+def _is_about_one(
+    sides: Sides, left: Sequence[Item], right: Sequence[Item], *, measured: Sequence[Item], denials: Sequence[int]
+) -> bool:
+    """Whether two statements are about one thing, and neither tells a case of its own.
+
+    What is denied of all is denied of each case: webhooks are not signed, webhooks are signed with HMAC.
+    """
+    extra = [[item for item in side if _counts(item)] for side in (left, right)]
+    if measured:
+        bare = [[item for item in side if item.key not in roots("measures")] for side in extra]
+        is_counted = any(item.amount == "#" for item in measured)
+        extra = [
+            bare[0] if not (bare[1] and is_counted) else extra[0],
+            bare[1] if not (bare[0] and is_counted) else extra[1],
+        ]
+    if all(extra):
+        return False
+    shared = [one for one, other in sides.pairs if not one.amount and _is_thing(one, other)]
+    more = extra[0] or extra[1]
+    if not shared or (more and len(sides.pairs) + bool(measured) < 2):
+        return False
+    if not measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
+        return not any(item.is_modifier and item.is_subject for item in more)
+    # The worker has threads, the worker pool has threads.
+    named = (
+        {one.at + 1 for pair in sides.pairs for one in pair if one.is_modifier}
+        if measured and measured[0].amount
+        else set()
+    )
+    return not any(
+        item.is_modifier
+        or item.is_case
+        or item.is_condition
+        or _numbers(item)
+        or (item.is_subject and item.at in named)
+        for item in more
+    )
+
+
+def _numbers(item: Item) -> bool:
+    """Whether it tells by a number which thing is meant: request 88."""
+    return bool(item.amount) and item.is_subject
+
+
+def _is_thing(one: Item, other: Item) -> bool:
+    """Whether what two items say tells what the statements are about, and not only what is done."""
+    if not (one.is_relation and other.is_relation):
+        return True
+    return any(sense[0] != "~" for sense in one.senses & other.senses)
+
+
+def _counts(item: Item) -> bool:
+    return not (item.is_relation or item.is_aside or _denies(item))
+
+
+def _relates_alike(
+    ours: Frame, theirs: Frame, left: Sequence[Item], right: Sequence[Item], values: Sequence[tuple[Value, Value]]
+) -> bool:
+    """Whether what relates both to their values says the same, or one of them is only said to be it."""
+    rest = [[item for item in _relations(side) if item.key not in roots("measures")] for side in (left, right)]
+    if ours.bounds and theirs.bounds:
+        return ours.bounds == theirs.bounds
+    is_sure = all(dimensions_of(one) or kinds_of(one) & kinds_of(other) for one, other in values)
+    if not all(rest):
+        # What a thing is said to be may be what it uses, but not what it is cleared at.
+        return is_sure or not any(rest) or not _senses_in(rest[0] or rest[1]).isdisjoint(words_of("being"))
+    told = [
+        frozenset(
+            sense.lstrip("~")
+            for item in frame.items
+            if not item.is_aside
+            for sense in item.senses
+            if item.is_relation or sense[0] != "~"
+        )
+        for frame in (ours, theirs)
+    ]
+    told = [each | ({"limit"} if frame.bounds else set()) for each, frame in zip(told, (ours, theirs), strict=True)]
+    senses = [_senses_in(side) for side in rest]
+    if all(senses):
+        return not (senses[0].isdisjoint(told[1]) and senses[1].isdisjoint(told[0]))
+    return all(kinds_of(one) & kinds_of(other) - COMMON for one, other in values)
+
+
+def _relations(items: Iterable[Item]) -> list[Item]:
+    """What tells what is done, and is no word of grammar."""
+    return [
+        item
+        for item in items
+        if item.is_relation and not (_denies(item) or item.is_aside or item.written.lower() in STOP_WORDS)
+    ]
+
+
+def _senses_in(items: Iterable[Item]) -> frozenset[str]:
+    return frozenset(sense.lstrip("~") for item in items for sense in item.senses)
+
+
+def _written(side: Value) -> str:
+    return " ".join(item.written for item in side)
