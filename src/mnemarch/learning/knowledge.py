@@ -56,7 +56,9 @@ _RECALLED = (Kind.FACT, Kind.SEMANTIC, Kind.PREFERENCE, Kind.SKILL)
 class SemanticMemoryManager:
     """What is known of a project from its tasks. What is derived is kept by the program, for the project (R2, R14)."""
 
-    def __init__(self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Sequence[Recalled]]) -> None:
+    def __init__(
+        self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Sequence[Recalled]] | None = None
+    ) -> None:
         self._log = log
         self._caller = caller
         self._intake = intake
@@ -89,7 +91,7 @@ class SemanticMemoryManager:
 
     def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
         """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
-        return list(self._recall(query, k, _RECALLED))
+        return [] if self._recall is None else list(self._recall(query, k, _RECALLED))
 
     # Code patterns
 
