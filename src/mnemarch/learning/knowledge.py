@@ -56,9 +56,7 @@ _RECALLED = (Kind.FACT, Kind.SEMANTIC, Kind.PREFERENCE, Kind.SKILL)
 class SemanticMemoryManager:
     """What is known of a project from its tasks. What is derived is kept by the program, for the project (R2, R14)."""
 
-    def __init__(
-        self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Sequence[Recalled]] | None = None
-    ) -> None:
+    def __init__(self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Any] | None = None) -> None:
         self._log = log
         self._caller = caller
         self._intake = intake
