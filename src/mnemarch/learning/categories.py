@@ -65,7 +65,8 @@ def category_of(patch: Patch, site: Site) -> str:
         return "security"
     if changed.kind in kinds.imports:
         return "readability"
-    first = _line(patch, site).split(None, 1)[:1]
+    start, source = site.before[0].start, patch.before.source
+    first = source[source.rfind("\n", 0, start) + 1 : site.before[0].end].split(None, 1)[:1]
     if both & words["error_handling"] or any(map(_EXCEPTION.fullmatch, both)):
         return "error_handling"
     if first and first[0].rstrip(":(") in {"raise", "except", "throw", "catch"}:
@@ -85,12 +86,6 @@ def _callee(site: Site, kinds: Kinds) -> str:
     """The last word of what a changed call calls."""
     node = site.before[0]
     return [leaf.text for leaf in node.children[0].walk()][-1] if node.kind in kinds.calls and node.children else ""
-
-
-def _line(patch: Patch, site: Site) -> str:
-    source = patch.before.source
-    start = source.rfind("\n", 0, site.before[0].start) + 1
-    return source[start : site.before[0].end].strip()
 
 
 def _is_annotation(site: Site, kinds: Kinds) -> bool:

@@ -36,7 +36,8 @@ def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[No
     kinds = patch.before.kinds
     old = [node for root in before for node in root.walk()]
     new = [node for root in after for node in root.walk()]
-    if len(before) == 1 and not before[0].children and not _is_long_string(before[0], kinds):
+    is_long = before[0].kind in kinds.strings and len(before[0].text) >= _LONG_STRING_CHARS
+    if len(before) == 1 and not before[0].children and not is_long:
         return "a lone name or literal"
     if not any(node.kind in {"$", "$$$"} for node in old) and sum(node.size for node in before) > _LITERAL_NODES_MAX:
         return "a long text"
@@ -46,7 +47,7 @@ def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[No
         return "nothing to hold on to"
     if len(after) == 1 and after[0].kind == "$" and len(after[0].text) == 1:
         return "unwraps anything"
-    if _only_adds(old, new) and _is_method_of_anything(before[0], kinds):
+    if not _leaves(old) - _leaves(new) and _is_method_of_anything(before[0], kinds):
         return "only adds to a method of anything"
     if any(name not in text(patch.before, site.before) for name in _free_names(patch, old, new, kinds)):
         return "a name from elsewhere"
@@ -81,10 +82,6 @@ def mends(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
     return "value" if has_same_shape and (is_arithmetic or says.isdisjoint(node.kind for node in old)) else ""
 
 
-def _is_long_string(node: Node, kinds: Kinds) -> bool:
-    return node.kind in kinds.strings and len(node.text) >= _LONG_STRING_CHARS
-
-
 def _has_anchor(nodes: Sequence[Node], kinds: Kinds, bound: set[str]) -> bool:
     """Whether a pattern has a word of its own, or two operators, keywords or literals of a kind.
 
@@ -105,10 +102,6 @@ def _has_anchor(nodes: Sequence[Node], kinds: Kinds, bound: set[str]) -> bool:
 
 def _leaves(nodes: Sequence[Node]) -> Counter[tuple[str, str]]:
     return Counter((node.kind, node.text) for node in nodes if not node.children)
-
-
-def _only_adds(old: Sequence[Node], new: Sequence[Node]) -> bool:
-    return not _leaves(old) - _leaves(new)
 
 
 def _is_method_of_anything(node: Node, kinds: Kinds) -> bool:

@@ -51,18 +51,11 @@ _IMPORTANCE = 0.6
 _RECALLED = (Kind.FACT, Kind.SEMANTIC, Kind.PREFERENCE, Kind.SKILL)
 
 
-def _nothing(*_: object) -> Sequence[Recalled]:
-    """What recall finds for somebody who only learns: a night's work asks nothing."""
-    return ()
-
-
 @typed_methods
 class SemanticMemoryManager:
     """What is known of a project from its tasks. What is derived is kept by the program, for the project (R2, R14)."""
 
-    def __init__(
-        self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Sequence[Recalled]] = _nothing
-    ) -> None:
+    def __init__(self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Any] | None = None) -> None:
         self._log = log
         self._caller = caller
         self._intake = intake
@@ -95,7 +88,7 @@ class SemanticMemoryManager:
 
     def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
         """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
-        return list(self._recall(query, k, _RECALLED))
+        return [] if self._recall is None else list(self._recall(query, k, _RECALLED))
 
     # Code patterns
 

@@ -135,8 +135,8 @@ class ReflectionGenerator:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
         # What one task changed is no rule, but the next agent has something to begin with.
-        change = next((told for episode in won if (told := what_changed(episode, cluster.key))), "")
-        lines += [f"It was gone{change} in the newest task that changed something and succeeded."] if change else []
+        changes = [told for episode in won if (told := what_changed(episode, cluster.key))]
+        lines += [f"It was gone{told} in the newest task that changed something." for told in changes[:1]]
         files = telling.shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
             subject=f"fault:{cluster.key}",

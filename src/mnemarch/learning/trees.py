@@ -32,7 +32,8 @@ class Kinds:
 
     def __init__(self, language: str, table: dict[str, Any]) -> None:
         self.language = language
-        for name in _lists():
+        # A language may lack some of the lists.
+        for name in {name for each in _tables().values() for name in each if isinstance(each[name], str)}:
             setattr(self, name, frozenset(table.get(name, "").split()))
         self.same_as: dict[str, str] = table["same_as"]
         self.literals: dict[str, str] = table["literals"]
@@ -49,12 +50,6 @@ class Kinds:
 def _tables() -> dict[str, dict[str, Any]]:
     tables: dict[str, dict[str, Any]] = json.loads((files(__package__) / "kinds.json").read_text("utf-8"))
     return tables
-
-
-def _lists() -> set[str]:
-    """The names of the lists; a language may lack some."""
-    named = {name for table in _tables().values() for name, words in table.items() if isinstance(words, str)}
-    return named - {"body_end"}
 
 
 LANGUAGES = tuple(_tables())

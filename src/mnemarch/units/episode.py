@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from mnemarch.units.analysis import LoggedStep
 
 
-_APPROACH_SHOWN_CHARS = 300
-
-
 _CITED_LOGS_MAX = 20
 _CITED_TESTS_MAX = 20
 _DECISIONS_MAX = 50
@@ -374,7 +371,7 @@ def _approach_of(staged: Sequence[Event]) -> str | None:
         if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in APPROACH_KINDS:
             text = without_fenced(payload["text"]).strip()
             if text:
-                return text if len(text) <= _APPROACH_SHOWN_CHARS else f"{text[:_APPROACH_SHOWN_CHARS]}…"
+                return text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
     return None
 
 

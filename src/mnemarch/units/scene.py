@@ -41,13 +41,6 @@ STAGED = (
     EventType.ATTEMPT_FAILED,
     EventType.ATTEMPTS_CLEARED,
 )
-# By what a task is about tests that fail.
-_FAILING_TESTS = (
-    r"(?i)\b(?:failing|broken|red|flaky)\s+(?:\w+\s+)?(?:tests?|suite|build|ci)\b"
-    r"|\b(?:tests?|suite|build|ci)\s+(?:(?:that|which|still|now)\s+)*"
-    r"(?:(?:is|are|keeps?)\s+(?:still\s+)?(?:failing|red|broken|flaky)|fails\b)"
-    r"|(?:실패(?:하는|한)|깨진|깨지는)\s*테스트|테스트\S{0,2}\s*(?:계속\s*)?(?:실패|깨)"
-)
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
 
@@ -184,12 +177,13 @@ def _wanted(events: Iterable[Event], tests: Collection[str]) -> set[str]:
     """Which of these tests a task is about: it was asked to mend failing tests, or names one, runs or edits it."""
     import re  # Only where a test is red that was so before.
 
+    from mnemarch.text.words import Patterns
     from mnemarch.units.analysis import TASK_KINDS, is_edit, logged_step
 
     logged = [event.body for event in events if event.type is EventType.LOGGED and event.body is not None]
     steps = list(map(logged_step, logged))
     asked = "\n".join(step.text for step in steps if step.kind.lower() in TASK_KINDS)
-    if pattern(_FAILING_TESTS).search(asked):
+    if Patterns("turns", "requests")["mend tests"].search(asked):
         return set(tests)
     ran = "\n".join(str(step.data.get("command")) for step in steps if step.data.get("command"))
     edited = {step.data.get("path") for step in steps if is_edit(step)}

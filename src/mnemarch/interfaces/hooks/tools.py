@@ -29,19 +29,7 @@ _FILE_CHARS_MAX = 1_000_000
 _ERROR_CHARS_MAX = 2_000
 _WORDS_MAX = 60
 # What changes files from a shell.
-_CHANGING = (
-    "sed -i",
-    "rm ",
-    "mv ",
-    "cp ",
-    "tee ",
-    "truncate ",
-    "patch ",
-    "git checkout",
-    "git restore",
-    "git apply",
-    ">",
-)
+_EDITS = ("sed -i", "rm ", "mv ", "cp ", "tee ", "truncate ", "patch ", "git checkout", "git restore", "git apply", ">")
 
 
 def edits_of(event: HookEvent, root: str) -> list[dict[str, Any]]:
@@ -109,7 +97,7 @@ def paths_changed(event: HookEvent, root: str) -> list[str]:
     """The files that a tool is about to change; of a command that may change files, those that it names."""
     paths = [edit["path"] for edit in edits_of(event, root)]
     command = _text(event.input, ("command", "cmd")) if event.tool_kind == "shell" else ""
-    if any(word in command for word in _CHANGING):
+    if any(word in command for word in _EDITS):
         words = (word.strip("'\"`();|&<>") for word in command.split()[:_WORDS_MAX])
         named = (path_in(word, root, event.cwd) for word in words if word and word[0] != "-")
         paths += [path for path in named if os.path.isfile(os.path.join(root, path))]
