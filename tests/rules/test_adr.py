@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Actor, Reason, Scope
 from mnemarch.interfaces.adr.exporting import file_name, new_record, with_status
 from mnemarch.interfaces.adr.importing import superseded
@@ -58,26 +59,7 @@ def test_a_record_without_sections_decides_all_that_it_says():
 
 
 # Each status, and how it may be written.
-STATUSES = {
-    "accepted": (
-        "Accepted ¦ accepted ¦ ✅ Accepted ¦ **Accepted** ¦ * Accepted ¦ Accepted (2024-01-31) ¦ Status: Accepted ¦ "
-        "Accepted by the board after long talks about money ¦ Proposed\n\nAccepted ¦ Approved ¦ Implemented in v2.3 ¦ "
-        "Accepted\n\nSupersedes [3. Old](0003-old.md) ¦ 승인 ¦ ✔️ 채택 ¦ 확정 (2024년 5월 7일) ¦ 승인되었습니다 ¦ "
-        "제안됨\n\n승인됨 ¦ Accepted, to be superseded by ADR-13"
-    ),
-    "proposed": "_Proposed_ ¦ Draft ¦ 제안",
-    "rejected": "Rejected ¦ accepted\n\nRejected ¦ 거부 ¦ 반려됨",
-    "deprecated": "<!-- accepted -->\nDeprecated ¦ Deprecated since 2025 ¦ 폐기됨 (2024-01-31) ¦ Withdrawn by her",
-    "superseded": (
-        "Superceded by [13. New](0013-new.md) ¦ Accepted\n\nSuperseded by [13. New](0013-new.md) ¦ Superseded ¦ "
-        "Superseded by ADR-0013\n\nAccepted on 2024-01-31 ¦ Accepted, superseded by ADR-13 ¦ ADR-0013으로 대체됨 ¦ "
-        "Replaced by [13. New](0013-new.md) ¦ 대체됨"
-    ),
-    "": "Supersedes [3. Old](0003-old.md) ¦ ",
-    "on hold": "On hold",
-    "승인 대기": "승인 대기",
-    "not yet accepted": "Not yet accepted",
-}
+STATUSES = dict(cases("adr", "statuses"))
 
 
 @pytest.mark.parametrize(
@@ -130,20 +112,7 @@ def test_links_stand_in_front_matter_and_head_too():
     assert (record.status, record.links) == ("superseded", (("supersedes", "4"), ("superseded_by", "0006-x.md")))
 
 
-@pytest.mark.parametrize(
-    ("heading", "number", "title"),
-    [
-        ("# 12. Use SQLite", 12, "Use SQLite"),
-        ("# 0012 - Use SQLite", 12, "Use SQLite"),
-        ("# ADR-0012: Use SQLite", 12, "Use SQLite"),
-        ("# [ADR-012] Use SQLite", 12, "Use SQLite"),
-        ("# 12-factor apps", None, "12-factor apps"),
-        ("# 3 tiers are enough", None, "3 tiers are enough"),
-        ("# Use C# ##", None, "Use C#"),
-        ("# 5. Status", 5, "Status"),
-        ("Use SQLite\n===", None, "Use SQLite"),
-    ],
-)
+@pytest.mark.parametrize(("heading", "number", "title"), cases("adr", "number and title come from the heading"))
 def test_number_and_title_come_from_the_heading(heading, number, title):
     record = read_record(f"{heading}\n\n## Status\n\nAccepted\n\n## Decision\n\nD\n")
     assert (record.number, record.title) == (number, title)

@@ -51,20 +51,7 @@ def test_a_name_is_not_found_in_another_word_or_identifier(name: str, text: str)
     assert not mentions([name], f"why {text} ?")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("결제 서비스가 느려요", ["svc"]),
-        ("결제 서비스와 결제", ["svc", "domain"]),
-        ("결제와 결제서비스와 결제", ["domain", "svc"]),
-        ("서비스를 봐", ["any"]),
-        ("redis cluster", ["cluster"]),
-        ("redis clusters", ["redis"]),
-        ("the payment service bus", ["pay", "bus"]),
-        ("gateways", ["gates"]),
-        ("a gateway", ["gate"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), cases("mentions", "inside a longer name no other is mentioned"))
 def test_inside_a_longer_name_no_other_is_mentioned(text: str, expected: list[str]) -> None:
     known = held(domain=["결제"], svc=["결제 서비스"], any=["서비스"], redis=["Redis"], cluster=["Redis Cluster"])
     known.add("pay", ["payment service"])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch import ActorKind, InvalidInput, Level, can_write
 from mnemarch.policy.permissions import DEFAULT_TABLE, Deed, Policy, policy_from
 
@@ -127,21 +128,7 @@ def test_r4_only_a_plain_true_allows_an_unsafe_policy(saying):
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"wriet": {"task": ["agent"]}},
-        {"write": {"tusk": ["agent"]}},
-        {"write": {"task": ["robot"]}},
-        {"write": {"task": "agent"}},
-        {"write": ["agent"]},
-        {"write": "agent"},
-        {"write": {"task": 5}},
-        {"write": {"task": [5]}},
-        {"write": {"task": [["agent"]]}},
-        {"requires_validation": ["tusk"]},
-        {"requires_validation": "project"},
-        {"requires_validation": 5},
-        {"allow_unsafe": "true"},
-    ],
+    cases("permissions", "an unknown policy setting is refused with a hint"),
     ids=str,
 )
 def test_an_unknown_policy_setting_is_refused_with_a_hint(settings):
