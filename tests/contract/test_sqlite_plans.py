@@ -68,14 +68,13 @@ def scanned(details):
     ]
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_only_an_operators_queries_read_a_whole_table(store, name):
-    assert bool(scanned(plan(store, name))) == (name in OF_EVERYTHING), plan(store, name)
+def test_only_an_operators_queries_read_a_whole_table(store):
+    assert {name for name in TEXTS if scanned(plan(store, name))} == OF_EVERYTHING.keys()
 
 
-@pytest.mark.parametrize("name", BEGINNINGS)
-def test_a_query_begins_with_its_most_selective_index(store, name):
-    assert plan(store, name)[0].startswith(BEGINNINGS[name]), plan(store, name)
+def test_a_query_begins_with_its_most_selective_index(store):
+    for name, beginning in BEGINNINGS.items():
+        assert plan(store, name)[0].startswith(beginning), (name, plan(store, name))
 
 
 def test_a_page_of_units_that_cite_code_does_not_read_all_of_them(store):

@@ -39,16 +39,14 @@ def mentions(names: list[str], text: str) -> bool:
     return held(entity=names).found_in(text) == ["entity"]
 
 
-@pytest.mark.parametrize(("name", "text"), MENTIONED)
-def test_a_name_is_found_in_its_spellings_and_before_what_may_follow(name: str, text: str) -> None:
-    assert mentions([name], text)
-    assert mentions([name], f"왜 {text} ?")
+def test_a_name_is_found_in_its_spellings_and_before_what_may_follow() -> None:
+    asked = [(name, form.format(text)) for name, text in MENTIONED for form in ("{}", "왜 {} ?")]
+    assert [(name, text) for name, text in asked if not mentions([name], text)] == []
 
 
-@pytest.mark.parametrize(("name", "text"), NOT_MENTIONED)
-def test_a_name_is_not_found_in_another_word_or_identifier(name: str, text: str) -> None:
-    assert not mentions([name], text)
-    assert not mentions([name], f"why {text} ?")
+def test_a_name_is_not_found_in_another_word_or_identifier() -> None:
+    asked = [(name, form.format(text)) for name, text in NOT_MENTIONED for form in ("{}", "why {} ?")]
+    assert [(name, text) for name, text in asked if mentions([name], text)] == []
 
 
 @pytest.mark.parametrize(("text", "expected"), cases("mentions", "inside a longer name no other is mentioned"))
