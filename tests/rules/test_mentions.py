@@ -183,8 +183,8 @@ def test_ten_times_the_text_takes_about_ten_times_the_steps(unit: str) -> None:
         pay=["결제", "결제" * 50, "결제 서비스"],
         path=["src/auth.py", "1", "/a", "-a", "redis"],
     )
-    small, large = (work(known, (unit * size)[:size]) for size in (2_000, 20_000))
-    assert large <= 12 * small + 1_000
+    small, large = (work(known, (unit * size)[:size]) for size in (1_000, 10_000))
+    assert large <= 12 * small + 500
 
 
 @pytest.mark.long
