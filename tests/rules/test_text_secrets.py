@@ -61,64 +61,16 @@ MORE = [
     ("notion-token", "sec" + "ret_" + A * 43),
 ]
 
-NAMED = [
-    ("password=", "hunter2hunter2", ""),
-    ("DB_PASSWORD=", "correcthorse", ""),
-    ("DB_PASSWORD=", "super_hidden_word", "\n"),
-    ("password: ", "12345678", ""),
-    ("password: ", "Hunter!!hunter!!", ""),
-    ("password = '", "correcthorse", "'"),
-    ("mysql --password ", "s3cr3tpass", " -h db"),
-    ('{"password": "', "hunter2hunter2", '"}'),
-    ('{\\"password\\": \\"', "hunter2hunter2", '\\"}'),
-    ('api_key: "', MIXED, '"'),
-    ("apiKey: '", MIXED, "',"),
-    ("token => `", MIXED * 2, "`"),
-    ("client_secret=", "a1b2c3d4e5", "&x=1"),
-    ("auth_token := ", MIXED, ""),
-    ("//registry.npmjs.org/:_authToken=", MIXED * 3, ""),
-    ("access_key = b'", MIXED, "'"),
-    ("비밀번호: ", "abcd1234!!", " 입니다"),
-    ("암호=", "qwer1234", ""),
-    ("토큰: ", MIXED, ""),
-    ("API 키: ", HEX, ""),
-    ("api키=", HEX, ""),
-    ("비밀 키: ", MIXED, " 이다"),
-    ("비번: ", "qwer1234", ""),
-]
 
-TOLD = [
-    ("my password is ", "qwer9878zz", ""),
-    ("My password is: ", "qwer9878zz", "."),
-    ("the password for the staging db was `", "qwer9878zz", "`, I think"),
-    ("the password is set to ", "hunter2hunter2", ""),
-    ("we changed the db password to ", "hunter2-swordfish-9", ""),
-    ("the wifi password is ", "12345678", ""),
-    ("the password is ", "P@ssw!rd", ""),
-    ("password's ", "p4ssword", ""),
-    ("password -> ", "qwer9878zz", ""),
-    ("password (staging): ", "qwer9878zz", ""),
-    ("the token is ", HEX, ""),
-    ("the token for CI is “", MIXED, "”"),
-    ("the token is ", "abcdefghijklmnopqrstuvwxyzab", ""),
-    ("The API key was ", HEX, " until May"),
-    ("API key we use in prod is ", MIXED, "."),
-    ("비밀번호는 ", "abcd1234!", ""),
-    ("비밀번호가 ", "abcd1234!", "입니다"),
-    ("DB 비밀번호는 현재 ", "qwer9878zz", " 이다"),
-    ("비밀번호를 ", "qwer1234!", "로 바꿨다"),
-    ("비밀번호(관리자)는 ", "qwer9878zz", ""),
-    ("비밀번호：", "qwer9878zz", ""),
-    ("비번은 ", "sunshine12", ""),
-    ("암호는 ", "qwer9878zz", ""),
-    ("암호는 '", "qwer9878zz", "'예요"),
-    ("토큰은 ", MIXED, "이다"),
-    ("토큰 값이 ", MIXED, ""),
-    ("토큰 → ", MIXED, ""),
-    ("API 키는 ", HEX, ""),
-    ("액세스 키가 ", MIXED, ""),
-    ("token은 ", MIXED, ""),
-]
+def said(table: str) -> list[tuple[str, ...]]:
+    """What stands before a secret, the secret, and what stands after it."""
+    rows = cases("text_secrets", table)
+    return [tuple(part.replace("<MIXED>", MIXED).replace("<HEX>", HEX) for part in row) for row in rows]
+
+
+NAMED = said("named")
+
+TOLD = said("told")
 
 ORDINARY = [
     *cases("text_secrets", "ordinary"),
