@@ -17,68 +17,26 @@ A = "a"
 MIXED = "Ab3dE5gH7j"
 HEX = "9f86d081884c7d659a2f" + "eaa0c55ad015"
 
-# Split where a scanner of this repository would look, so that none takes them for live ones.
-SECRETS = {
-    "aws-access-key": "AK" + "IA" + "ABCDEFGH12345678",
-    "github-token": "gh" + "p_" + A * 36,
-    "gitlab-token": "gl" + "pat-" + MIXED * 2,
-    "slack-token": "xo" + "xb-1234567890-" + A * 20,
-    "slack-webhook": "https://hooks.sl" + "ack.com/services/T000/B000/" + A * 24,
-    "discord-token": "M" + A * 23 + "." + A * 6 + "." + A * 27,
-    "discord-webhook": "https://disc" + "ord.com/api/webhooks/123456/" + A * 60,
-    "stripe-key": "sk_" + "live_" + A * 24,
-    "openai-key": "sk" + "-proj-" + MIXED * 4,
-    "anthropic-key": "sk" + "-ant-api03-" + A * 40,
-    "google-api-key": "AI" + "za" + A * 35,
-    "google-oauth": "GOC" + "SPX-" + A * 28,
-    "npm-token": "np" + "m_" + A * 36,
-    "pypi-token": "py" + "pi-AgE" + A * 60,
-    "huggingface-token": "h" + "f_" + A * 34,
-    "sendgrid-key": "S" + "G." + A * 22 + "." + A * 43,
-    "twilio-key": "S" + "K" + A * 32,
-    "telegram-token": "123456789:" + "AA" + A * 33,
-    "digitalocean-token": "do" + "p_v1_" + A * 64,
-    "databricks-token": "da" + "pi" + A * 32,
-    "linear-key": "lin" + "_api_" + A * 40,
-    "notion-token": "nt" + "n_" + A * 44,
-    "postman-key": "PM" + "AK-" + A * 24 + "-" + A * 34,
-    "vault-token": "hv" + "s." + A * 24,
-    "age-key": "AGE-SEC" + "RET-KEY-1" + "Q" * 58,
-    "docker-token": "dck" + "r_pat_" + A * 27,
-    "terraform-token": A * 14 + ".atl" + "asv1." + A * 60,
-    "jwt": "ey" + "J" + A * 20 + ".ey" + "J" + A * 20 + "." + A * 20,
-}
-MORE = [
-    ("github-token", "github" + "_pat_" + A * 22 + "_" + A * 59),
-    ("github-token", "gh" + "s_" + A * 36),
-    ("stripe-key", "rk_" + "live_" + A * 24),
-    ("stripe-key", "sk_" + "test_" + A * 24),
-    ("stripe-key", "wh" + "sec_" + A * 32),
-    ("openai-key", "sk" + "-" + A * 48),
-    ("openai-key", "sk" + "-svcacct-" + MIXED * 4),
-    ("google-oauth", "ya" + "29." + A * 40),
-    ("slack-token", "xa" + "pp-1-A000-" + A * 20),
-    ("notion-token", "sec" + "ret_" + A * 43),
-]
-
 
 def said(table: str) -> list[tuple[str, ...]]:
-    """What stands before a secret, the secret, and what stands after it."""
-    rows = cases("text_secrets", table)
-    return [tuple(part.replace("<MIXED>", MIXED).replace("<HEX>", HEX) for part in row) for row in rows]
+    """Rows with a secret in them; `<a*36>` stands for 36 of that letter, and ¦ for nothing.
+
+    So no scanner of this repository takes one for live.
+    """
+
+    def whole(part: str) -> str:
+        part = re.sub(r"<(\w)\*(\d+)>", lambda found: found[1] * int(found[2]), part.replace("¦", ""))
+        return part.replace("<MIXED>", MIXED).replace("<HEX>", HEX)
+
+    return [tuple(map(whole, row)) for row in cases("text_secrets", table)]
 
 
+SECRETS = dict(said("known kinds"))
+MORE = said("more of a kind")
 NAMED = said("named")
-
 TOLD = said("told")
-
 ORDINARY = [
     *cases("text_secrets", "ordinary"),
-    "PASS: tests/test_shop.py::test_pay2",
-    "the user bob and pass rates above 90 percent",
-    "read / write2file to log in a loop",
-    "The password changed to a longer one",
-    "비밀번호는 bcrypt로 해시한다",
     "the " + "gh" + "p_ prefix marks a token",
     "AK" + "IA is the prefix; " + "ey" + "J is how a JWT starts",
 ]
