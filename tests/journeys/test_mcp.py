@@ -19,6 +19,7 @@ import jsonschema
 import pytest
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import InvalidInput
 from mnemarch.interfaces.tools import CORE_TOOLS, TOOLS, tools_for
 
@@ -111,18 +112,7 @@ def test_an_agent_begins_learns_fails_and_verifies_by_tools_alone(shop, mode):
         assert ["Pools are of size 20" in item.subject for item in person.inbox()].count(True) == 1
 
 
-WRONG = [
-    ("recall", {}, "recall needs query"),
-    ("recall", {"query": "x", "depth": 3}, "takes no 'depth'"),
-    ("log", {"kind": 1, "text": "x"}, "kind must be text"),
-    ("remember", {"content": "x", "citations": "file:a"}, "citations must be a list"),
-    ("explain", {"id": "nothing"}, "Nothing here is called"),
-    ("log", {"kind": "note", "text": "x", "data": "@/etc/passwd"}, "not valid JSON"),
-    ("accept", {"ids": ["x"]}, "--profile admin"),
-    ("verify", {}, "Give report, a file that the runner wrote"),
-    ("core_memory_append", {"section": "human", "content": "x"}, "--profile core"),
-    ("rm", {}, "no tool 'rm'"),
-]
+WRONG = cases("mcp", "wrong")
 
 
 def test_a_wrong_call_is_answered_with_what_to_do(shop):
