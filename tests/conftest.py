@@ -34,7 +34,9 @@ for ignored in (signal.SIGINT, signal.SIGQUIT):
 for name in user._HOSTS.keys() & os.environ.keys():
     del os.environ[name]
 _OWN = tempfile.TemporaryDirectory(prefix="mnemarch-tests-")
-os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = os.environ["XDG_CACHE_HOME"] = _OWN.name
+# What can be made again, the workers of a run share with the process that starts them: a model takes seconds to unpack.
+_OWNED = ("CONFIG", "STATE") if "PYTEST_XDIST_WORKER" in os.environ else ("CONFIG", "STATE", "CACHE")
+os.environ |= {f"XDG_{name}_HOME": os.path.join(_OWN.name, name.lower()) for name in _OWNED}
 user.keep_person("ada")
 Path(user.path_of("orchestrators")).write_text("lead\nci\n")
 

@@ -87,7 +87,8 @@ def test_r12_an_override_opens_a_conflict_that_only_a_new_version_closes(seats, 
     assert set(conflict.units) == {lock.id, new.id}
     for one in (lock, new):
         assert [dispute.id for dispute in lead.explain(one.id).disputes] == [conflict.id]
-    assert all(item.label.endswith("[CONTESTED]") for item in lead.recall("zebra").binding)
+    bound = {item.unit.id: item.label.endswith("[CONTESTED]") for item in lead.recall("zebra").binding}
+    assert bound == {lock.id: True, new.id: True}
     for settle in ({"winner": lock.id}, {"both": True}):
         with pytest.raises(InvalidInput, match="another unit can't take its place"):
             person.resolve(conflict.id, **settle, reason="enough")

@@ -6,6 +6,7 @@ from math import tanh
 
 import pytest
 
+from fixtures.cases import cases
 from mnemarch.embedding.sparse import QuestionEmbedder, cosine
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.graph import EdgeType, GraphConfig, GraphStats, GraphStore, NodeType
@@ -98,19 +99,7 @@ def test_A9_a_thousand_nodes_and_four_thousand_edges_are_held_and_no_more(clock,
     assert store.search_similar_queries(text)[0].text == text
 
 
-GUARDED = [
-    ("Does checkout retry 3 times?", "Does checkout retry 5 times?"),
-    ("Should the client retry a payment?", "Should the client not retry a payment?"),
-    ("Where is `foo_a` set?", "Where is `foo_b` set?"),
-    ("What does parse_order return?", "What does parse_invoice return?"),
-    ('What does "draft" mean?', 'What does "final" mean?'),
-    ("Is v2.1 supported?", "Is v2.2 supported?"),
-    ("결제는 3번 재시도하나요?", "결제는 5번 재시도하나요?"),
-    ("결제를 재시도해도 되나요?", "결제를 재시도하면 안 되나요?"),
-    ("결제가 되나요?", "결제가 되지 않나요?"),
-    ("foo_a 설정은 어디에 있나요?", "foo_b 설정은 어디에 있나요?"),
-    ("'초안' 상태는 무엇인가요?", "'최종' 상태는 무엇인가요?"),
-]
+GUARDED = cases("graph_store", "guarded")
 
 
 @pytest.mark.parametrize(("one", "other"), GUARDED)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import pytest
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Actor, InvalidInput, NotAllowed, Scope
 from mnemarch.config import Config
 from mnemarch.importers import format_of, notes_in, source
@@ -20,24 +21,7 @@ from mnemarch.importers.source import Source
 from mnemarch.model.value import replace
 
 SHOP = Scope(org="acme", project="shop", worktree="main")
-MEM0 = [
-    {
-        "id": "m-1",
-        "memory": "The checkout retries payments three times",
-        "hash": "c0ffee",
-        "metadata": {"tags": ["payments"], "domain": "coding"},
-        "categories": ["work"],
-        "created_at": "2025-03-01T10:00:00-07:00",
-        "updated_at": None,
-        "user_id": "ada",
-    },
-    {
-        "id": "m-2",
-        "memory": "게이트웨이는 하루에 한 번 재시작된다",
-        "created_at": "2025-03-02T10:00:00Z",
-        "user_id": "bob",
-    },
-]
+MEM0 = cases("importers", "mem0")
 GRAPH = [
     {"type": "entity", "name": "David Barnett", "entityType": "person", "observations": ["Speaks fluent Spanish"]},
     {"type": "entity", "name": "결제팀", "entityType": "team", "observations": ["매주 화요일에 배포한다"]},

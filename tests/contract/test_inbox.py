@@ -17,7 +17,7 @@ def person(seats):
 def test_a_noisy_agent_does_not_fill_the_inbox(seats, person, level):
     quiet = [seats.agent(f"quiet-{n}", worktree=f"q{n}").remember(f"Queue {n} is drained at night") for n in range(3)]
     noisy = seats.agent("noisy", worktree="n")
-    noisy.remember_many([Claim(content=f"Report {n} was read by team {n}", level=level) for n in range(600)])
+    noisy.remember_many([Claim(content=f"Report {n} was read by team {n}", level=level) for n in range(250)])
     lines = person.inbox()
     assert len(lines) == 20
     assert {each.unit.id for each in quiet} <= {item.id for item in lines}

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Actor, Claim, Scope
 from mnemarch.config import config_from
 
@@ -325,21 +326,7 @@ def test_what_nobody_wrote_finds_nothing(memory, seats):
 # Words
 
 
-@pytest.mark.parametrize(
-    ("stored", "query"),
-    [
-        ("결제 재시도 한도는 설정 파일에서 바꾼다", "결제를 재시도하는 한도가 어디 있나요?"),
-        ("결제 재시도 한도는 설정 파일에서 바꾼다", "설정파일"),
-        ("미나가 부산으로 이사했다", "미나는 어디로 이사했어요?"),
-        ("캐시를 지우면 빨라진다", "캐시가 빨랐나"),
-        ("배포는 GitHub Actions에서 deploy.yml로 돌린다", "GitHub Actions의 deploy.yml이 뭐야"),
-        ("API를 commit하면 webhook이 알려준다", "API commit webhook 알려줘"),
-        ("The pool in getUserName is exhausted", "user name pool"),
-        ("She bought three mice", "Who buys a mouse?"),
-        ("Send the e-mail to Bora", "email"),
-        ("checkout runs on v1.2.3", "which service has v1.2.3?"),
-    ],
-)
+@pytest.mark.parametrize(("stored", "query"), cases("recall", "a question finds a unit in other forms of its words"))
 def test_a_question_finds_a_unit_in_other_forms_of_its_words(memory, seats, stored, query):
     agent = seats.agent()
     agent.remember_many([Claim(content=f"{fruit} 과수원 orchard {place}") for fruit in FRUIT for place in PLACES[:3]])

@@ -168,26 +168,16 @@ def test_r1_a_graph_told_in_several_events_reads_back_equal(memory, said, monkey
     assert len(events_of(memory, EventType.GRAPH_RESTATED)) > 1
 
 
-def test_r1_a_small_limit_for_events_does_not_stop_a_graph(clock, monkeypatch):
+def test_r1_r16_a_small_limit_for_events_stops_neither_a_graph_nor_an_erasure(clock, monkeypatch):
     monkeypatch.setattr(sharing, "_RESTATED_EVERY", 20)
-    with mnemarch.open(
-        ":memory:", clock=clock, config=config_from({**EASY, "limits": {"data_bytes_max": 4_096}})
-    ) as memory:
-        seat = seat_of(memory)
-        for number in range(40):
-            seat.graph.upsert_query("s", f"{KOREAN['main']} #{number}")
-        before = content(seat.graph.get_session_store("s"))
-        assert content(seat_of(read_anew(memory)).graph.get_session_store("s")) == before
-
-
-def test_r16_a_small_limit_for_events_does_not_stop_an_erasure(clock):
-    with mnemarch.open(
-        ":memory:", clock=clock, config=config_from({**EASY, "limits": {"data_bytes_max": 4_096}})
-    ) as memory:
+    small = config_from({**EASY, "limits": {"data_bytes_max": 4_096}})
+    with mnemarch.open(":memory:", clock=clock, config=small) as memory:
         seat = seat_of(memory)
         unit = seat.remember(SECRET, level="worktree").unit
         seat.graph.upsert_query("s", f"Why is {SECRET}?")
         kept = {seat.graph.upsert_query("s", f"{KOREAN['main']} #{number}") for number in range(40)}
+        before = content(seat.graph.get_session_store("s"))
+        assert content(seat_of(read_anew(memory)).graph.get_session_store("s")) == before
         seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
         assert {node.id for node in seat.graph.get_session_store("s").nodes("query")} == kept
 

@@ -9,42 +9,12 @@ import sqlite3
 import pytest
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Actor, Citation, Scope
 from mnemarch.interfaces.cli import main
 from mnemarch.verbs.wire import to_json
 
-EDITS = {
-    "body": '\'{"kind":"thought","text":"forged"}\'',
-    "body of another type": "x'00ff'",
-    "body is a number": "5",
-    "body is no json": "'not json'",
-    "salt": "x'00'",
-    "salt gone": "NULL",
-    "payload_hash": "x'00'",
-    "payload_hash as text": "'abc'",
-    "hash": "x'00'",
-    "hash as text": "'abc'",
-    "seq": "77",
-    "id": "'another'",
-    "type": "'unit.held'",
-    "type unknown": "'nonsense'",
-    "actor": "'human:alice'",
-    "actor unknown": "'robot:x'",
-    "actor nobody": "'nobody'",
-    "scope": '\'["acme","shop",null,"T-2"]\'',
-    "scope broken": "'not json'",
-    "scope empty": "'[]'",
-    "scope number": "'5'",
-    "scope_key": "'00000000000000000000000000000000'",
-    "session": "'another'",
-    "subject": "'another'",
-    "key": "'another'",
-    "occurred_at": "1",
-    "occurred_at as text": "'yesterday'",
-    "occurred_at far": "9223372036854775807",
-    "recorded_at": "1",
-    "recorded_at far": "-9223372036854775808",
-}
+EDITS = dict(cases("tampering", "edits"))
 
 
 def edited(home, *statements):
@@ -145,50 +115,7 @@ def test_r1_an_emptied_rejection_is_found_and_named(tmp_path):
 
 
 # What a row of the projections can be made to say, and of what kind the thing is that the audit names.
-ROW_EDITS = {
-    "a code rule": "UPDATE memory_code_rules SET confidence = 0.99",
-    "a unit's text": "UPDATE units SET body = replace(body, 'three', 'seven')",
-    "a unit's status": "UPDATE units SET body = replace(body, 'hypothesis', 'verified')",
-    "a unit's status to queries": "UPDATE units SET status = 'published' WHERE status = 'hypothesis'",
-    "a unit's confidence": "UPDATE units SET body = replace(body, '\"confidence\":0.3', '\"confidence\":0.9')",
-    "a unit's author": "UPDATE units SET body = replace(body, 'agent:a', 'human:h')",
-    "a unit that is no unit": "UPDATE units SET body = '{}'",
-    "a unit that is no text": "UPDATE units SET body = x'00ff'",
-    "a unit's scope": "UPDATE units SET scope_key = 'elsewhere'",
-    "a unit's level": "UPDATE units SET level = 4",
-    "a unit's kind": "UPDATE units SET kind = 'policy' WHERE kind = 'fact'",
-    "a unit's domain": "UPDATE units SET domain = 'coding'",
-    "a dead unit": "UPDATE units SET live = 0 WHERE live",
-    "a living unit": "UPDATE units SET live = 1 WHERE NOT live",
-    "a unit's id": "UPDATE units SET id = 'forged' WHERE number = 1",
-    "a unit taken away": "DELETE FROM units WHERE number = 1",
-    "all units taken away": "DELETE FROM units",
-    "a unit put in": "INSERT INTO units SELECT 99, 'forged', scope_key, level, kind, domain, status, live, NULL, NULL, "
-    "searchable_at, replace(body, id, 'forged'), NULL, NULL, NULL, NULL, NULL, NULL, 0 FROM units WHERE number = 1",
-    "a decision's strength": "UPDATE units SET strength = 3 WHERE root IS NOT NULL",
-    "a decision's root": "UPDATE units SET root = 'another' WHERE root = (SELECT max(root) FROM units)",
-    "a unit's conversation": "UPDATE units SET session = replace(session, '\"s\"', '\"t\"')",
-    "a conversation without a project": "UPDATE units SET session = 'forged'",
-    "a unit's turn": "UPDATE units SET turn = 7 WHERE session IS NOT NULL",
-    "a unit's place in search": "UPDATE units SET searchable_at = 0",
-    "a citation": "UPDATE citations SET ref = 'tests/test_b.py::test_c' WHERE kind = 'test'",
-    "a citation taken away": "DELETE FROM citations",
-    "a citation put in": "INSERT INTO citations SELECT 'human', 'mallory', id FROM units",
-    "a relation": "UPDATE relations SET type = 'CONSTRAINS'",
-    "a relation taken away": "DELETE FROM relations",
-    "a relation put in": "INSERT INTO relations VALUES ('a', 'REFINES', 'b', 'c')",
-    "a conflict": "UPDATE links SET body = replace(body, '\"open\":true', '\"open\":false')",
-    "a conflict to queries": "UPDATE links SET open = 0",
-    "a conflict taken away": "DELETE FROM links",
-    "a member of a conflict": "DELETE FROM link_units WHERE unit_id = (SELECT max(unit_id) FROM link_units)",
-    "the outcome of a test": "UPDATE tests SET passed = 1 - passed",
-    "a test seen": "UPDATE tests SET witnessed = 1 - witnessed",
-    "a test put in": "INSERT INTO tests SELECT org, 'bank', name, place, witnessed, called, passed, flaky, tree, "
-    "greened_by, at, event_id FROM tests LIMIT 1",
-    "a test taken away": "DELETE FROM tests",
-    "a use": "UPDATE uses SET credited = 1 - credited",
-    "a use taken away": "DELETE FROM uses",
-}
+ROW_EDITS = dict(cases("tampering", "row edits"))
 
 
 @pytest.fixture(scope="module")
@@ -240,21 +167,7 @@ def test_r1_a_row_edited_by_hand_is_found_and_a_rebuild_mends_it(lived_in, tmp_p
         assert memory.audit().ok
 
 
-SCHEMA_EDITS = {
-    "a trigger put in": ["CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM uses; END"],
-    "a table put in": ["CREATE TABLE more (x)"],
-    "an index taken away": ["DROP INDEX units_in_force"],
-    "an index with fewer rows": [
-        "PRAGMA writable_schema = ON",
-        "UPDATE sqlite_master SET sql = sql || ' WHERE 0' WHERE name = 'units_scope'",
-    ],
-    "a view that hides": [
-        "DROP VIEW entries",
-        "CREATE VIEW entries AS SELECT e.position, e.seq, e.id, e.type, e.actor, e.scope, e.scope_key, e.session, "
-        "e.subject, e.key, e.occurred_at, e.recorded_at, e.body, e.salt, e.payload_hash, e.hash, s.org, s.project "
-        "FROM events e JOIN streams s ON s.id = e.stream",
-    ],
-}
+SCHEMA_EDITS = dict(cases("tampering", "schema edits"))
 
 
 @pytest.mark.parametrize("edit", SCHEMA_EDITS)

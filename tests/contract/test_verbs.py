@@ -595,27 +595,31 @@ def placed(seats, level):
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("kind", sorted(EVERYBODY))
-def test_r4_every_act_of_every_actor_at_every_level(memory, seats, act, level, kind):
-    unit, other = placed(seats, level)
-    assert str(unit.level) == level
-    if act == "revive":
-        seats.system().archive(unit.id, "old")
-    before, seen = len(log_of(memory)), seats.agent().get(unit.id)
-    seat = seats.seat(kind, "somebody")
-    if kind in ACTS[act][0][LEVELS.index(level)]:
-        act_on(seat, act, unit, other)
-        assert len(log_of(memory)) > before
-        return
-    with pytest.raises(NotAllowed) as caught:
-        act_on(seat, act, unit, other)
-    assert caught.value.rule == "R4"
-    assert caught.value.hint
-    assert unit.id in caught.value.message
-    assert seats.agent().get(unit.id) == seen
-    (refusal,) = log_of(memory)[before:]
-    assert (refusal.type, refusal.actor) == (EventType.ACT_REFUSED, seat.actor)
-    assert refusal.payload["rule"] == "R4"
+def test_r4_every_act_of_every_actor_at_every_level(memory, seats, act, level):
+    may = ACTS[act][0][LEVELS.index(level)]
+    unit = None
+    for kind in sorted(EVERYBODY, key=lambda kind: kind in may):  # Who may not changes nothing for those who follow.
+        if unit is None or kind in may:
+            there = type(seats)(memory, org=f"acme-{kind}")
+            unit, other = placed(there, level)
+            assert str(unit.level) == level
+            if act == "revive":
+                there.system().archive(unit.id, "old")
+        before, seen = len(log_of(memory)), there.agent().get(unit.id)
+        seat = there.seat(kind, "somebody")
+        if kind in may:
+            act_on(seat, act, unit, other)
+            assert len(log_of(memory)) > before, kind
+            continue
+        with pytest.raises(NotAllowed) as caught:
+            act_on(seat, act, unit, other)
+        assert caught.value.rule == "R4"
+        assert caught.value.hint
+        assert unit.id in caught.value.message
+        assert there.agent().get(unit.id) == seen, kind
+        (refusal,) = log_of(memory)[before:]
+        assert (refusal.type, refusal.actor) == (EventType.ACT_REFUSED, seat.actor)
+        assert refusal.payload["rule"] == "R4"
 
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "hypothesis"])
@@ -1692,23 +1696,23 @@ WRONG_LINES = {
 }
 
 
-@pytest.mark.parametrize("change", WRONG_LINES)
-def test_a_changed_line_is_refused_and_named(tmp_path, clock, change):
+def test_a_changed_line_is_refused_and_named(tmp_path, clock):
     with mnemarch.open(":memory:", clock=clock) as source:
         seat = source.seat(mnemarch.Actor.agent("a"), Scope(org="acme", project="shop", task="T-1"))
         for number in range(4):
             seat.log("thought", f"n{number}")
         source.export(tmp_path / "a.jsonl")
-    lines = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
-    lines[3] = WRONG_LINES[change](json.loads(lines[3]))
-    (tmp_path / "b.jsonl").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + b"\n")
+    whole = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
     for target in (":memory:", tmp_path / "home"):
         with mnemarch.open(target, clock=clock) as memory:
-            with pytest.raises((InvalidInput, Conflict)) as caught:
-                memory.import_(tmp_path / "b.jsonl")
-            assert "ine 4" in caught.value.message
-            assert caught.value.hint
-            assert memory.stats().events == 0
+            for change, wrong in WRONG_LINES.items():
+                lines = [*whole[:3], wrong(json.loads(whole[3])), *whole[4:]]
+                (tmp_path / "b.jsonl").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + b"\n")
+                with pytest.raises((InvalidInput, Conflict)) as caught:
+                    memory.import_(tmp_path / "b.jsonl")
+                assert "ine 4" in caught.value.message, change
+                assert caught.value.hint
+                assert memory.stats().events == 0, change
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b'{"mnemarch": "export"}\n', b"\xff\xfe\n", b"[]\n", b"5\n"])
@@ -1897,53 +1901,48 @@ WRONG = {
     ("units", "status"): ["alive"],
     ("units", "level"): ["galaxy"],
 }
-BAD = {
-    f"{verb} {name} {number}": (verb, name, wrong)
-    for (verb, name), values in WRONG.items()
-    for number, wrong in enumerate(values)
-}
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused_with_a_hint_and_changes_nothing(memory, seats, tmp_path, case):
-    verb, name, wrong = BAD[case]
+@pytest.mark.parametrize(("verb", "name"), WRONG)
+def test_bad_input_is_refused_with_a_hint_and_changes_nothing(memory, seats, tmp_path, verb, name):
     root = code(tmp_path)
     unit = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root).remember(FACT).unit
     right = {key: unit.id if value == "unit" else value for key, value in RIGHT.get(verb, {}).items()}
     seat = memory.seat(mnemarch.Actor.human("alice"), seats.HOME, root=root)
     before = log_of(memory)
-    with refused(InvalidInput):
-        getattr(seat, verb)(**(right | {name: wrong}))
-    assert log_of(memory) == before
+    for number, wrong in enumerate(WRONG[verb, name]):
+        with refused(InvalidInput):
+            getattr(seat, verb)(**(right | {name: wrong}))
+        assert log_of(memory) == before, number
 
 
 ODD_IDS = ["", " ", SURROGATE, "nobody", "x" * 100_000, "nul\x00", None, 5, [], b"x", 10**30]
 
 
-@pytest.mark.parametrize("odd", ODD_IDS, ids=lambda odd: repr(odd)[:20])
 @pytest.mark.parametrize(
     "verb",
     ["get", "history", "explain", "use", "approve", "units_after", "cite", "promote", "resolve", "supersede", "erase"],
 )
-def test_an_odd_id_is_not_found_or_refused_with_a_hint(memory, seats, odd, verb):
+def test_an_odd_id_is_not_found_or_refused_with_a_hint(memory, seats, verb):
     unit = seats.agent().remember(FACT).unit
     seat = seats.human()
     before = log_of(memory)
     calls = {
-        "units_after": lambda: seat.units(after=odd),
-        "cite": lambda: seat.cite(odd, Citation.test("t")),
-        "promote": lambda: seat.promote(odd, to="project"),
-        "resolve": lambda: seat.resolve(odd, winner=unit.id, reason="why"),
-        "supersede": lambda: seat.supersede(unit.id, odd, "why"),
-        "erase": lambda: seat.erase(odd, "why"),
+        "units_after": lambda odd: seat.units(after=odd),
+        "cite": lambda odd: seat.cite(odd, Citation.test("t")),
+        "promote": lambda odd: seat.promote(odd, to="project"),
+        "resolve": lambda odd: seat.resolve(odd, winner=unit.id, reason="why"),
+        "supersede": lambda odd: seat.supersede(unit.id, odd, "why"),
+        "erase": lambda odd: seat.erase(odd, "why"),
     }
-    try:
-        calls.get(verb, lambda: getattr(seat, verb)(odd))()
-    except (NotFound, InvalidInput) as error:
-        assert error.hint  # noqa: PT017 - both a page and a refusal are right answers
-    else:
-        assert verb == "units_after"
-    assert log_of(memory) == before
+    for odd in ODD_IDS:
+        try:
+            calls.get(verb, getattr(seat, verb, None))(odd)
+        except (NotFound, InvalidInput) as error:
+            assert error.hint  # noqa: PT017 - both a page and a refusal are right answers
+        else:
+            assert verb == "units_after", odd
+        assert log_of(memory) == before, odd
 
 
 @pytest.mark.parametrize("domain", [SURROGATE, 5, [], "", "nul\x00"], ids=repr)

@@ -52,8 +52,10 @@ def refusal(function, arguments):
 def test_every_method_refuses_arguments_of_another_type(seats, name):
     methods = public(getattr(seats.agent(), name))
     assert methods
-    refused = [refusal(method, arguments) for method in methods.values() for arguments in calls(method)]
-    assert all(error.hint for error in refused if error is not None)
+    answers = [refusal(method, arguments) for method in methods.values() for arguments in calls(method)]
+    hints = [error.hint for error in answers if error is not None]
+    assert hints
+    assert all(hints)
 
 
 FUNCTIONS = (
@@ -64,8 +66,9 @@ FUNCTIONS = (
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_every_function_does_too(function):
-    refused = [refusal(function, arguments) for arguments in calls(function)]
-    assert all(error.hint for error in refused if error is not None)
+    hints = [error.hint for error in (refusal(function, arguments) for arguments in calls(function)) if error]
+    assert hints
+    assert all(hints)
 
 
 def test_the_answer_says_which_argument_and_what_it_should_be(seats):

@@ -7,6 +7,7 @@ import json
 import pytest
 from cli_session import TEST, Cli
 
+from fixtures.cases import cases
 from mnemarch.interfaces.cli import sections
 from mnemarch.model.stamps import short_id
 
@@ -20,44 +21,7 @@ DECIDE = ("decide", "Use SQLite", "--type", "risk", "--reason", "one file", "--s
 FAIL = ("fail", "TimeoutError: the pool is empty", "--approach", "raise the pool size")
 # A command line that succeeds once a unit is there. UNIT and RIVAL are units that contradict each other, CONFLICT is
 # their dispute, DECISION a decision.
-HAPPY = {
-    "log": ("log", "thought", "The pool is exhausted before the retry"),
-    "ingest": ("ingest", "always use pnpm, never npm"),
-    "remember": ("remember", "Checkout retries three times."),
-    "verify": ("verify", "--passed", "--test", TEST),
-    "approach": ("approach", "raise the pool size"),
-    "fail": FAIL,
-    "stuck": ("stuck", "needs a password"),
-    "inbox": ("inbox", *LEAD),
-    "accept": ("accept", "UNIT", *LEAD),
-    "decline": ("decline", "UNIT", *BECAUSE, *LEAD),
-    "withdraw": ("withdraw", "UNIT", *BECAUSE, "--actor", "agent:w"),
-    "decide": DECIDE,
-    "impact": ("impact", "DECISION"),
-    "promote": ("promote", "UNIT", "--to", "project", *LEAD),
-    "approve": ("approve", "UNIT", *PERSON),
-    "resolve": ("resolve", "CONFLICT", "--winner", "RIVAL", *BECAUSE, *PERSON),
-    "cite": ("cite", "UNIT", "test:tests/test_b.py::test_c"),
-    "validate": ("validate", "UNIT", "pr_merged", *LEAD),
-    "reject": ("reject", "UNIT", *BECAUSE, *PERSON),
-    "erase": ("erase", "UNIT", *BECAUSE, *PERSON, "--yes"),
-    "undo": ("undo", "--actor", "agent:cli", "--yes"),
-    "supersede": ("supersede", "RIVAL", "UNIT", *BECAUSE, *PERSON),
-    "archive": ("archive", "UNIT", *BECAUSE, *PERSON),
-    "revive": ("revive", "UNIT", *BECAUSE, *PERSON),
-    "mcp": ("mcp", "--tools"),
-    "install": ("install", "claude-code", "--dry-run"),
-    "uninstall": ("uninstall", "claude-code"),
-    "recall": ("recall", "how does checkout retry?"),
-    "context": ("context", "how does checkout retry?"),
-    "graph": ("graph", "--session", "s-1"),
-    "export": ("export", "copy"),
-    "backup": ("backup", "copy"),
-    "import": ("import", "copy", "--store", "elsewhere", *PERSON),
-    "copy": ("copy", ".", "elsewhere", *PERSON),
-    "verify-receipt": ("verify-receipt", "RECEIPT"),
-    **{name: (name, "UNIT") for name in ("get", "explain", "related", "history", "show", "use")},
-}
+HAPPY = {argv[0]: argv for argv in (*cases("cli_commands", "happy"), FAIL, DECIDE)}
 # What has to be done before.
 FIRST = {
     "attempts": FAIL,
@@ -79,6 +43,7 @@ def argv_for(cli: Cli, command: str) -> list[str]:
         ("CONFLICT", lambda: cli.ok("conflicts")[0]["id"]),
         ("DECISION", lambda: cli.ok(*DECIDE)["id"]),
         ("RECEIPT", lambda: json.dumps(cli.ok("log", "thought", "x"))),
+        ("TEST", lambda: TEST),
     ):
         if word == "UNIT" or word in argv:
             id = make()

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from fixtures.cases import cases
 from fixtures.repositories import repository as made_repository
 from fixtures.repositories import worktree
 from mnemarch.interfaces import grammar
@@ -29,14 +30,15 @@ def repository(cli):
     return cli.home
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_a_description_and_examples(cli, command):
-    run = cli(*command.split(), "--help")
-    assert run.exit_code == 0
-    described = grammar.command_named(command)
-    shown = " ".join(run.out.split())
-    assert " ".join(described.description.split()) in shown
-    assert run.out.rstrip().endswith(grammar.examples_of(command, described)[-1])
+def test_every_command_has_help_with_a_description_and_examples(cli):
+    assert len(COMMANDS) > 100
+    for command in COMMANDS:
+        run = cli(*command.split(), "--help")
+        assert run.exit_code == 0, command
+        described = grammar.command_named(command)
+        shown = " ".join(run.out.split())
+        assert " ".join(described.description.split()) in shown, command
+        assert run.out.rstrip().endswith(grammar.examples_of(command, described)[-1]), command
 
 
 @pytest.mark.parametrize("command", ["recall", "decisions", "decisions show", ""])
@@ -101,19 +103,7 @@ def test_options_stand_before_or_after_the_command(cli, argv):
 
 @pytest.mark.parametrize(
     ("argv", "options"),
-    [
-        (["recall", "x", "-k3"], {"k": 3}),
-        (["recall", "-k=3", "x"], {"k": 3}),
-        (["recall", "-5 degrees"], {"query": "-5 degrees"}),
-        (["log", "thought", "--", "--json"], {"text": "--json"}),
-        (["remember", "x", "--cite", "log:1", "--cite=human:ada", "--domain", "a", "--domain", "b"], {"domain": "b"}),
-        (["archive", "id", "--reason=-x"], {"reason": "-x"}),
-        (["prune"], {"dry_run": True}),
-        (["prune", "--apply"], {"dry_run": False}),
-        (["verify", "--failed"], {"passed": False}),
-        (["--task", "T-1", "decisions", "--domain", "coding"], {"domain": "coding", "limit": 50}),
-        (["recall", "when", "do", "--task", "T-1", "we", "deploy?"], {"query": "when do we deploy?"}),
-    ],
+    cases("cli_grammar", "words and options are read as in any other program"),
     ids=lambda part: " ".join(part),
 )
 def test_words_and_options_are_read_as_in_any_other_program(argv, options):
@@ -124,21 +114,7 @@ def test_words_and_options_are_read_as_in_any_other_program(argv, options):
 
 @pytest.mark.parametrize(
     ("argv", "says"),
-    [
-        (["recall", "x", "--domain"], "--domain needs a value."),
-        (["archive", "id", "--reason", "-x"], "with = if it begins with a dash: --reason=-x."),
-        (["recall", "x", "--colour", "red"], "recall takes no --colour."),
-        (["remember", "we", "deploy"], 'Put a text of several words in quotes: mnemarch remember "..."'),
-        (["show", "x", "y"], "show takes no 'y'."),
-        (["cite"], "cite needs UNIT and CITATION."),
-        (["verify", "--passed", "--failed"], "--passed and --failed exclude each other."),
-        (["prune", "--apply=no"], "--apply takes no value."),
-        (["stuck", "--clear"], "stuck --clear needs REASON."),
-        (
-            ["decisions", "relate", "a", "REFINES", "b", "--override", "x"],
-            "--override goes with: mnemarch decisions relate --drop",
-        ),
-    ],
+    cases("cli_grammar", "what is wrong with a command line is said"),
     ids=lambda part: part if isinstance(part, str) else " ".join(part),
 )
 def test_what_is_wrong_with_a_command_line_is_said(cli, argv, says):

@@ -290,6 +290,7 @@ def test_a_hint_that_is_a_plain_text_fits_every_interface():
 
 
 def test_every_hint_has_words_for_every_interface_and_those_of_the_command_line_can_be_typed():
+    assert len(advice()) > 20
     for name, words in advice().items():
         assert len(words) in {2, len(INTERFACES)}, name
         assert not any(map(is_python, words[INTERFACES.index("command line") :])), name

@@ -13,70 +13,18 @@ from collections.abc import Callable
 import pytest
 from cli_session import Cli
 
+from fixtures.cases import cases
 from mnemarch.interfaces.cli import main
 from mnemarch.memory import Memory
 
 NO_UNIT = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["frobnicate"],
-        ["--frobnicate"],
-        ["recall"],
-        ["recall", "x", "-k", "many"],
-        ["recall", "x", "-k", "-1"],
-        ["recall", "x", "--frobnicate"],
-        ["recall", "x", "--as-of", "yesterday"],
-        ["recall", "x", "--as-of", "2026-01-31T09:30"],
-        ["recall", "x", "--kind", "poem"],
-        ["log"],
-        ["log", "thought", ""],
-        ["log", "thought", "   "],
-        ["log", "thought", "x" * 65_537],
-        ["log", "thought", "x", "--data", "{"],
-        ["log", "thought", "x", "--data", "[1]"],
-        ["log", "thought", "x", "--data", "@missing.json"],
-        ["log", "thought", "x", "--occurred-at", "soon"],
-        ["log", "thought", "bad \udcff bytes"],
-        ["log", "--batch", "thought"],
-        ["remember", ""],
-        ["remember", "x" * 65_537],
-        ["remember", "x y", "--kind", "poem"],
-        ["remember", "x y", "--level", "galaxy"],
-        ["remember", "x y", "--importance", "2"],
-        ["remember", "x y", "--importance", "high"],
-        ["remember", "x y", "--cite", "hearsay"],
-        ["remember", "x y", "--cite", "log:nowhere"],
-        ["remember", "x y", "--cite", "file:nowhere.py"],
-        ["remember", "x y", "--actor", "wizard:merlin"],
-        ["remember", "x y", "--actor", "merlin"],
-        ["get", NO_UNIT],
-        ["explain", "no-such-id"],
-        ["history", NO_UNIT],
-        ["promote", NO_UNIT, "--to", "project"],
-        ["promote", NO_UNIT, "--to", "galaxy"],
-        ["approve", NO_UNIT, "--expected-version", "one"],
-        ["validate", NO_UNIT, "applause"],
-        ["reject", NO_UNIT],
-        ["resolve", NO_UNIT, "--winner", NO_UNIT, "--reason", "r"],
-        ["supersede", NO_UNIT, NO_UNIT, "--reason", "r"],
-        ["units", "--limit", "-1"],
-        ["units", "--status", "famous"],
-        ["verify"],
-        ["verify", "--passed", "--failed"],
-        ["verify", "--passed", "--analysis", '{"colour": 1}'],
-        ["verify", "--failed", "--analysis", '{"success": true}'],
-        ["verify", "--passed", "--commit", "nothing"],
-        ["import", "missing.jsonl"],
-        ["export", "no/such/folder/log.jsonl"],
-        ["demo", "--agents", "1"],
-        ["demo", "--events", "0"],
-        ["init", "--store", "qdrant://host/db"],
-    ],
-    ids=lambda argv: " ".join(argv)[:50].encode("ascii", "replace").decode(),
-)
+WRONG_USE = cases("cli_trouble", "wrong use")
+WRONG_USE += [("log", "thought", "x" * 65_537), ("remember", "x" * 65_537), ("log", "thought", "bad \udcff bytes")]
+
+
+@pytest.mark.parametrize("argv", WRONG_USE, ids=lambda argv: " ".join(argv)[:50].encode("ascii", "replace").decode())
 def test_wrong_use_ends_with_2_and_a_hint_in_words_and_in_json(cli, argv):
     run = cli(*argv)
     assert (run.exit_code, run.out) == (2, "")

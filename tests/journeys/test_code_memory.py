@@ -6,6 +6,7 @@ import pytest
 from code_session import AUTH, commit, contents, git, known, memory, person, raised_on_a_branch, repo, seat_at, worktree
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Actor, Citation, InvalidInput, Scope
 
 __all__ = ["memory", "repo"]
@@ -214,22 +215,7 @@ def seen(memory, repo, text, *citations):
     return [str(citation) for citation in unit.citations]
 
 
-@pytest.mark.parametrize(
-    ("text", "cited"),
-    [
-        ("`login` in src/auth.py compares plainly", ["symbol:src/auth.py::login"]),
-        ("src/auth.py::logout gives nothing back", ["symbol:src/auth.py::logout"]),
-        ("auth.py:login needs a limit", ["symbol:src/auth.py::login"]),
-        ('File "src/auth.py", line 3, in login', ["symbol:src/auth.py::login"]),
-        ("It breaks at src/auth.py:7", ["symbol:src/auth.py::logout"]),
-        ("src/auth.py의 `login()`은 비밀번호를 그대로 비교한다", ["symbol:src/auth.py::login"]),
-        ("src/other.py holds one value", ["file:src/other.py"]),
-        ("src/auth.py:nothing is not there", ["file:src/auth.py"]),
-        ("src/gone.py::f was deleted", []),
-        ("see https://example.org/src/auth.py and ../secret.py", []),
-        ("Deploys are on Tuesdays. Not on Fridays.", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "cited"), cases("code_memory", "what a text names in the tree is cited"))
 def test_what_a_text_names_in_the_tree_is_cited(memory, repo, text, cited):
     assert seen(memory, repo, text) == cited
 

@@ -19,6 +19,7 @@ from fastapi.testclient import TestClient
 from http_session import serving
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable
 from mnemarch.interfaces.http.app import BODY_BYTES_MAX, Server
 from mnemarch.interfaces.http.serve import Tokens
@@ -329,18 +330,7 @@ def test_a_token_is_made_shown_once_used_and_revoked_and_the_server_ends_well(cl
     assert made["token"].encode() not in stored
 
 
-@pytest.mark.parametrize(
-    ("typed", "says"),
-    [
-        (["serve", "--host", "0.0.0.0"], "--expose"),
-        (["serve", "--port", "99999"], "no address"),
-        (["token", "create", "human:ada", "--actor", "agent:a"], "may not make a token"),
-        (["token", "create", "system:mnemarch"], "R4"),
-        (["token", "create", "agent:a", "--profile", "root"], "no profile"),
-        (["token", "create", "agent:a", "--days", "0"], "1 to 3650 days"),
-        (["token", "revoke", "nothing"], "no token 'nothing'"),
-    ],
-)
+@pytest.mark.parametrize(("typed", "says"), cases("http", "a wrong command says what to type"))
 def test_a_wrong_command_says_what_to_type(cli, typed, says):
     run = cli(*typed)
     assert run.exit_code in {1, 2}

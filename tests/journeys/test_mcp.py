@@ -10,16 +10,16 @@ import struct
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import anyio
 import httpx2
 import jsonschema
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import InvalidInput
 from mnemarch.interfaces.tools import CORE_TOOLS, TOOLS, tools_for
 
@@ -40,14 +40,24 @@ def environment(**more: str) -> dict[str, str]:
     return kept | {"CLAUDECODE": "1"} | more
 
 
-def server(shop: Path, *options: str, **more: str) -> StdioServerParameters:
+def server(shop: Path, *options: str, **more: str):
     arguments = ["-m", "mnemarch", "mcp", *options]
-    return StdioServerParameters(command=sys.executable, args=arguments, env=environment(**more), cwd=str(shop))
+    return mcp().StdioServerParameters(command=sys.executable, args=arguments, env=environment(**more), cwd=str(shop))
+
+
+def mcp():
+    """The SDK, imported when it is used: every worker of a test run collects this file, and it takes long to load."""
+    return import_module("mcp")
+
+
+def web_client(url, web, mode):
+    streams = import_module("mcp.client.streamable_http").streamable_http_client(url, http_client=web)
+    return mcp().Client(streams, mode=mode)
 
 
 def in_session(parameters, work, mode="auto"):
     async def main():
-        async with Client(parameters, mode=mode) as client:
+        async with mcp().Client(parameters, mode=mode) as client:
             return await work(client)
 
     return anyio.run(main)
@@ -102,18 +112,7 @@ def test_an_agent_begins_learns_fails_and_verifies_by_tools_alone(shop, mode):
         assert ["Pools are of size 20" in item.subject for item in person.inbox()].count(True) == 1
 
 
-WRONG = [
-    ("recall", {}, "recall needs query"),
-    ("recall", {"query": "x", "depth": 3}, "takes no 'depth'"),
-    ("log", {"kind": 1, "text": "x"}, "kind must be text"),
-    ("remember", {"content": "x", "citations": "file:a"}, "citations must be a list"),
-    ("explain", {"id": "nothing"}, "Nothing here is called"),
-    ("log", {"kind": "note", "text": "x", "data": "@/etc/passwd"}, "not valid JSON"),
-    ("accept", {"ids": ["x"]}, "--profile admin"),
-    ("verify", {}, "Give report, a file that the runner wrote"),
-    ("core_memory_append", {"section": "human", "content": "x"}, "--profile core"),
-    ("rm", {}, "no tool 'rm'"),
-]
+WRONG = cases("mcp", "wrong")
 
 
 def test_a_wrong_call_is_answered_with_what_to_do(shop):
@@ -179,7 +178,7 @@ CLIENTS = 10 if os.environ.get("MNEMARCH_TORTURE") == "full" else 4
 
 def test_many_clients_at_once_lose_nothing(shop):
     async def write(number):
-        async with Client(server(shop, CLAUDE_CODE_SESSION_ID=f"s-{number}")) as client:
+        async with mcp().Client(server(shop, CLAUDE_CODE_SESSION_ID=f"s-{number}")) as client:
             for each in range(4):
                 result = await client.call_tool("log", {"kind": "note", "text": f"{number}-{each}"})
                 assert not result.is_error, text(result)
@@ -287,7 +286,7 @@ def test_over_http_only_who_has_the_token_is_let_in(listening, mode):
         headers = {"Authorization": "Bearer t-0-k-e-n"}
         async with (
             httpx2.AsyncClient(headers=headers) as web,
-            Client(streamable_http_client(listening, http_client=web), mode=mode) as client,
+            web_client(listening, web, mode) as client,
         ):
             stored = await client.call_tool("remember", {"content": "Checkout retries 3 times"})
             return stored.structured_content["unit"]["text"]
@@ -312,7 +311,7 @@ def test_ten_clients_over_http_lose_nothing_and_one_that_breaks_off_disturbs_nob
         headers = {"Authorization": "Bearer t-0-k-e-n"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as web,
-            Client(streamable_http_client(listening, http_client=web), mode=mode) as client,
+            web_client(listening, web, mode) as client,
         ):
             for each in range(3):
                 result = await client.call_tool("log", {"kind": "note", "text": f"{number}-{each}"})

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from agents import SQLiteSession
-from agents.memory.session_settings import SessionSettings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces.openai_agents import MnemarchSession
 
 ITEMS = st.one_of(
     st.builds(lambda text: {"role": "user", "content": text}, st.sampled_from(["hello", "배포는 언제?", ""])),
@@ -26,13 +23,24 @@ STEPS = st.one_of(
 )
 
 
+def session_in(memory, name, **limits):
+    # Imported here: every worker of a test run collects this file, and the SDK takes seconds to load.
+    from agents.memory.session_settings import SessionSettings
+
+    from mnemarch.interfaces.openai_agents import MnemarchSession
+
+    return MnemarchSession(name, memory, project="shop", session_settings=SessionSettings(**limits))
+
+
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(STEPS, max_size=12))
 def test_every_operation_gives_what_the_sdks_own_session_gives(steps):
+    from agents import SQLiteSession
+
     async def compared():
         with mnemarch.open(":memory:") as memory:
-            ours, oracle = MnemarchSession("a.b%", memory, project="shop"), SQLiteSession("a.b%")
-            other = MnemarchSession("a", memory, project="shop")
+            ours, oracle = session_in(memory, "a.b%"), SQLiteSession("a.b%")
+            other = session_in(memory, "a")
             for name, *given in (*steps, ("get_items",)):
                 assert await getattr(ours, name)(*given) == await getattr(oracle, name)(*given), name
             assert await other.get_items() == []
@@ -44,12 +52,12 @@ def test_every_operation_gives_what_the_sdks_own_session_gives(steps):
 def test_a_conversation_goes_on_in_another_process_and_an_agent_finds_what_was_said(tmp_path):
     async def first():
         with mnemarch.open(tmp_path) as memory:
-            session = MnemarchSession("support", memory, project="shop")
+            session = session_in(memory, "support")
             await session.add_items([{"role": "user", "content": f"Parcel {number} is late"} for number in range(6)])
 
     async def second():
         with mnemarch.open(tmp_path) as memory:
-            session = MnemarchSession("support", memory, project="shop", session_settings=SessionSettings(limit=2))
+            session = session_in(memory, "support", limit=2)
             seat = memory.seat(Actor.agent("a"), Scope(project="shop", worktree="conversations", task="support"))
             return await session.get_items(), seat.recall("which parcel is late", k=1).items
 

@@ -16,30 +16,8 @@ from mnemarch.text.words import entries, listed
 SAME = cases("approach", "same")
 DIFFERENT = cases("approach", "different")
 # The rule of numbers: an amount or a version is no difference; which one it is, and zero, are.
-SAME_IDEA_OTHER_VALUE = [
-    ("raise the pool size to 50", "raise the pool size to 100"),
-    ("pin numpy to 1.26", "pin numpy to 2.0"),
-    ("sleep 5 s before the check", "sleep 20 s before the check"),
-    ("sleep two seconds before the check", "sleep ten seconds before the check"),
-    ("raise the heap to 2GB", "raise the heap to 4GB"),
-    ("raise the heap to 1 GB", "raise the heap to 900 MB"),
-    ("set maxsize=10 in the pool", "set maxsize=20 in the pool"),
-    ("use a pool of size 10", "use a pool of size 20"),
-    ("start 4 helpers", "start 8 helpers"),
-    ("set the batch size to 100", "lower the batch size to 100"),
-    ("Attempt 1: clear the DNS records", "Attempt 2: clear the DNS records"),
-    ("풀 크기를 50으로 늘린다", "풀 크기를 100으로 늘린다"),
-]
-OTHER_NUMBER = [
-    ("use port 8080", "use port 8081"),
-    ("8080 포트를 사용한다", "8081 포트를 사용한다"),
-    ("delete line 12 of the config", "delete line 90 of the config"),
-    ("apply the patch of issue #12", "apply the patch of issue #13"),
-    ("use slot 3", "use slot 4"),
-    ("return 404 for unknown ids", "return 410 for unknown ids"),
-    ("read the file as utf-8", "read the file as utf-16"),
-    ("set the retries to 0", "set the retries to 5"),
-]
+SAME_IDEA_OTHER_VALUE = cases("approach", "same idea other value")
+OTHER_NUMBER = cases("approach", "other number")
 FRAMES = ["Let me try to {}", "I will now {}", "Fix: {}", "OK, so I'll just {}!", "Maybe we should {}.", "다시 한번 {}"]
 PLANS = [plan for pair in SAME[:16] + DIFFERENT[:20] for plan in pair if plan.isascii()]
 WORDS = (

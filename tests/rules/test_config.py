@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from fixtures.cases import cases
@@ -13,42 +11,7 @@ from mnemarch.config import Config, GateRules, RecallRules, config_from
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import RetentionRules, TrustRules
 
-BAD = [
-    {"limit": {}},
-    {"limits": {"text_bytes": 5}},
-    {"limits": {"text_bytes_max": "5"}},
-    {"limits": {"text_bytes_max": 5.5}},
-    {"limits": {"text_bytes_max": True}},
-    {"limits": {"text_bytes_max": -1}},
-    {"limits": 5},
-    {"limits": "text_bytes_max"},
-    {"gate": {"reuse_min": None}},
-    {"gate": {"tau_sim": "high"}},
-    {"gate": {"tau_sim": math.nan}},
-    {"recall": {"weight_recency": math.nan}},
-    {"recall": {"weight_recency": math.inf}},
-    {"recall": {"half_life_hours": 0}},
-    {"recall": {"half_life_hours": math.nan}},
-    {"store": {"durability": "sometimes"}},
-    {"store": {"durability": 5}},
-    {"store": {"lock_wait_s_max": -1}},
-    {"trust": {"boosts": {"tests_pased": 0.1}}},
-    {"trust": {"boosts": {"tests_passed": "0.1"}}},
-    {"trust": {"boosts": {"tests_passed": math.nan}}},
-    {"trust": {"boosts": 5}},
-    {"trust": {"decay_per_month": {"sometimes": 0.1}}},
-    {"trust": {"decay_per_month": {"stable": 1.5}}},
-    {"trust": {"decay_per_month": {"stable": -0.1}}},
-    {"trust": {"minimum": "low"}},
-    {"trust": {"minimum": 0.9, "maximum": 0.2}},
-    {"trust": {"nothing": 1}},
-    {"trust": 5},
-    {"policy": 5},
-    {"project": 5},
-    {"project": ""},
-    {"retention": {"age_days_max": 1.5}},
-    {"retention": []},
-]
+BAD = cases("config", "bad")
 
 # Well formed, and still without sense: the setting, what is wrong, and what is allowed.
 SENSELESS = [

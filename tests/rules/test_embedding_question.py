@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import subprocess
-import sys
-from math import sqrt
 
 import pytest
 from hypothesis import given
@@ -60,35 +55,6 @@ def test_r16_what_was_worked_out_of_words_is_forgotten_with_an_erased_text():
     assert "zanzibar" in sparse._known_words(embedder.seed, *embedder.ngram_range)
     forget_texts()
     assert not sparse._known_words(embedder.seed, *embedder.ngram_range)
-
-
-@pytest.mark.parametrize("hash_seed", ["0", "4711"])
-def test_another_process_makes_the_same_vectors(hash_seed):
-    script = (
-        "import json, sys\nfrom mnemarch.embedding import QuestionEmbedder\n"
-        "state, texts = json.loads(sys.stdin.read())\nembedder = QuestionEmbedder()\nembedder.import_state(state)\n"
-        "print(json.dumps([[[p, w.hex()] for p, w in embedder.embed(t).items()] for t in texts]))"
-    )
-    embedder = QuestionEmbedder(4_096, 7, (2, 4))
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        input=json.dumps([embedder.export_state(), TEXTS]),
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed, "LC_ALL": "C"},
-    )
-    there = [{place: float.fromhex(weight) for place, weight in vector} for vector in json.loads(done.stdout)]
-    assert there == [embedder.embed(text) for text in TEXTS]
-
-
-@given(mixed)
-def test_any_text_has_a_vector_of_length_one_or_none_if_it_holds_nothing(text):
-    vector = QuestionEmbedder(64, ngram_range=(2, 3)).embed(text)
-    assert all(0 <= place < 64 and weight > 0 for place, weight in vector.items())
-    assert list(vector) == sorted(vector)
-    assert not vector or sqrt(sum(weight * weight for weight in vector.values())) == pytest.approx(1.0, abs=1e-12)
-    assert bool(vector) == bool(canonical(text))
 
 
 @given(mixed)
@@ -178,70 +144,6 @@ def test_it_brings_wordings_nearer_than_the_plain_one_does_and_leaves_other_ques
     assert alike(asked, other) < 0.5
 
 
-def test_the_state_survives_json():
-    embedder = QuestionEmbedder(512, 99, (2, 6))
-    state = embedder.export_state()
-    names = {"ngramRange", "dim", "seed", "hashAlgo", "normVersion", "featuresVersion", "tokensVersion"}
-    assert set(state) == names
-    other = QuestionEmbedder()
-    other.import_state(json.loads(json.dumps(state)))
-    assert other.export_state() == state
-    assert other.id == embedder.id
-    assert (other.ngram_range, other.dim, other.seed) == ((2, 6), 512, 99)
-    assert [other.embed(text) for text in TEXTS] == [embedder.embed(text) for text in TEXTS]
-
-
-BAD_STATES = [
-    ({"ngramRange": [5, 3]}, "make no embedder"),
-    ({"ngramRange": None}, "make no embedder"),
-    ({"dim": 0}, "make no embedder"),
-    ({"dim": True}, "make no embedder"),
-    ({"seed": 1 << 64}, "make no embedder"),
-    ({"hashAlgo": "md5"}, "can't be made here"),
-    ({"normVersion": 999}, "can't be made here"),
-    ({"featuresVersion": 999}, "can't be made here"),
-    ({"tokensVersion": 999}, "can't be made here"),
-]
-
-
-@pytest.mark.parametrize(("change", "why"), BAD_STATES, ids=str)
-def test_a_bad_or_a_newer_state_is_refused_with_a_hint_and_changes_nothing(change, why):
-    embedder = QuestionEmbedder()
-    before = embedder.export_state(), embedder.id
-    with pytest.raises(InvalidInput, match=why) as refused:
-        embedder.import_state(embedder.export_state() | change)
-    assert refused.value.hint
-    assert (embedder.export_state(), embedder.id) == before
-
-
-@pytest.mark.parametrize("lacking", sorted(QuestionEmbedder().export_state()))
-def test_a_state_without_one_of_its_parts_is_refused(lacking):
-    state = QuestionEmbedder().export_state()
-    del state[lacking]
-    with pytest.raises(InvalidInput, match=lacking) as refused:
-        QuestionEmbedder().import_state(state)
-    assert refused.value.hint
-
-
 def test_the_state_of_the_plain_embedder_is_refused():
     with pytest.raises(InvalidInput, match="featuresVersion"):
         QuestionEmbedder().import_state(NgramHashEmbedder().export_state())
-
-
-def test_bad_settings_are_refused():
-    for settings in [(-1, 0, (3, 5)), (16, -1, (3, 5)), (16, 0, (3, 2))]:
-        with pytest.raises(InvalidInput) as refused:
-            QuestionEmbedder(*settings)
-        assert refused.value.hint
-
-
-@given(st.sampled_from([1, 64, 16_384]), st.sampled_from([0, 20_251, (1 << 64) - 1]), st.sampled_from([(3, 3), (1, 4)]))
-def test_r18_the_id_tells_settings_apart_and_is_never_that_of_the_plain_one(dim, seed, ngram_range):
-    embedder, usual = QuestionEmbedder(dim, seed, ngram_range), QuestionEmbedder()
-    assert (embedder.id == usual.id) == (embedder.export_state() == usual.export_state())
-    assert embedder.id != NgramHashEmbedder(ngram_range, dim, seed).id
-
-
-def test_r18_its_vectors_are_not_compared_with_those_of_the_plain_one():
-    with pytest.raises(InvalidInput, match="can't be compared"):
-        cosine(QuestionEmbedder().embed(ENGLISH), NgramHashEmbedder((3, 3)).embed(ENGLISH))

@@ -111,37 +111,6 @@ def test_the_state_brings_the_frequencies_along():
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"featuresVersion": 99},
-        {"tokensVersion": 0},
-        {"documents": -1},
-        {"documents": None},
-        {"frequencies": []},
-        {"frequencies": {"a": 99}},
-        {"frequencies": {"a": "1"}},
-    ],
-    ids=str,
-)
-def test_a_bad_state_is_refused_with_a_hint_and_changes_nothing(change):
-    embedder = BagOfWordsEmbedder()
-    embedder.learn(TEXTS)
-    before = embedder.id
-    with pytest.raises(InvalidInput) as refused:
-        embedder.import_state(embedder.export_state() | change)
-    assert refused.value.hint
-    assert embedder.id == before
-
-
-@pytest.mark.parametrize("lacking", ["featuresVersion", "tokensVersion", "documents", "frequencies"])
-def test_a_state_without_one_of_its_parts_is_refused(lacking):
-    state = BagOfWordsEmbedder().export_state()
-    del state[lacking]
-    with pytest.raises(InvalidInput):
-        BagOfWordsEmbedder().import_state(state)
-
-
-@pytest.mark.parametrize(
     ("asked", "close", "far"),
     [
         ("결제 재시도 횟수를 알려줘", "결제재시도는 몇 번인지 알려 줘", "내일 서울 날씨 알려줘"),

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fixtures.cases import cases
 from mnemarch.learning import EpisodeClusterer
 from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, errors_of, seen_error
 from mnemarch.model.caller import Scope
@@ -86,18 +87,7 @@ def test_attributes_that_somebody_made_up_are_no_errors(faults: object) -> None:
     assert errors_of(episode("a", faults=faults)) == []
 
 
-NEAR = [
-    ("RuntimeError: pool is exhausted (10 of 10 in use)", "RuntimeError: pool is exhausted"),
-    ("FAILED tests/test_a.py::test_b - AssertionError: assert 3 == 4", "AssertionError: assert 3 == 4"),
-    (
-        "TypeError: Cannot read properties of undefined (reading 'map')",
-        "TypeError: Cannot read properties of undefined",
-    ),
-    (
-        "ERROR tests/test_a.py - ModuleNotFoundError: No module named 'yaml'",
-        "ModuleNotFoundError: No module named 'yaml'",
-    ),
-]
+NEAR = cases("error_search", "near")
 
 
 @pytest.mark.parametrize(("one", "other"), [*NEAR, *(pair[::-1] for pair in NEAR)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.cases import cases
 from mnemarch.text.everyday import widened
 from mnemarch.text.tokens import query_tokens
 from mnemarch.text.words import entries
@@ -13,22 +14,7 @@ def wider(text):
     return widened(text, dict.fromkeys(query_tokens(text), 1.0))
 
 
-@pytest.mark.parametrize(
-    ("asked", "written"),
-    [
-        ("which java version?", "JDK"),
-        ("how do I upgrade k8s", "Kubernetes"),
-        ("where is the db", "database"),
-        ("디비 비밀번호", "데이터베이스"),
-        ("배포는 언제 해?", "deploy"),
-        ("retrying payments", "재시도"),
-        ("who merged my PR", "request"),
-        ("open a pull request", "PR"),
-        ("디플로이 언제 해?", "배포"),
-        ("캐시 비우는 방법", "cache"),
-        ("why can't users log in after the deploy", "배포"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "written"), cases("everyday", "a question is widened by the words that others use"))
 def test_a_question_is_widened_by_the_words_that_others_use(asked, written):
     # A mark of how a Korean word begins is asked for by nobody: too many words begin alike.
     assert {token for token in query_tokens(written) if token[0] != "^"} <= set(wider(asked))

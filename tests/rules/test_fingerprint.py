@@ -48,35 +48,12 @@ def test_no_two_faults_have_the_same_fingerprint() -> None:
             assert known.setdefault(found.hash, f"{group}: {name}") == f"{group}: {name}", found.core
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "kind"),
-    [
-        ("python", "raised in a library", "ConnectTimeout"),
-        ("python", "the last of a chain", "StoreBroken"),
-        ("java", "a cause that is wrapped", "SQLTransientException"),
-        ("java", "maven: an assertion", "AssertionFailedError"),
-        ("locales", ".NET in Korean", "InvalidOperationException"),
-        ("java", "maven: only the list at the end", "AssertionError"),
-        ("lines", "mypy", "operator"),
-        ("lines", "ruff", "F401"),
-        ("lines", "a person", ""),
-    ],
-)
+@pytest.mark.parametrize(("group", "name", "kind"), cases("fingerprint", "the kind is the type of the error"))
 def test_the_kind_is_the_type_of_the_error(group: str, name: str, kind: str) -> None:
     assert {fingerprint(run).kind for run in ALL[group][name]} == {kind}
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "core"),
-    [
-        ("python", "a syntax error, worded by two versions", "SyntaxError: cart.py: if order.total > 0"),
-        ("pytest", "an error in the code under test", "ValueError: row * has no currency"),
-        ("java", "a cause whose frames are left out", "IOException: port * is taken"),
-        ("java", "a cause that is wrapped", "SQLTransientException: too many connections: *"),
-        ("lines", "a person", "Failed password for * from * port *"),
-        ("lines", "HTTP 404", "GET * failed with status code 404"),
-    ],
-)
+@pytest.mark.parametrize(("group", "name", "core"), cases("fingerprint", "a person can read the core"))
 def test_a_person_can_read_the_core(group: str, name: str, core: str) -> None:
     assert fingerprint(ALL[group][name][0]).core == core
 
@@ -100,6 +77,7 @@ def test_how_the_output_was_taken_does_not_matter(runs: tuple[str, ...]) -> None
 
 
 def test_a_prompt_and_a_command_above_do_not_matter() -> None:
+    assert len(ALL["python"]) >= 10
     for runs in ALL["python"].values():
         assert fingerprint(f"ann@web1:~/shop$ python -m shop\n{runs[0]}") == fingerprint(runs[0])
 
@@ -287,14 +265,7 @@ SHORT += [
     *('File "',),
 ]
 SHORT += ["FAILED a.py::b[", "property x object ", "cannot use a as a ", "<locals>.", "mon jan 1 ", '{"msg":"a', "a\\"]
-LINES_OF_TOOLS = [
-    "  at x (a.js:1:2)\n",
-    "Caused by: \n",
-    '  File "a", line 1\n',
-    "E   x\n",
-    "FAILED a.py::b - c\n",
-    "● a\n",
-]
+LINES_OF_TOOLS = cases("fingerprint", "lines of tools")
 LINES_OF_TOOLS += [
     "x.py:1: error: a\n",
     "panic: a\n",

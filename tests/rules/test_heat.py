@@ -166,37 +166,37 @@ def test_a31_the_defaults_are_those_of_the_table():
 NONSENSE = [None, "3", float("nan"), float("inf"), True, [], 10**400]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "wrong"),
-    [
-        *((GraphConfig, "max_nodes", wrong) for wrong in (1, 0, -1, 2.5, None, "9", True)),
-        *((GraphConfig, "max_edges", wrong) for wrong in (0, -1, 2.5, None, "9", True)),
-        *((GraphConfig, "half_life_min", wrong) for wrong in (0, -1, *NONSENSE)),
-        *((GraphConfig, "tau_dup", wrong) for wrong in (-0.1, 1.1, *NONSENSE)),
-        *((GraphConfig, "tau_sim", wrong) for wrong in (-0.1, 1.01, *NONSENSE)),
-        *((GraphConfig, "protect_min_degree", wrong) for wrong in (0, -1, 2.5, None, "9")),
-        *((GraphConfig, "similar_max", wrong) for wrong in (-1, 2.5, None, "9")),
-        *((GraphConfig, "decay_every_min", wrong) for wrong in (-1, *NONSENSE)),
-        *((GraphConfig, "enable_inverted_index", wrong) for wrong in (1, None, "yes")),
-        *((PromotionConfig, "min_rank", wrong) for wrong in NONSENSE),
-        *((PromotionConfig, "max_promotions", wrong) for wrong in (-1, 2.5, None)),
-        *((PromotionConfig, "min_degree", wrong) for wrong in (-1, 2.5, None)),
-        (PromotionConfig, "carry_weights", 1),
-        *((CheckpointConfig, "out_dir", wrong) for wrong in ("", "  ", None, 5)),
-        *((CheckpointConfig, "top_k", wrong) for wrong in (0, -1, 2.5, None)),
-        (CheckpointConfig, "pretty", "yes"),
-        *((OrchestratorConfig, "search_bias_session_first", wrong) for wrong in (-0.1, *NONSENSE)),
-        *((OrchestratorConfig, "session_graph", wrong) for wrong in (None, {"max_nodes": 9})),
-        *((OrchestratorConfig, "agent_graph", wrong) for wrong in (None, {"max_nodes": 9})),
-        *((OrchestratorConfig, "promotion", wrong) for wrong in (None, {"min_rank": 0.2})),
-        *((OrchestratorConfig, "checkpoint", wrong) for wrong in (None, {"top_k": 2})),
-    ],
-    ids=lambda given: repr(given)[:16],
-)
-def test_a_wrong_setting_is_refused_and_the_hint_says_what_to_do(kind, name, wrong):
-    with pytest.raises(InvalidInput, match=name) as refused:
-        kind(**{name: wrong})
-    assert refused.value.hint
+WRONG = {
+    (GraphConfig, "max_nodes"): (1, 0, -1, 2.5, None, "9", True),
+    (GraphConfig, "max_edges"): (0, -1, 2.5, None, "9", True),
+    (GraphConfig, "half_life_min"): (0, -1, *NONSENSE),
+    (GraphConfig, "tau_dup"): (-0.1, 1.1, *NONSENSE),
+    (GraphConfig, "tau_sim"): (-0.1, 1.01, *NONSENSE),
+    (GraphConfig, "protect_min_degree"): (0, -1, 2.5, None, "9"),
+    (GraphConfig, "similar_max"): (-1, 2.5, None, "9"),
+    (GraphConfig, "decay_every_min"): (-1, *NONSENSE),
+    (GraphConfig, "enable_inverted_index"): (1, None, "yes"),
+    (PromotionConfig, "min_rank"): NONSENSE,
+    (PromotionConfig, "max_promotions"): (-1, 2.5, None),
+    (PromotionConfig, "min_degree"): (-1, 2.5, None),
+    (PromotionConfig, "carry_weights"): (1,),
+    (CheckpointConfig, "out_dir"): ("", "  ", None, 5),
+    (CheckpointConfig, "top_k"): (0, -1, 2.5, None),
+    (CheckpointConfig, "pretty"): ("yes",),
+    (OrchestratorConfig, "search_bias_session_first"): (-0.1, *NONSENSE),
+    (OrchestratorConfig, "session_graph"): (None, {"max_nodes": 9}),
+    (OrchestratorConfig, "agent_graph"): (None, {"max_nodes": 9}),
+    (OrchestratorConfig, "promotion"): (None, {"min_rank": 0.2}),
+    (OrchestratorConfig, "checkpoint"): (None, {"top_k": 2}),
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), WRONG)
+def test_a_wrong_setting_is_refused_and_the_hint_says_what_to_do(kind, name):
+    for wrong in WRONG[kind, name]:
+        with pytest.raises(InvalidInput, match=name) as refused:
+            kind(**{name: wrong})
+        assert refused.value.hint, wrong
 
 
 def test_a_table_changes_what_it_names_and_nothing_else():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.cases import cases
 from mnemarch.stores.sql.known import Known
 from mnemarch.stores.sql.queries import Queries
 
@@ -32,19 +33,7 @@ def answer_after(write, row, name, **parameters):
 
 @pytest.mark.parametrize(
     ("write", "row", "name", "parameters", "holds"),
-    [
-        ("put_unit", {"id": "a"}, "unit", {"id": "b"}, True),
-        ("put_unit", {"id": "a"}, "unit", {"id": "a"}, False),
-        ("put_unit", {"id": "a"}, "units", {"ids": ["b", "c"]}, True),
-        ("put_unit", {"id": "a"}, "units", {"ids": ["b", "a"]}, False),
-        ("put_unit", {"id": "a"}, "in_scope", {"scope_key": "s"}, False),  # A unit may have left this scope.
-        ("put_unit", {"id": "a"}, "citing", {"id": "b"}, False),  # Of a join nobody knows which table chooses.
-        ("drop_unit", {"root": "r"}, "unit", {"id": "b"}, False),
-        ("append", {"id": "e", "subject": "a"}, "of_subject", {"subject": "b"}, True),
-        ("append", {"id": "e", "subject": None}, "of_subject", {"subject": "b"}, True),
-        ("append", {"id": "e", "subject": "b"}, "of_subject", {"subject": "b"}, False),
-        ("append", {"id": "e"}, "unit", {"id": "e"}, True),
-    ],
+    cases("known", "an answer holds unless a row that it asks for may have changed"),
 )
 def test_an_answer_holds_unless_a_row_that_it_asks_for_may_have_changed(write, row, name, parameters, holds):
     assert (answer_after(write, row, name, **parameters) is not None) is holds

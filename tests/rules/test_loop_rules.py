@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.value import replace
 from mnemarch.policy.loops import Attempt, failed_approaches, judged, same_attempt
@@ -43,19 +44,7 @@ def verdicts(path, approaches=None, threshold=3):
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("A", "ALLOW"),
-        ("AA", "ALLOW ALLOW"),
-        ("AAA", "ALLOW ALLOW BLOCK"),
-        ("AAAA", "ALLOW ALLOW BLOCK BLOCK"),
-        ("ABA", "ALLOW ALLOW WARN"),
-        ("ABAB", "ALLOW ALLOW WARN WARN"),
-        ("ABABA", "ALLOW ALLOW WARN WARN BLOCK"),
-        ("ABCA", "ALLOW ALLOW ALLOW WARN"),
-        ("AABA", "ALLOW ALLOW ALLOW BLOCK"),
-        ("ABCD", "ALLOW ALLOW ALLOW ALLOW"),
-    ],
+    ("path", "expected"), cases("loop_rules", "a return is warned of and the third time is blocked")
 )
 def test_a_return_is_warned_of_and_the_third_time_is_blocked(path, expected):
     assert verdicts(path) == expected.split()

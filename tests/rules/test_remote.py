@@ -18,23 +18,7 @@ def test_however_a_repository_is_reached_it_has_one_name(url):
     assert remote_folder(url) is None
 
 
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("https://git.acme.io/Acme/Shop", "git.acme.io/Acme/Shop"),
-        ("https://git.acme.io/team/sub/shop.git", "git.acme.io/team/sub/shop"),
-        ("ssh://git@git.acme.io:7999/~ada/shop.git", "git.acme.io/~ada/shop"),
-        ("git@git.acme.io:sh@op.git", "git.acme.io/sh@op"),
-        ("git@git.acme.io:/srv/shop.git", "git.acme.io/srv/shop"),
-        ("https://dev.azure.com/acme/My%20Shop/_git/a%zz%", "dev.azure.com/acme/My Shop/_git/a%zz%"),
-        ("git@[::1]:acme/shop.git", "::1/acme/shop"),
-        ("ssh://git@[::1]:2222/acme/shop.git", "::1/acme/shop"),
-        ("codecommit::us-east-1://s3cr3t@shop", "shop"),
-        ("https://git.acme.io/상점/가게.git", "git.acme.io/상점/가게"),
-        ("https://git.acme.io/.git", "git.acme.io/.git"),
-        ("https://git.acme.io/@ada/shop", "git.acme.io/@ada/shop"),
-    ],
-)
+@pytest.mark.parametrize(("url", "name"), cases("remote", "the name is host and path"))
 def test_the_name_is_host_and_path(url, name):
     assert remote_name(url) == name
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.code.symbols import SOURCE_CHARS_MAX, Symbols, agrees, find, language_of, symbols_of
 
 # Of each language a source, what it defines, changes that concern nobody who calls it, and changes that a caller of the
@@ -205,23 +206,7 @@ def test_a_byte_order_mark_is_no_error() -> None:
     assert list(of("a.py", "\ufeffimport os\n")) == ["os"]
 
 
-@pytest.mark.parametrize(
-    ("path", "language"),
-    [
-        ("src/a.py", "python"),
-        ("a.pyi", "python"),
-        ("A.TS", "typescript"),
-        ("a.d.ts", "typescript"),
-        ("a.tsx", "tsx"),
-        ("a.jsx", "javascript"),
-        ("a.h", "cpp"),
-        ("Makefile", None),
-        (".py", None),
-        ("a.py/b", None),
-        ("a.", None),
-        ("", None),
-    ],
-)
+@pytest.mark.parametrize(("path", "language"), cases("symbols", "the language is told by the ending"))
 def test_the_language_is_told_by_the_ending(path: str, language: str | None) -> None:
     assert language_of(path) == language
 
@@ -233,28 +218,7 @@ AUTH = of(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("Auth.login", ["Auth.login"]),
-        ("Auth::login", ["Auth.login"]),
-        ("Auth#login", ["Auth.login"]),
-        ("Auth->login", ["Auth.login"]),
-        ("Auth.login()", ["Auth.login"]),
-        ("Auth.login(self, user)", ["Auth.login"]),
-        ("(*User).Save", ["User.Save"]),
-        ("(User).Save", ["User.Save"]),
-        ("User<T>.Save", ["User.Save"]),
-        ("`start`", ["start"]),
-        ("Save", ["User.Save"]),
-        ("save", ["Auth.save", "User.save"]),
-        ("login", ["login"]),
-        ("ogin", []),
-        ("Admin.login", []),
-        ("", []),
-        ("...", []),
-    ],
-)
+@pytest.mark.parametrize(("name", "found"), cases("symbols", "a name is found however it is written"))
 def test_a_name_is_found_however_it_is_written(name: str, found: list[str]) -> None:
     assert [symbol.name for symbol in find(AUTH, name)] == found
 
@@ -278,18 +242,7 @@ def test_what_is_only_imported_yields_to_what_is_defined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cited", "current", "same"),
-    [
-        ("f(b)\nf(c)", "f(a)\nf(b)", True),
-        ("f(c)", "f(a)\nf(b)", False),
-        ("", "f(a)\nf(b)", True),
-        ("f(c)", "", True),
-        ("3", "…", False),
-        ("f(a=…, b: int=…)", "f(a=(1, 2), b: int='x, y')", True),
-        ("f(a=…)", "f(a=3, b)", False),
-        ("f(a=3)", "f(a=…)", False),
-        ("f(a: …)", "f(a: 1)", True),
-    ],
+    ("cited", "current", "same"), cases("symbols", "one of several signatures or values is enough")
 )
 def test_one_of_several_signatures_or_values_is_enough(cited: str, current: str, same: bool) -> None:
     assert agrees(cited, current) is same

@@ -17,109 +17,24 @@ A = "a"
 MIXED = "Ab3dE5gH7j"
 HEX = "9f86d081884c7d659a2f" + "eaa0c55ad015"
 
-# Split where a scanner of this repository would look, so that none takes them for live ones.
-SECRETS = {
-    "aws-access-key": "AK" + "IA" + "ABCDEFGH12345678",
-    "github-token": "gh" + "p_" + A * 36,
-    "gitlab-token": "gl" + "pat-" + MIXED * 2,
-    "slack-token": "xo" + "xb-1234567890-" + A * 20,
-    "slack-webhook": "https://hooks.sl" + "ack.com/services/T000/B000/" + A * 24,
-    "discord-token": "M" + A * 23 + "." + A * 6 + "." + A * 27,
-    "discord-webhook": "https://disc" + "ord.com/api/webhooks/123456/" + A * 60,
-    "stripe-key": "sk_" + "live_" + A * 24,
-    "openai-key": "sk" + "-proj-" + MIXED * 4,
-    "anthropic-key": "sk" + "-ant-api03-" + A * 40,
-    "google-api-key": "AI" + "za" + A * 35,
-    "google-oauth": "GOC" + "SPX-" + A * 28,
-    "npm-token": "np" + "m_" + A * 36,
-    "pypi-token": "py" + "pi-AgE" + A * 60,
-    "huggingface-token": "h" + "f_" + A * 34,
-    "sendgrid-key": "S" + "G." + A * 22 + "." + A * 43,
-    "twilio-key": "S" + "K" + A * 32,
-    "telegram-token": "123456789:" + "AA" + A * 33,
-    "digitalocean-token": "do" + "p_v1_" + A * 64,
-    "databricks-token": "da" + "pi" + A * 32,
-    "linear-key": "lin" + "_api_" + A * 40,
-    "notion-token": "nt" + "n_" + A * 44,
-    "postman-key": "PM" + "AK-" + A * 24 + "-" + A * 34,
-    "vault-token": "hv" + "s." + A * 24,
-    "age-key": "AGE-SEC" + "RET-KEY-1" + "Q" * 58,
-    "docker-token": "dck" + "r_pat_" + A * 27,
-    "terraform-token": A * 14 + ".atl" + "asv1." + A * 60,
-    "jwt": "ey" + "J" + A * 20 + ".ey" + "J" + A * 20 + "." + A * 20,
-}
-MORE = [
-    ("github-token", "github" + "_pat_" + A * 22 + "_" + A * 59),
-    ("github-token", "gh" + "s_" + A * 36),
-    ("stripe-key", "rk_" + "live_" + A * 24),
-    ("stripe-key", "sk_" + "test_" + A * 24),
-    ("stripe-key", "wh" + "sec_" + A * 32),
-    ("openai-key", "sk" + "-" + A * 48),
-    ("openai-key", "sk" + "-svcacct-" + MIXED * 4),
-    ("google-oauth", "ya" + "29." + A * 40),
-    ("slack-token", "xa" + "pp-1-A000-" + A * 20),
-    ("notion-token", "sec" + "ret_" + A * 43),
-]
 
-NAMED = [
-    ("password=", "hunter2hunter2", ""),
-    ("DB_PASSWORD=", "correcthorse", ""),
-    ("DB_PASSWORD=", "super_hidden_word", "\n"),
-    ("password: ", "12345678", ""),
-    ("password: ", "Hunter!!hunter!!", ""),
-    ("password = '", "correcthorse", "'"),
-    ("mysql --password ", "s3cr3tpass", " -h db"),
-    ('{"password": "', "hunter2hunter2", '"}'),
-    ('{\\"password\\": \\"', "hunter2hunter2", '\\"}'),
-    ('api_key: "', MIXED, '"'),
-    ("apiKey: '", MIXED, "',"),
-    ("token => `", MIXED * 2, "`"),
-    ("client_secret=", "a1b2c3d4e5", "&x=1"),
-    ("auth_token := ", MIXED, ""),
-    ("//registry.npmjs.org/:_authToken=", MIXED * 3, ""),
-    ("access_key = b'", MIXED, "'"),
-    ("비밀번호: ", "abcd1234!!", " 입니다"),
-    ("암호=", "qwer1234", ""),
-    ("토큰: ", MIXED, ""),
-    ("API 키: ", HEX, ""),
-    ("api키=", HEX, ""),
-    ("비밀 키: ", MIXED, " 이다"),
-    ("비번: ", "qwer1234", ""),
-]
+def said(table: str) -> list[tuple[str, ...]]:
+    """Rows with a secret in them; `<a*36>` stands for 36 of that letter, and ¦ for nothing.
 
-TOLD = [
-    ("my password is ", "qwer9878zz", ""),
-    ("My password is: ", "qwer9878zz", "."),
-    ("the password for the staging db was `", "qwer9878zz", "`, I think"),
-    ("the password is set to ", "hunter2hunter2", ""),
-    ("we changed the db password to ", "hunter2-swordfish-9", ""),
-    ("the wifi password is ", "12345678", ""),
-    ("the password is ", "P@ssw!rd", ""),
-    ("password's ", "p4ssword", ""),
-    ("password -> ", "qwer9878zz", ""),
-    ("password (staging): ", "qwer9878zz", ""),
-    ("the token is ", HEX, ""),
-    ("the token for CI is “", MIXED, "”"),
-    ("the token is ", "abcdefghijklmnopqrstuvwxyzab", ""),
-    ("The API key was ", HEX, " until May"),
-    ("API key we use in prod is ", MIXED, "."),
-    ("비밀번호는 ", "abcd1234!", ""),
-    ("비밀번호가 ", "abcd1234!", "입니다"),
-    ("DB 비밀번호는 현재 ", "qwer9878zz", " 이다"),
-    ("비밀번호를 ", "qwer1234!", "로 바꿨다"),
-    ("비밀번호(관리자)는 ", "qwer9878zz", ""),
-    ("비밀번호：", "qwer9878zz", ""),
-    ("비번은 ", "sunshine12", ""),
-    ("암호는 ", "qwer9878zz", ""),
-    ("암호는 '", "qwer9878zz", "'예요"),
-    ("토큰은 ", MIXED, "이다"),
-    ("토큰 값이 ", MIXED, ""),
-    ("토큰 → ", MIXED, ""),
-    ("API 키는 ", HEX, ""),
-    ("액세스 키가 ", MIXED, ""),
-    ("token은 ", MIXED, ""),
-]
+    So no scanner of this repository takes one for live.
+    """
 
+    def whole(part: str) -> str:
+        part = re.sub(r"<(\w)\*(\d+)>", lambda found: found[1] * int(found[2]), part.replace("¦", ""))
+        return part.replace("<MIXED>", MIXED).replace("<HEX>", HEX)
+
+    return [tuple(map(whole, row)) for row in cases("text_secrets", table)]
+
+
+SECRETS = dict(said("known kinds"))
+MORE = said("more of a kind")
+NAMED = said("named")
+TOLD = said("told")
 ORDINARY = [
     *cases("text_secrets", "ordinary"),
     "the " + "gh" + "p_ prefix marks a token",
@@ -128,29 +43,25 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize(("kind", "secret"), [*SECRETS.items(), *MORE])
-@pytest.mark.parametrize(
-    "around", ["{}", "see {}, please", "({})", "내 값은 {}를 쓴다", "x={}\ny", '"{}"', "token: {}"]
-)
-def test_a_known_kind_of_secret_is_replaced_by_its_kind(kind: str, secret: str, around: str) -> None:
-    assert redacted(around.format(secret)) == (around.format(f"[REDACTED:{kind}]"), (kind,))
+def test_a_known_kind_of_secret_is_replaced_by_its_kind(kind: str, secret: str) -> None:
+    for around in ("{}", "see {}, please", "({})", "내 값은 {}를 쓴다", "x={}\ny", '"{}"', "token: {}"):
+        assert redacted(around.format(secret)) == (around.format(f"[REDACTED:{kind}]"), (kind,))
 
 
-@pytest.mark.parametrize(("before", "secret", "after"), NAMED)
-def test_what_is_assigned_to_the_name_of_a_secret_goes_and_the_name_stays(before: str, secret: str, after: str) -> None:
+@pytest.mark.parametrize(("before", "secret", "after"), [*NAMED, *TOLD])
+def test_what_is_assigned_or_told_as_a_secret_goes_and_the_rest_stays(before: str, secret: str, after: str) -> None:
     assert redacted(before + secret + after) == (f"{before}[REDACTED:assigned-secret]{after}", ("assigned-secret",))
 
 
-@pytest.mark.parametrize(("before", "secret", "after"), TOLD)
-def test_what_a_sentence_tells_as_a_secret_goes_and_the_sentence_stays(before: str, secret: str, after: str) -> None:
-    assert redacted(before + secret + after) == (f"{before}[REDACTED:assigned-secret]{after}", ("assigned-secret",))
+NAMES = ("비밀번호", "비번", "암호", "패스워드", "password", "passphrase", "passcode", "pw")
+LINKS = ("는 ", "은 ", "이 ", "가 ", ": ", "=", " -> ", " is ", " was ")
 
 
-@pytest.mark.parametrize("name", ["비밀번호", "비번", "암호", "패스워드", "password", "passphrase", "passcode", "pw"])
-@pytest.mark.parametrize("link", ["는 ", "은 ", "이 ", "가 ", ": ", "=", " -> ", " is ", " was "])
 @settings(max_examples=15)
 @given(letters=st.from_regex(r"[A-Za-z]{4,9}", fullmatch=True), digits=st.from_regex(r"[0-9]{4,9}", fullmatch=True))
-def test_a_password_goes_by_whatever_name_it_is_told(name: str, link: str, letters: str, digits: str) -> None:
-    assert letters + digits not in redacted(f"{name}{link}{letters}{digits}")[0]
+def test_a_password_goes_by_whatever_name_it_is_told(letters: str, digits: str) -> None:
+    told = [f"{name}{link}{letters}{digits}" for name in NAMES for link in LINKS]
+    assert [text for text in told if letters + digits in redacted(text)[0]] == []
 
 
 @pytest.mark.parametrize("text", ORDINARY)

@@ -55,19 +55,7 @@ def test_a_small_limit_once_does_not_shorten_the_word_for_ever(read: Callable[..
     assert len(read(word)) == len(word)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("The mice went home", ["mous", "go", "home"]),
-        ("What is the best way?", ["good", "way"]),
-        ("the children's toys", ["child", "toy"]),
-        ("She bought it, and I've told them", ["buy", "tell"]),
-        ("Don't!", []),
-        ("who are you", []),
-        ("state-of-the-art", ["state-of-the-art", "stateoftheart", "state", "art"]),
-        ("설정은 어디에 있나요", ["^설", "설정", "^어", "어디", "^있"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), cases("text_tokens", "a text is found by these tokens"))
 def test_a_text_is_found_by_these_tokens(text: str, found: list[str]) -> None:
     assert telling_tokens(text) == found
 
@@ -107,23 +95,7 @@ def test_the_limit_of_a_query_keeps_its_beginning(text: str, limit: int) -> None
     assert query_tokens(text, limit=limit) == query_tokens(text, limit=1000)[:limit]
 
 
-@pytest.mark.parametrize(
-    ("asked", "stored"),
-    [
-        ("user name", "getUserName"),
-        ("retry", "it retries"),
-        ("where did she go", "she went to Busan"),
-        ("child", "two children"),
-        ("email", "send an e-mail"),
-        ("e-mail", "her emails"),
-        ("설정", "설정을 바꾼다"),
-        ("알려줘", "알려주세요"),
-        ("auth.ts", "see src/app/auth.ts"),
-        ("재시도 정책", "재시도정책은"),
-        ("OS", "에이전트OS를"),
-        ("API는", "API를"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "stored"), cases("text_tokens", "a question finds the word in another form"))
 def test_a_question_finds_the_word_in_another_form(asked: str, stored: str) -> None:
     assert set(query_tokens(asked)) & set(telling_tokens(stored))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.cases import cases
 from mnemarch import InvalidInput
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.witness.commands import runner_of
@@ -17,16 +18,7 @@ from mnemarch.witness.run import GoText
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
 EXPECTED = json.loads((RUNS / "expected.json").read_text(encoding="utf-8"))
-COMMANDS = {
-    "pytest": "uv run pytest",
-    "unittest": "python -m unittest -v",
-    "go": "go test ./...",
-    "cargo": "cargo test",
-    "jest": "npx jest",
-    "vitest": "npx vitest run",
-    "node": "node --test",
-    "prove": "prove -v t",
-}
+COMMANDS = dict(cases("witness", "commands"))
 
 
 def outcomes(run: TestRun) -> dict[str, str]:
@@ -36,28 +28,7 @@ def outcomes(run: TestRun) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("command", "runner"),
-    [
-        ("pytest", "pytest"),
-        (".venv/bin/pytest -q tests/test_a.py -n 2", "pytest"),
-        ("python3.12 -X dev -m pytest -k 'a or b'", "pytest"),
-        ("PYTHONPATH=src timeout -k 5 60s uv run --extra dev --with x python -m pytest -x", "pytest"),
-        ("coverage run --source=src -m pytest", "pytest"),
-        ("poetry run python -m unittest discover", "unittest"),
-        ("python manage.py test shop", "unittest"),
-        ("go test -run TestX ./...", "go"),
-        ("cargo +nightly test --workspace", "cargo"),
-        ("npx jest src", "jest"),
-        ("yarn vitest run", "vitest"),
-        ("./mvnw -B clean verify", "maven"),
-        ("./gradlew :app:test --info", "gradle"),
-        ("npm test", ""),
-        ("pnpm run test:unit", ""),
-        ("make -j4 check", ""),
-        ("tox -e py312", ""),
-    ],
-)
+@pytest.mark.parametrize(("command", "runner"), cases("witness", "a runner is known through what starts it"))
 def test_a_runner_is_known_through_what_starts_it(command, runner):
     assert runner_of(command).runner == runner
     assert runner_of(["bash", "-lc", f"cd web && {command}"]).folder == "web"

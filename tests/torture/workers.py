@@ -360,6 +360,12 @@ def interrupted(folder, rounds, seed):
         if armed:
             raise KeyboardInterrupt
 
+    def ignored(given):
+        """Within a callback of the interpreter itself an interrupt is printed, and goes no further."""
+        if given.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(given)
+
+    sys.unraisablehook = ignored
     signal.signal(signal.SIGALRM, interrupt)
     with mnemarch.open(folder) as memory:
         seat, human = seat_of(memory), seat_of(memory, "human", "alice")
