@@ -13,7 +13,7 @@ from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.files import read_small, write_private
 from mnemarch.model.caller import Level
 from mnemarch.model.json_text import to_json
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.permissions import Deed
 
 TYPE_CHECKING = False
@@ -194,8 +194,7 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
 # The memory
 
 
-@value
-class Foreign:
+class Foreign(Frozen):
     """Something that nobody here made or accepted: where it stands, what it is by its bytes, and why it is foreign."""
 
     path: str

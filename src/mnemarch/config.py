@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import NUMBER_MAX, changed_settings, require_between, require_valid
 from mnemarch.policy.permissions import Policy, policy_from
 from mnemarch.policy.trust import RetentionRules, TrustRules
@@ -59,8 +59,7 @@ def _check(section: str, rules: Any) -> None:
             require_valid(isinstance(setting, str), name, setting, _TEXTS[name])
 
 
-@value
-class Limits:
+class Limits(Frozen):
     """What is too much."""
 
     text_bytes_max: int = 65_536
@@ -71,8 +70,7 @@ class Limits:
         _check("limits", self)
 
 
-@value
-class GateRules:
+class GateRules(Frozen):
     """Numbers of the gate (S10) and of the search for duplicates (R6, A31)."""
 
     reuse_min: int = 3
@@ -86,8 +84,7 @@ class GateRules:
         require_valid(in_order, "gate.tau_sim", self.tau_sim, f"at most gate.tau_dup ({self.tau_dup})")
 
 
-@value
-class RecallRules:
+class RecallRules(Frozen):
     """The three axes of M4 and how far a search looks."""
 
     weight_similarity: float = 0.5
@@ -136,8 +133,7 @@ def _is_embedder(name: Any) -> bool:
     return name in {"", "auto", "sentence"} or (bool(separator and place) and kind in {"http", "https"})
 
 
-@value
-class LoopRules:
+class LoopRules(Frozen):
     """How often the same error or approach may fail in a task before it is blocked (S3)."""
 
     threshold: int = 3
@@ -146,8 +142,7 @@ class LoopRules:
         _check("loops", self)
 
 
-@value
-class WitnessRules:
+class WitnessRules(Frozen):
     """Commands that count as tests beside the runners that are known, by their first words (R21)."""
 
     test_commands: tuple[str, ...] = ()
@@ -156,8 +151,7 @@ class WitnessRules:
         _check("witness", self)
 
 
-@value
-class LearningRules:
+class LearningRules(Frozen):
     """The write pipeline (M2): its pre-filter, where a Korean syllable counts for two and a half characters, and who
     sorts texts into buckets: the rules alone, or with `hybrid` the analyst's model where they are unsure.
     """
@@ -170,8 +164,7 @@ class LearningRules:
         _check("learning", self)
 
 
-@value
-class CoreRules:
+class CoreRules(Frozen):
     """The sections of core memory, and how much each holds (M19)."""
 
     sections: tuple[str, ...] = ("persona", "human", "project", "task")
@@ -181,8 +174,7 @@ class CoreRules:
         _check("core", self)
 
 
-@value
-class DecisionRules:
+class DecisionRules(Frozen):
     """How far the impact of a decision is followed (R12)."""
 
     impact_depth_max: int = 16
@@ -192,8 +184,7 @@ class DecisionRules:
         _check("decisions", self)
 
 
-@value
-class AnalystRules:
+class AnalystRules(Frozen):
     """The model that analyses tasks (G8): none unless `api` names one. Prices are for a million tokens."""
 
     api: str = ""
@@ -224,8 +215,7 @@ def _is_plain_address(address: Any) -> bool:
     return address == "" or (plain and address.startswith(("http://", "https://")))
 
 
-@value
-class ReflectionRules:
+class ReflectionRules(Frozen):
     """When lessons are made of episodes by themselves, after a verification (M6), and of how many.
 
     Of the new episodes: their number, their importance together, or the hours since the last reflection. 0: not by it.
@@ -241,8 +231,7 @@ class ReflectionRules:
         _check("reflection", self)
 
 
-@value
-class HookRules:
+class HookRules(Frozen):
     """What `mnemarch hook` gives and keeps; 0 tokens is nothing. `domains` says what folders are about (R3)."""
 
     start_tokens: int = 1_500
@@ -259,8 +248,7 @@ class HookRules:
         require_valid(holds, "hook.domains", self.domains, "a table of folders and what they are about")
 
 
-@value
-class StoreRules:
+class StoreRules(Frozen):
     """Where the memory is. `replica`: a copy to make search indexes from. `durability`: "power" survives power cuts."""
 
     url: str = ""
@@ -275,8 +263,7 @@ class StoreRules:
         _check("store", self)
 
 
-@value
-class Config:
+class Config(Frozen):
     """All settings together."""
 
     project: str | None = None

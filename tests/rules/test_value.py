@@ -1,4 +1,4 @@
-"""`@value` has the meaning of a frozen dataclass."""
+"""A `Frozen` class has the meaning of a frozen dataclass."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ from mnemarch import (
 from mnemarch.config import Config
 from mnemarch.model.caller import Stream
 from mnemarch.model.unit import Provenance, Signal, Trust
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.testing import made_link, made_unit
 
 
-@value
-class Point:
+class Point(Frozen):
     """Two numbers."""
 
     x: int
@@ -43,8 +42,7 @@ class Point:
         return self.x + self.y
 
 
-@value
-class Checked:
+class Checked(Frozen):
     x: int
 
     def __check__(self) -> None:
@@ -101,8 +99,7 @@ def test_equal_values_hash_alike_or_not_at_all(item):
 
 
 def test_equality_is_by_class_and_fields():
-    @value
-    class Other:
+    class Other(Frozen):
         x: int
         y: int = 2
 
@@ -155,8 +152,7 @@ def test_a_default_is_not_shared_between_values():
 
 @pytest.mark.parametrize("times", [1, 100], ids=["made once", "made often"])
 def test_the_first_and_the_hundredth_value_of_a_class_behave_the_same(times):
-    @value
-    class Part:
+    class Part(Frozen):
         name: str
         size: int = 3
         marks: dict[str, int] = {}  # noqa: RUF012 - copied for each value

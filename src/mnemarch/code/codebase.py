@@ -18,7 +18,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.testrun import meant
 from mnemarch.model.unit import Kind, Status, Unit
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,8 +167,7 @@ class Codebase:
         return repository is not None and is_bare(repository)
 
 
-@value
-class CodeCheck:
+class CodeCheck(Frozen):
     """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
 
     `is_confirmed`: all that it cites was found. What can't be told is neither stale nor confirmed. `missing` is the

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from mnemarch.files import read_small
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 FOLDER = ".mnemarch"
 _FILE_BYTES_MAX = 16 << 20
@@ -25,8 +25,7 @@ _ALIASES = {
 _CASELESS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 
 
-@value
-class Repository:
+class Repository(Frozen):
     """One working tree (`top`), its own git directory, and the one that all worktrees share."""
 
     top: str
@@ -91,8 +90,7 @@ def repository_at(folder: str) -> Repository | None:
     return Repository(top=folder, own=own, common=common)
 
 
-@value
-class Settings:
+class Settings(Frozen):
     """The part of a repository's configuration that Mnemarch needs. Includes and `insteadOf` are not followed."""
 
     bare: bool
@@ -204,8 +202,7 @@ def text_of(path: str) -> str | None:
         return None
 
 
-@value
-class Home:
+class Home(Frozen):
     """Where the memory lives (`folder`), which working tree this is (`root`), and what to call them."""
 
     folder: str

@@ -10,7 +10,7 @@ import os
 from functools import cache
 
 from mnemarch.model.json_text import from_json
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -319,8 +319,7 @@ _NAMED = {
 }
 
 
-@value
-class Grammar:
+class Grammar(Frozen):
     """The definitions of one language: what each node kind defines, what to look for, and the names of a node."""
 
     kinds: dict[str, str]

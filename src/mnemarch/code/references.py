@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.code.symbols import language_of
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
@@ -77,8 +77,7 @@ _SPANS_AFTER = (
 )
 
 
-@value
-class Reference:
+class Reference(Frozen):
     """A path as it stands in the text, but with `/`; the symbol, with dots, and the first and last line, if said.
 
     An absolute path stays absolute: only who knows the root can say what it is relative to it.

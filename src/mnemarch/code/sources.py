@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from mnemarch.code.git import is_hash, output
 from mnemarch.code.home import repository_around
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 FILE_BYTES_MAX = 8_388_608
 HOLDS, CHANGED, GONE, UNKNOWN = "holds", "changed", "gone", "unknown"
@@ -26,8 +26,7 @@ _FOLDER_MODE, _LINK_MODES = "040000", frozenset({"120000", "160000"})
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-@value
-class Source:
+class Source(Frozen):
     """A text file. Its content is the same as long as its `stamp` is; None: that can't be relied on yet."""
 
     path: str
@@ -35,8 +34,7 @@ class Source:
     stamp: Hashable | None = None
 
 
-@value
-class Check:
+class Check(Frozen):
     """Whether something stands in a tree: it HOLDS, is CHANGED or GONE, or that is UNKNOWN; and why."""
 
     state: str

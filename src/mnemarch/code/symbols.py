@@ -6,7 +6,7 @@ All languages are parsed by ast-grep, which tolerates errors of syntax.
 from __future__ import annotations
 
 from mnemarch.lazy import Lazy
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
@@ -54,8 +54,7 @@ _ANY_VALUE = r"""(?:"[^"]*"|'[^']*'|\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|[^,()\[\]
 _JOINTS = r"[\s`()*&]*(?:::|->|[.#$\\])+[\s`()*&]*|[\s`()*&]+"
 
 
-@value
-class Symbol:
+class Symbol(Frozen):
     """A name with dots, what it is, its signature, and its first and last line.
 
     A name that is defined several times (overloads, the branches of an `if`) has all its signatures, one a line. A

@@ -7,7 +7,7 @@ from mnemarch.code.sources import Check
 from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import WorkTree, lines_of
 from mnemarch.model.citation import OF_CODE, Citation
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.tokens import telling_tokens
 
@@ -39,8 +39,7 @@ _COMMON_WORDS = (
 _COMMON = frozenset(_COMMON_WORDS.split())
 
 
-@value
-class Place:
+class Place(Frozen):
     """A test's name taken apart: its file, if the name says one, and the definitions that lead to it in there."""
 
     path: str

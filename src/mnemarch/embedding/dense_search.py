@@ -8,7 +8,7 @@ from mnemarch.embedding.dense import DenseEmbedder, noise_of
 from mnemarch.embedding.vectors import Head, VectorFile
 from mnemarch.errors import MnemarchError
 from mnemarch.forks import Forkable, watch
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
 INTERRUPTED, ELSEWHERE, REPLACED = "interrupted", "elsewhere", "replaced"
 
 
-@value
-class Progress:
+class Progress(Frozen):
     """How far the vectors have followed the log.
 
     `state` is idle, running, done, interrupted, failed (`error` says why), elsewhere (another process is at it) or

@@ -16,7 +16,7 @@ from mnemarch.errors import StoreUnavailable
 from mnemarch.files import locked_if_free, make_folder, make_private
 from mnemarch.forks import Forkable, watch
 from mnemarch.lazy import Lazy, paragraphs_beside
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ _COMPARED_EACH = 40
 _COMPARED_MIN = 2_000
 
 
-@value
-class Head:
+class Head(Frozen):
     """What a set of vectors says of itself. `born` names one filling of it, `serial` its last change."""
 
     embedder: str = ""

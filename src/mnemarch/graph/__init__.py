@@ -7,7 +7,7 @@ The other public names are imported when they are first used: a recall needs few
 from __future__ import annotations
 
 from mnemarch.lazy import names_of
-from mnemarch.model.value import Names, value
+from mnemarch.model.value import Frozen, Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,16 +64,14 @@ class EdgeType(Names):
     REFERS_TO_ENTITY = "refers_to_entity"
 
 
-@value
-class Weights:
+class Weights(Frozen):
     """How often a node came up, and the sum of the feedback on it."""
 
     repeat: float
     feedback: float
 
 
-@value
-class Node:
+class Node(Frozen):
     """A copy of one node. `about` holds what only its type has: a feedback's label, an entity's names.
 
     `embedding` is filled only for a single question, and only if its vector was needed before.
@@ -93,8 +91,7 @@ class Node:
     embedding: Mapping[Any, float] | None = None
 
 
-@value
-class Edge:
+class Edge(Frozen):
     """A copy of one edge. Its id is `from::type::to`."""
 
     id: str
@@ -106,8 +103,7 @@ class Edge:
     last_access: datetime
 
 
-@value
-class GraphHit:
+class GraphHit(Frozen):
     """A question similar to the one searched for. `from_` names its graph: "session" or "agent"."""
 
     id: str
@@ -118,14 +114,12 @@ class GraphHit:
     from_: str = ""
 
 
-@value
-class GraphStats:
+class GraphStats(Frozen):
     nodes: int
     edges: int
 
 
-@value
-class Promoted:
+class Promoted(Frozen):
     """A session's question in the agent's graph. `merged`: the agent knew it, or one like it, before."""
 
     text: str
@@ -134,8 +128,7 @@ class Promoted:
     merged: bool
 
 
-@value
-class Finalized:
+class Finalized(Frozen):
     """The outcome of a session: questions promoted to the agent, lowered there, left out, and the checkpoint's path."""
 
     session_id: str

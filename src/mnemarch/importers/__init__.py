@@ -14,7 +14,7 @@ from contextlib import suppress
 from mnemarch.errors import InvalidInput
 from mnemarch.importers import markdown
 from mnemarch.importers.source import Note, Source, head_of, moment_of, words_of
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,8 +148,7 @@ EXPORT = "mnemarch"
 EVERY = "*"
 
 
-@value
-class Format:
+class Format(Frozen):
     """One format. `is_parted`: a file of it is about several projects, of which one is meant."""
 
     says: str

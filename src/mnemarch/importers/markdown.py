@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from markdown_it import MarkdownIt
 
 from mnemarch.importers.source import Note, Source, moment_of, words_of
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 
 _MARKDOWN = MarkdownIt("commonmark")
 _MARKDOWN.core.ruler.disable(["inline", "text_join"])
@@ -31,8 +31,7 @@ _NO_KNOWLEDGE = frozenset({"keywords", "rollout_summary_files"})
 _APPLIES_TO = re.compile(r"(?m)^applies_to:.*?\bcwd=([^;\n]+)")
 
 
-@value
-class Block:
+class Block(Frozen):
     """A paragraph or an item of a list, the heading above it, and its first and last line."""
 
     heading: str

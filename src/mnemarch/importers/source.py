@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.upkeep import Problem
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ _LISTS = ("results", "memories", "items", "entities", "relations")
 _SECONDS_MAX = 100_000_000_000  # A larger number counts milliseconds.
 
 
-@value
-class Note:
+class Note(Frozen):
     """One thing that another memory knew. `id` is by what it is known there, `place` where it stands.
 
     `file` and `lines` are of a text file; `group` is the project, user or namespace that it is of.

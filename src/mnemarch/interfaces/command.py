@@ -14,7 +14,7 @@ from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
 from mnemarch.code.home import FOLDER, Home, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import Actor, ActorKind, Scope
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.wiring import open as open_memory
@@ -39,8 +39,7 @@ _HOW_TO_MAKE = "mnemarch init makes one; so does the first mnemarch log."
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
 
 
-@value
-class Answer:
+class Answer(Frozen):
     """What a command found out: `data` for programs, `text` for people, made only if a person reads it.
 
     `aside` is about the answer and no part of it: people get it on stderr, so that it is in no pipe and no prompt.
@@ -53,8 +52,7 @@ class Answer:
     is_printed: bool = False
 
 
-@value
-class Command:
+class Command(Frozen):
     """One command: what it does and takes; `help.txt` has its description and examples, by its name.
 
     Only one that `begins_memory` makes a memory where there is none. One that `only_reads` asks nobody who they are.

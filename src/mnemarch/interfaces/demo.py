@@ -27,7 +27,7 @@ from mnemarch.interfaces.demo_agents import Agents, Proof, Witness, files_holdin
 from mnemarch.interfaces.show import clean, short
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
@@ -77,8 +77,7 @@ def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) 
             return story.prove(started)
 
 
-@value
-class _Shop:
+class _Shop(Frozen):
     """Where the agents work: a folder, the worktree they share, and the one that a newcomer reads from."""
 
     folder: str

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from mnemarch.errors import Conflict, MnemarchError, StoreUnavailable
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import open as open_memory
 
@@ -145,8 +145,7 @@ def receipts_in(report: dict[str, Any]) -> list[dict[str, Any]]:
 # The proof
 
 
-@value
-class Proof:
+class Proof(Frozen):
     """One claim, what was counted for it, and whether it holds."""
 
     claim: str
@@ -167,8 +166,7 @@ class Witness:
     lost: int = 0
 
 
-@value
-class _Facts:
+class _Facts(Frozen):
     """What is counted: the memory, an export of its log, the folder on disk, and what the story kept."""
 
     memory: Memory

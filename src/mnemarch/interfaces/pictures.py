@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 
 from mnemarch.interfaces.show import clean, short
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
@@ -34,8 +34,7 @@ _CELL_WIDTH = 7.8
 _NOT_IN_XML = dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "�")
 
 
-@value
-class GraphView:
+class GraphView(Frozen):
     """A graph, or a part of it: nodes the hottest first, edges the heaviest first.
 
     `contents` has the texts of the units that are answers.

@@ -14,7 +14,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from mnemarch.errors import MnemarchError, StoreError
 from mnemarch.interfaces import tools
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from mnemarch.seat import Seat
 
 
-@value
-class _Asked:
+class _Asked(Frozen):
     """As much of a call as a tool needs."""
 
     seat: Seat

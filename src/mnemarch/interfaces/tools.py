@@ -11,7 +11,7 @@ from mnemarch.lazy import paragraphs_beside
 from mnemarch.learning.tools import description_of
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.verbs import VERBS
 from mnemarch.verbs.types import FLAG, Parameter, read_all, schema_of
 
@@ -39,16 +39,14 @@ def words(name: str) -> str:
     return " ".join(_TEXTS[name])
 
 
-@value
-class Reply:
+class Reply(Frozen):
     """What a tool answers: `text` for the model, `data` of the tool's schema for programs."""
 
     text: str
     data: dict[str, Any]
 
 
-@value
-class Tool:
+class Tool(Frozen):
     """One tool: a verb and the parameters of it that a model is offered; `more` are the tool's own.
 
     `run` does what the verb alone doesn't; `gives` names the types of its answer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from mnemarch.errors import AnalystFailed, MnemarchError
-from mnemarch.model.value import Names, value
+from mnemarch.model.value import Frozen, Names
 from mnemarch.text.cache import pattern
 from mnemarch.text.english import irregular_forms
 from mnemarch.text.words import STOP_WORDS, Patterns, grouped, listed
@@ -29,8 +29,7 @@ class Bucket(Names):
     LEFT_OUT = "LEFT_OUT"
 
 
-@value
-class MemoryEvent:
+class MemoryEvent(Frozen):
     """Something that was said or happened. `source` is what it came from: user, assistant, tool, commit, ..."""
 
     text: str
@@ -38,8 +37,7 @@ class MemoryEvent:
     data: Mapping[str, Any] = {}
 
 
-@value
-class Classified:
+class Classified(Frozen):
     """The bucket of an event, how sure that is (0 to 1), and why in a few words."""
 
     bucket: Bucket

@@ -13,7 +13,7 @@ from mnemarch.learning.trees import LANGUAGES, parsed
 from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import blake2b, instant
-from mnemarch.model.value import member_of, replace, value
+from mnemarch.model.value import Frozen, member_of, replace
 from mnemarch.policy.admission import checked_count, checked_name, checked_share, checked_text, typed, typed_methods
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.cache import pattern
@@ -44,8 +44,7 @@ _COUNTED = ("confidence", "observation_count", "success_count", "failure_count")
 _OF_RULES = (EventType.RULE_LEARNED, EventType.RULE_JUDGED)
 
 
-@value
-class Learned:
+class Learned(Frozen):
     """What a patch taught: rules that are new, rules that it bears out, and rules that it contradicts.
 
     `repeated` counts the changes in it that were read before.
@@ -57,8 +56,7 @@ class Learned:
     repeated: int = 0
 
 
-@value
-class RuleHit:
+class RuleHit(Frozen):
     """Where a rule applies in a file: the line, what stands there, and what would."""
 
     rule: CodeRule
@@ -67,8 +65,7 @@ class RuleHit:
     after: str
 
 
-@value
-class RuleStory:
+class RuleStory(Frozen):
     """A rule and what it was learned from and judged by, the oldest first."""
 
     rule: CodeRule

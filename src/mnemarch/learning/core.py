@@ -15,7 +15,7 @@ from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import TRUSTED, Claim, Kind, Status
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_count, checked_text, default_level, typed_methods
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_write
@@ -59,8 +59,7 @@ _TURNS = frozenset({"user", "assistant", "system", "human", "prompt", "message",
 _SEARCHED_MAX = 20_000
 
 
-@value
-class CoreSection:
+class CoreSection(Frozen):
     """A section as a seat sees it. `version` is the number of its last change in the log, `room` the characters that
     this seat can add, and each entry a unit."""
 
@@ -71,8 +70,7 @@ class CoreSection:
     entries: tuple[Unit, ...] = ()
 
 
-@value
-class Turn:
+class Turn(Frozen):
     """One turn of a conversation; `score` says how much of the question it has."""
 
     id: str

@@ -6,7 +6,7 @@ from collections import defaultdict
 from math import log
 
 from mnemarch.lazy import Lazy
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.fingerprint import fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import message_skeleton
@@ -39,8 +39,7 @@ _RUNNER = r"\A(?:(?:FAILED|ERROR|FAIL) \S+(?:::\S+| \S+)* - |E +)"
 _ASIDE = r"[ ,.;:]*\([^()]*\)\W*\Z"
 
 
-@value
-class SeenError:
+class SeenError(Frozen):
     """An error: its fingerprint's hash and core, and the line that tells it, as it was printed."""
 
     key: str
@@ -173,8 +172,7 @@ class KnownErrors:
             )
 
 
-@value
-class EpisodeCluster:
+class EpisodeCluster(Frozen):
     """Episodes that met one fault, the newest first; `line` is the error as it was last printed."""
 
     key: str

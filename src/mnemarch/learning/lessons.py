@@ -12,7 +12,7 @@ from math import comb
 
 from mnemarch.learning import errors as telling
 from mnemarch.learning.errors import EpisodeClusterer, faults_in, quoted, succeeded, what_changed
-from mnemarch.model.value import Names, value
+from mnemarch.model.value import Frozen, Names
 from mnemarch.text.words import counted
 from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating
@@ -55,8 +55,7 @@ IMPORTANCE = {
 }
 
 
-@value
-class Lesson:
+class Lesson(Frozen):
     """`subject` is by what it is known again, `advice` what it says to do or not to do; `episodes` newest first.
 
     `files` are those on which it rests.

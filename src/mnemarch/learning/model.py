@@ -10,7 +10,7 @@ from math import inf, isfinite
 
 from mnemarch.errors import AnalystFailed
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.prompt import estimated_tokens
 from mnemarch.text.words import in_a_line
 
@@ -51,8 +51,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-@value
-class Usage:
+class Usage(Frozen):
     """What was asked of a model and answered, in tokens and in the money of the configured prices."""
 
     input_tokens: int = 0
@@ -71,8 +70,7 @@ class Usage:
         )
 
 
-@value
-class Reply:
+class Reply(Frozen):
     """The answer that fits the schema, or why there is none; and what it cost, which a failure may too."""
 
     answer: Mapping[str, Any] | None
@@ -86,8 +84,7 @@ class Model(Protocol):
     def answer(self, instruction: str, material: str, schema: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
 
-@value
-class Api:
+class Api(Frozen):
     """One vendor's API: the class of its SDK, where it is, how the key is sent, how to ask and how to read.
 
     `asked` calls the SDK; `said` gives of the body the text, why it ended, and the tokens in and out.

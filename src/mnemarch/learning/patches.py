@@ -12,7 +12,7 @@ from mnemarch.code.symbols import language_of
 from mnemarch.errors import InvalidInput
 from mnemarch.learning.edits import patch_of
 from mnemarch.learning.trees import LANGUAGES, fragments, origins_of
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ _NO_BLOB = re.compile("0+")
 _GIT_MODIFIED = ("-r", "-z", "-M", "--no-renames", "--diff-filter=M", "--raw", "--no-abbrev")
 
 
-@value
-class FilePatch:
+class FilePatch(Frozen):
     """One file before and after a change, where it is and the commit that changed it."""
 
     before: str

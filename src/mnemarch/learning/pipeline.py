@@ -15,7 +15,7 @@ from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.outcome import Ingested, Refused, Stored
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Claim
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.kinds import KINDS
 from mnemarch.text.prompt import without_fenced
@@ -58,8 +58,7 @@ def pre_filter(text: str, chars_min: int) -> str:
     return ""
 
 
-@value
-class _Draft:
+class _Draft(Frozen):
     """An entry, ready for the log: its payload without secrets, and what the rules make of it."""
 
     entry: Entry
@@ -70,8 +69,7 @@ class _Draft:
     is_filtered: bool = False
 
 
-@value
-class _Logged:
+class _Logged(Frozen):
     """An entry that is in the log, with the bucket it was put into. `is_known`: it was there before.
 
     `is_deferred`: it was logged without a look, and is judged now.

@@ -7,7 +7,7 @@ from math import sqrt
 
 from mnemarch.code.symbols import SOURCE_CHARS_MAX, language_of
 from mnemarch.lazy import Lazy
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import entries, grouped, listed
 
@@ -60,8 +60,7 @@ def sentence_for(topic: str, choice: str) -> str:
     return said.format(f" in {_WRITTEN_AS[language]}" if language else "")
 
 
-@value
-class Tally:
+class Tally(Frozen):
     """The votes on one topic, and what the most say."""
 
     topic: str

@@ -19,7 +19,7 @@ from mnemarch.learning.trees import (
     with_imports,
     without_imports,
 )
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import typed
 
 TYPE_CHECKING = False
@@ -74,8 +74,7 @@ class Form(NamedTuple):
     is_python: bool
 
 
-@value
-class CodeRule:
+class CodeRule(Frozen):
     """What a patch taught (M21): code of the form `before_pattern` became `after_pattern`."""
 
     name: str

@@ -13,7 +13,7 @@ from itertools import pairwise
 from mnemarch.code.home import home_of
 from mnemarch.errors import InvalidInput
 from mnemarch.model.event import EventType
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import typed_methods
 from mnemarch.text.edits import sides_of
 from mnemarch.text.words import counted
@@ -51,8 +51,7 @@ _SUMMARY_CHARS = 200
 _FILES_SHOWN_MAX = 5
 
 
-@value
-class Step:
+class Step(Frozen):
     """One thing that was done, counted from 1; `error` is what went wrong."""
 
     number: int
@@ -62,8 +61,7 @@ class Step:
     data: Mapping[str, Any]
 
 
-@value
-class StepDecision:
+class StepDecision(Frozen):
     """A choice that was noted while working; `context_snapshot` has the step it was made at. It binds nobody."""
 
     description: str
@@ -71,8 +69,7 @@ class StepDecision:
     context_snapshot: Mapping[str, Any]
 
 
-@value
-class Pivot:
+class Pivot(Frozen):
     """Where the work took another direction (M8)."""
 
     step_number: int
@@ -80,8 +77,7 @@ class Pivot:
     reason: str
 
 
-@value
-class LineChanges:
+class LineChanges(Frozen):
     """Lines of all edits: by a real diff, and as M9 counts them, by newlines alone."""
 
     added: int = 0
@@ -90,8 +86,7 @@ class LineChanges:
     counted_removed: int = 0
 
 
-@value
-class Episode:
+class Episode(Frozen):
     """A task as its log tells it; `unit` is the episode that the gate kept, once the task was verified."""
 
     task: str

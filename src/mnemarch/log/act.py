@@ -12,7 +12,7 @@ from mnemarch.model.caller import Caller, Level, Stream, checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import checked_instant, new_id, short_id
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_key, checked_mapping, checked_name, checked_text
 from mnemarch.text.secrets import redacted_tree
 
@@ -273,8 +273,7 @@ class Log(Forkable):
 _KIND_BYTES_MAX = 256
 
 
-@value
-class Entry:
+class Entry(Frozen):
     """One thing to log: what kind of thing, its text, and data that goes with it."""
 
     kind: str

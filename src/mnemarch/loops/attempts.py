@@ -10,7 +10,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
@@ -42,8 +42,7 @@ _REMEMBERED_MAX = 1_000
 _ERASED = "[ERASED]"
 
 
-@value
-class Ledger:
+class Ledger(Frozen):
     """What a task has behind it since it last succeeded, and whether somebody called it stuck."""
 
     attempts: tuple[Attempt, ...]
@@ -125,8 +124,7 @@ class Likeness:
         return self._is_same[other]
 
 
-@value
-class Failure:
+class Failure(Frozen):
     """What failed, read before the act begins: a long output takes a while, and other writers would wait."""
 
     error: str

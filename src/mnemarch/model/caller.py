@@ -8,7 +8,7 @@ from functools import lru_cache
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.value import Names, Ranks, member_of, value
+from mnemarch.model.value import Frozen, Names, Ranks, member_of
 
 GRAPH_PREFIX = "graph:"
 
@@ -20,8 +20,7 @@ class ActorKind(Names):
     SYSTEM = "system"
 
 
-@value
-class Actor:
+class Actor(Frozen):
     """An agent, an orchestrator, a human or the system itself (G22); written `kind:id`."""
 
     kind: ActorKind
@@ -108,8 +107,7 @@ def can_promote(source: Level | str, target: Level | str) -> bool:
     return Level.parse(source) < Level.parse(target)
 
 
-@value
-class Scope:
+class Scope(Frozen):
     """An address `(org, project, worktree, task)` down to its deepest level set."""
 
     org: str = "default"
@@ -186,8 +184,7 @@ def _scope_of(*segments: str | None) -> Scope:
     return Scope(*segments)  # type: ignore[arg-type]
 
 
-@value
-class Stream:
+class Stream(Frozen):
     """One hash chain: a project of an org, or the org itself; and who writes it, where clones of a store each write."""
 
     org: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import checked_id
-from mnemarch.model.value import Names, Record, member_of, value
+from mnemarch.model.value import Names, Record, member_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
 IN_TREES = OF_CODE | {CitationKind.COMMIT, CitationKind.TEST}
 
 
-@value
 class Citation(Record):
     """One piece of evidence. `ref` is what it points to; `detail` holds what else its kind knows.
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.unit import Kind, Unit
-from mnemarch.model.value import Names, Record, member_of, value
+from mnemarch.model.value import Frozen, Names, Record, member_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ class AnchorKind(Names):
     GOTCHA = "gotcha"
 
 
-@value
 class Reason(Record):
     """Why something was decided (R12)."""
 
@@ -108,8 +107,7 @@ class Reason(Record):
             )
 
 
-@value
-class Decision:
+class Decision(Frozen):
     """One version of a decision. `root_id` is the id of its first version, and names all of them.
 
     `version` is its place among the decision's versions. That of its `unit` counts what happened to this one (uses,
@@ -162,8 +160,7 @@ class Decision:
         return tuple(self.unit.attributes["evidence"])
 
 
-@value
-class VersionKey:
+class VersionKey(Frozen):
     """One version of a decision: the root that all its versions share, its number, its strength."""
 
     root: str
@@ -189,8 +186,7 @@ def is_original(unit: Unit) -> bool:
     return unit.kind is Kind.EVIDENCE or version_key_of(unit) is not None
 
 
-@value
-class Relation:
+class Relation(Frozen):
     """`source type target`, by the roots of two decisions; `id` is the event that made it."""
 
     source: str
@@ -199,8 +195,7 @@ class Relation:
     id: str
 
 
-@value
-class ImpactNode:
+class ImpactNode(Frozen):
     """A decision that a change reaches, by its root: along which path from what was changed, and by which relation.
 
     The relation is the last step of the path, and reads `source relation target`.
@@ -213,16 +208,14 @@ class ImpactNode:
     target: str
 
 
-@value
-class Impact:
+class Impact(Frozen):
     """The blast radius of a change. `cut` says which limit ended the search, if one did."""
 
     nodes: tuple[ImpactNode, ...]
     cut: str | None = None
 
 
-@value
-class GuardianVerdict:
+class GuardianVerdict(Frozen):
     """What the guardian says of a proposal (D11): deterministic, and it changes nothing."""
 
     type: Verdict
@@ -230,16 +223,14 @@ class GuardianVerdict:
     evidence: tuple[str, ...]
 
 
-@value
-class Loaded:
+class Loaded(Frozen):
     """One unit in the loading order (D15), and its tier."""
 
     tier: int
     unit: Unit
 
 
-@value
-class DecisionProposal:
+class DecisionProposal(Frozen):
     """A decision that somebody might commit (D2). It lives in memory only, bound to the version it was made against.
 
     `conflicts` are the axis and lock decisions it revises, is constrained by, or says the opposite of; `guardian` is
@@ -266,7 +257,6 @@ class DecisionProposal:
     key: str | None = None
 
 
-@value
 class DecisionRequest(Record):
     """What somebody who may not decide asked to have decided (R12); it waits for a person or an orchestrator.
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.json_text import from_json
-from mnemarch.model.value import Names, value
+from mnemarch.model.value import Frozen, Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ WITHOUT_EFFECT = frozenset(
 )
 
 
-@value
-class Event:
+class Event(Frozen):
     """What somebody did, thought, saw or decided. Never edited; its payload can be erased (R16), its hash stays."""
 
     id: str
@@ -125,8 +124,7 @@ class Event:
         return self.body is None
 
 
-@value
-class Receipt:
+class Receipt(Frozen):
     """Proof that an event is durable. `duplicate`: it was there before; `redacted`: the kinds of secret taken out."""
 
     event_id: str

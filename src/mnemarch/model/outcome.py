@@ -8,7 +8,7 @@ from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.event import Event, Receipt
 from mnemarch.model.testrun import TestRun
 from mnemarch.model.unit import LinkType, Provenance, Status, Unit
-from mnemarch.model.value import Names, value
+from mnemarch.model.value import Frozen, Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ class Verdict(Names):
     BLOCK = "BLOCK"
 
 
-@value
-class LoopVerdict:
+class LoopVerdict(Frozen):
     """Whether a task may go on after a failure. `instruction` is ready to be shown to the agent (S6).
 
     `seen_before` says what came of the same error in other tasks; empty if none met it.
@@ -37,8 +36,7 @@ class LoopVerdict:
     seen_before: str = ""
 
 
-@value
-class FailedApproach:
+class FailedApproach(Frozen):
     """Something that was tried and did not help (G20), in the words of the last try."""
 
     approach: str
@@ -47,8 +45,7 @@ class FailedApproach:
     failure_reasons: tuple[str, ...]
 
 
-@value
-class ApproachValidation:
+class ApproachValidation(Frozen):
     """Whether an approach is worth trying (G21); if not, what failed before and what to do instead."""
 
     valid: bool
@@ -57,8 +54,7 @@ class ApproachValidation:
     failed_history: tuple[FailedApproach, ...]
 
 
-@value
-class Dispute:
+class Dispute(Frozen):
     """Units that contradict each other, or near-duplicates proposed for merging (R6).
 
     A conflict holds every unit that says something else of one `subject`; `values` are what each of them says.
@@ -80,8 +76,7 @@ class Dispute:
     proposal: str | None = None
 
 
-@value
-class Stored:
+class Stored(Frozen):
     """Remembered. `merged`: the fact was known and gained a provenance. `conflicts` and `similar` need a decision."""
 
     unit: Unit
@@ -91,8 +86,7 @@ class Stored:
     similar: tuple[Dispute, ...] = ()
 
 
-@value
-class Refused:
+class Refused(Frozen):
     """Not accepted, by this rule. The claim stays in the log (R4)."""
 
     rule: str
@@ -101,8 +95,7 @@ class Refused:
     unit_id: str | None = None
 
 
-@value
-class Ingested:
+class Ingested(Frozen):
     """What the write pipeline made of an entry (M2): its bucket, and the unit that it became or joined, if it did.
 
     `reason` says why it is in that bucket, and why it became no unit. `receipt` is that of the entry in the log.
@@ -115,8 +108,7 @@ class Ingested:
     reason: str
 
 
-@value
-class TrustChange:
+class TrustChange(Frozen):
     """How sure a unit was before and is now, and what moved it."""
 
     unit_id: str
@@ -126,8 +118,7 @@ class TrustChange:
     status: Status
 
 
-@value
-class Promotion:
+class Promotion(Frozen):
     """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
 
     `run` is what was run or read; `witnessed` says whether it counts as seen (R21). `passed`: nothing failed that had
@@ -150,8 +141,7 @@ class Promotion:
     set_aside: tuple[str, ...] = ()
 
 
-@value
-class InboxItem:
+class InboxItem(Frozen):
     """One thing that waits for a person or a lead since `at` (R20); `wanted` is how often others asked for it."""
 
     id: str
@@ -164,8 +154,7 @@ class InboxItem:
     wanted: int = 0
 
 
-@value
-class Settled:
+class Settled(Frozen):
     """What became of an item of the inbox. `unit` is what came of it, if a unit did."""
 
     id: str
@@ -177,8 +166,7 @@ class Settled:
 RULES, CALLER = "rules", "the caller"
 
 
-@value
-class Analysis:
+class Analysis(Frozen):
     """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14).
 
     `analyst` is which of them it was, a model by its name; nobody can hand it in.
@@ -211,8 +199,7 @@ _RELATIONS = {
 RELATION_ORDER = tuple(_RELATIONS)
 
 
-@value
-class Related:
+class Related(Frozen):
     """Another unit, how it is related, how closely (0 to 1), and by what: a reason, an event or a citation."""
 
     unit: Unit
@@ -228,8 +215,7 @@ class Related:
         return f"{_RELATIONS[self.how]} {self.unit.kind} {self.unit.id}{share}{via}"
 
 
-@value
-class Explanation:
+class Explanation(Frozen):
     """Everything about a unit: its sources, its validity, its confidence, what replaced it, who used it.
 
     `here` is what the code at the seat's root says about it.
@@ -252,8 +238,7 @@ class Explanation:
     here: tuple[str, ...] = ()
 
 
-@value
-class LogCheck:
+class LogCheck(Frozen):
     """The result of an audit. `first_broken` names the first wrong entry, row or stream, `hint` what to do."""
 
     ok: bool
@@ -263,8 +248,7 @@ class LogCheck:
     hint: str = ""
 
 
-@value
-class ReceiptCheck:
+class ReceiptCheck(Frozen):
     """Whether the entry that a receipt was given for is still in the log, as it was."""
 
     ok: bool
@@ -272,8 +256,7 @@ class ReceiptCheck:
     says: str
 
 
-@value
-class Rebuild:
+class Rebuild(Frozen):
     """Digests of the projections before and after recreating them from the log alone."""
 
     digest_before: str
@@ -285,8 +268,7 @@ class Rebuild:
         return self.digest_before == self.digest_after
 
 
-@value
-class Stats:
+class Stats(Frozen):
     """Counts an operator looks at first."""
 
     events: int
@@ -306,8 +288,7 @@ class Stats:
     meaning: str = "off"
 
 
-@value
-class WorktreeInUse:
+class WorktreeInUse(Frozen):
     """A worktree, the branch it is on, and how many agents and unfinished tasks are in it."""
 
     name: str
@@ -316,8 +297,7 @@ class WorktreeInUse:
     tasks: int
 
 
-@value
-class AgentAtWork:
+class AgentAtWork(Frozen):
     """An agent that did something within the last hour, and where it did so last."""
 
     actor: Actor
@@ -325,8 +305,7 @@ class AgentAtWork:
     last_at: datetime
 
 
-@value
-class TaskUnderWay:
+class TaskUnderWay(Frozen):
     """A task of the last day (open, verified), or one that is stuck since whenever, and why."""
 
     scope: Scope
@@ -335,8 +314,7 @@ class TaskUnderWay:
     reason: str | None = None
 
 
-@value
-class Overview:
+class Overview(Frozen):
     """A project at a glance. `is_complete` is false where an agent sees its own task alone, or more waits than that."""
 
     project: str | None
@@ -357,8 +335,7 @@ class Overview:
     meaning: str = "off"
 
 
-@value
-class Swept:
+class Swept(Frozen):
     """What a sweep did. `moved`: now cite a file by its new name. `skipped`: can't be judged from this seat."""
 
     checked: int
@@ -368,8 +345,7 @@ class Swept:
     skipped: int = 0
 
 
-@value
-class Finding:
+class Finding(Frozen):
     """One thing the doctor looked at."""
 
     ok: bool
@@ -377,8 +353,7 @@ class Finding:
     hint: str = ""
 
 
-@value
-class Imported:
+class Imported(Frozen):
     """What a restored export brought back."""
 
     events: int

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import log
 
 from mnemarch.model.unit import Searchable, Unit
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 # What neighbours and what strangers in the sessions of a project share, summed, and over how many pairs.
 Sums = tuple[float, float, int]
@@ -116,8 +116,7 @@ def place(session: str, turn: int) -> str:
     return f"{turn}@{session}"
 
 
-@value
-class Recalled:
+class Recalled(Frozen):
     """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence.
 
     `elsewhere`: the tests that verified it are not in the reader's tree.
@@ -132,8 +131,7 @@ class Recalled:
     elsewhere: bool = False
 
 
-@value
-class Withheld:
+class Withheld(Frozen):
     """One unit that matched and was not handed out, and the rule that kept it back."""
 
     unit_id: str
@@ -144,8 +142,7 @@ class Withheld:
 UNRECORDED = "Not recorded"
 
 
-@value
-class Found:
+class Found(Frozen):
     """The answer to a recall: what binds whatever is asked, and what was found (R10).
 
     `unlisted` counts what binds too and is beyond the bound of `binding`. `notes` says what the reader should know
@@ -161,8 +158,7 @@ class Found:
     fit: float = 0.0
 
 
-@value
-class Pack:
+class Pack(Frozen):
     """What fits a token budget: one text for a model, what is in it (`binding`, then `items`), what is not and why."""
 
     text: str

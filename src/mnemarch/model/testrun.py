@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mnemarch.model.caller import Stream
-from mnemarch.model.value import Names, Record, replace, value
+from mnemarch.model.value import Frozen, Names, Record, replace
 
 # How the name of a go test begins, after its package; a subtest is package.TestName/case.
 _GO_TESTS = (".Test", ".Example", ".Fuzz")
@@ -28,7 +28,6 @@ class Outcome(Names):
 _ASSERTIONS = ("assert ", "AssertionError")
 
 
-@value
 class TestResult(Record):
     """One test. `name` is the runner's id; a path in it is relative to the repository's root, not to a subfolder.
 
@@ -42,7 +41,6 @@ class TestResult(Record):
     message: str = ""
 
 
-@value
 class TestRun(Record):
     """A command that tests, and what came of it. `witnessed`: this program ran it or read the runner's report of it.
 
@@ -106,8 +104,7 @@ class TestRun(Record):
         return tuple(result.name for result in self.results if result.outcome is outcome)
 
 
-@value
-class TestRecord:
+class TestRecord(Frozen):
     """The newest outcome of one test in one place, seen by this program (`witnessed`) or reported.
 
     `place` is a worktree, or DEFAULT_BRANCH. `flaky`: it both passed and failed on the same content, `tree`.

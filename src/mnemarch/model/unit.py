@@ -10,7 +10,7 @@ from datetime import datetime
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import IN_TREES, Citation
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.value import Names, Record, member_of, value
+from mnemarch.model.value import Frozen, Names, Record, member_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ class DecayPolicy(Names):
     MANUAL_ONLY = "manual_only"
 
 
-@value
 class Trust(Record):
     """How sure a unit is (G14): confidence as of `last_validated_at`, or as of its birth. A rule ages it (R7)."""
 
@@ -93,7 +92,6 @@ class Trust(Record):
     validation_count: int = 0
 
 
-@value
 class Proof(Record):
     """What verified a unit (R2, R21): tests and persons as citations, whether this program saw it, where and when.
 
@@ -124,7 +122,6 @@ class Proof(Record):
         return next((name.removeprefix("human:") for name in self.by if name.startswith("human:")), None)
 
 
-@value
 class Provenance(Record):
     """Who said it, where and when, and the event that proves it."""
 
@@ -146,7 +143,6 @@ class Provenance(Record):
         return cls(actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session)
 
 
-@value
 class Unit(Record):
     """One remembered thing, as of `version`."""
 
@@ -265,8 +261,7 @@ def search_kinds(kind: str) -> list[str]:
     return [kind, *(f"{kind}.{more}" for more in (("axis", "lock", "normal") if kind == "decision" else ("kept",)))]
 
 
-@value
-class Searchable:
+class Searchable(Frozen):
     """What search needs to know of a unit. `content` is empty once it was erased.
 
     `turn` counts from 1 in the unit's session, and is 0 without one.
@@ -285,7 +280,6 @@ class Searchable:
     changed_at: int
 
 
-@value
 class Claim(Record):
     """One statement for `remember`, before the gate has judged it.
 
@@ -324,7 +318,6 @@ class LinkType(Names):
 REPLACEMENT = "replacement"
 
 
-@value
 class Link(Record):
     """`source type target`. While it is `open`, somebody has to decide; `winner` is the decision, with its reason.
 
@@ -347,8 +340,7 @@ class Link(Record):
         return self.source == unit_id and self.note.startswith(REPLACEMENT)
 
 
-@value
-class Use:
+class Use(Frozen):
     """What one task did with one unit: received it, marked it used, was credited or blamed for it (R2)."""
 
     unit_id: str

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.unit import Unit
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 
-@value
-class Pruned:
+class Pruned(Frozen):
     """What retention archived, or would in a dry run, and how many candidates it kept."""
 
     units: tuple[str, ...]
@@ -16,8 +15,7 @@ class Pruned:
     dry_run: bool
 
 
-@value
-class Reflected:
+class Reflected(Frozen):
     """What a reflection made of so many episodes: the lessons that are new or changed, and those that it retired.
 
     `changed` counts the former in a dry run too; `unchanged` ones stand as they did. `complete`: no budget ended it;
@@ -33,8 +31,7 @@ class Reflected:
     dry_run: bool = False
 
 
-@value
-class Step:
+class Step(Frozen):
     """One step of a maintenance: whether it was done, and what came of it or what went wrong."""
 
     name: str
@@ -43,8 +40,7 @@ class Step:
     seconds: float
 
 
-@value
-class Maintained:
+class Maintained(Frozen):
     """What a maintenance did, step by step, or would do in a dry run."""
 
     steps: tuple[Step, ...]
@@ -55,8 +51,7 @@ class Maintained:
         return all(step.ok for step in self.steps)
 
 
-@value
-class Cognified:
+class Cognified(Frozen):
     """What a model analysed: the episodes it added to, the skills and proposals that came of it, and what it cost.
 
     `waiting` tasks are as the rules analysed them. `stopped` says why, if not all that were chosen went through.
@@ -71,8 +66,7 @@ class Cognified:
     stopped: str = ""
 
 
-@value
-class Copy:
+class Copy(Frozen):
     """Another place with an erased text: a unit or an entry of the log, what kind of thing, where, and by whom."""
 
     id: str
@@ -82,8 +76,7 @@ class Copy:
     text: str
 
 
-@value
-class Erased:
+class Erased(Frozen):
     """What an erasure removed, or with `dry_run` would remove: units, payloads of the log; and the files it cleaned.
 
     `copies` are the places that still have the text: those that the caller may read and erase, and nothing of others.
@@ -98,8 +91,7 @@ class Erased:
     kept: str = ""
 
 
-@value
-class Fate:
+class Fate(Frozen):
     """What undoing an actor does to a unit: it goes, or it stays because of `why`."""
 
     unit_id: str
@@ -108,8 +100,7 @@ class Fate:
     why: str = ""
 
 
-@value
-class Undone:
+class Undone(Frozen):
     """What undoing an actor retired, or with `dry_run` would retire; reverted by its `id`.
 
     Units that rest on the actor alone go, others are kept with the reason; `restored` are units of others that it had
@@ -132,8 +123,7 @@ class Undone:
     reverted: bool = False
 
 
-@value
-class Copied:
+class Copied(Frozen):
     """What a copy brought into its target: `events` now, `skipped` were there from an earlier one.
 
     Both stores have the same heads of `streams` and one `digest` of everything made of the log. `behind` counts what
@@ -147,16 +137,14 @@ class Copied:
     behind: int = 0
 
 
-@value
-class Problem:
+class Problem(Frozen):
     """What could not be read of something imported, and where it stands: a line, an item, a file."""
 
     place: str
     says: str
 
 
-@value
-class ImportedClaims:
+class ImportedClaims(Frozen):
     """What an import took as claims, or with `dry_run` would take; `id` names them in the inbox.
 
     `known` ones are here already. `left_out` ones are of other kinds, were rejected here, or repeat recalled memory.

@@ -1,4 +1,4 @@
-"""`@value`: frozen, slotted classes with the meaning of a frozen dataclass and a fiftieth of its start-up cost.
+"""`Frozen`: frozen, slotted classes with the meaning of a frozen dataclass and a fiftieth of its start-up cost.
 
 A value that is stored is also a `Record`: its JSON form follows from its fields. Closed vocabularies (`Names`, `Ranks`)
 are what `enum` gives, at a tenth of its start-up cost: a process that only logs or recalls once builds ten of them, and
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from enum import IntEnum as Ranks
     from enum import StrEnum as Names
-    from typing import Any, Self, TypeVar, assert_never, dataclass_transform
+    from typing import Any, ClassVar, Self, TypeVar, assert_never, dataclass_transform
 
     T = TypeVar("T")
     Member = TypeVar("Member", bound=Names)
@@ -100,7 +100,7 @@ def member_of(cls: type[Member], name: str, what: str) -> Member:
         raise InvalidInput(f"{name!r} is no {what}.", hint=f"Use one of: {', '.join(cls)}.") from None
 
 
-__all__ = ["Names", "Ranks", "Record", "assert_never", "member_of", "replace", "value"]
+__all__ = ["Frozen", "Names", "Ranks", "Record", "assert_never", "member_of", "replace"]
 # A class with this many values is worth compiling an initialiser for.
 _OFTEN = 32
 
@@ -151,51 +151,52 @@ def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str,
     return names["__init__"]
 
 
-def _refuse(self: Any, name: str, *_: object) -> None:
-    raise AttributeError(f"{type(self).__name__} is frozen: {name!r} can't be changed (use replace)")
+class _FrozenType(type):
+    """A class with a slot for each of its annotated fields. It is made once, and knows its defaults."""
 
-
-def _equal(self: Any, other: Any) -> bool:
-    cls: Any = type(self)
-    if type(other) is not cls:
-        return False
-    return all(getattr(self, name) == getattr(other, name) for name in cls.__match_args__)
-
-
-def _hashed(self: Any) -> int:
-    return hash((type(self), *(getattr(self, name) for name in type(self).__match_args__)))
-
-
-def _shown(self: Any) -> str:
-    return (
-        f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in type(self).__match_args__)})"
-    )
-
-
-def _reduced(self: Any) -> tuple[type, tuple[Any, ...]]:
-    """How it is copied and pickled."""
-    return type(self), tuple(getattr(self, name) for name in type(self).__match_args__)
+    def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _FrozenType:
+        annotated = body.get("__annotations__", {}).items()
+        fields = tuple(field for field, kind in annotated if not kind.startswith("ClassVar"))
+        body["__slots__"] = body["__match_args__"] = fields
+        body["__defaults__"] = {field: body.pop(field) for field in fields if field in body}
+        return type.__new__(meta, name, bases, body)
 
 
 @dataclass_transform(frozen_default=True)
-def value(cls: type[T]) -> type[T]:
-    """Make `cls` a frozen value of its annotated fields; `__check__`, if defined, runs after construction."""
-    fields = tuple(cls.__annotations__)
-    body = {name: item for name, item in cls.__dict__.items() if name not in {"__dict__", "__weakref__"}}
-    defaults = {name: body.pop(name) for name in fields if name in body}
-    body |= {
-        "__slots__": fields,
-        "__match_args__": fields,
-        "__setattr__": _refuse,
-        "__delattr__": _refuse,
-        "__reduce__": _reduced,
-    }
-    for name, method in (("__eq__", _equal), ("__hash__", _hashed), ("__repr__", _shown)):
-        body.setdefault(name, method)
-    meta: Any = type(cls)
-    made = meta(cls.__name__, cls.__bases__, body)
-    made.__init__ = _initialiser(made, fields, defaults)
-    return made  # type: ignore[no-any-return]
+class Frozen(metaclass=_FrozenType):
+    """A frozen value of its annotated fields; `__check__`, if defined, runs after construction."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, *positional, **named):
+            # Most classes of a process have no values: what makes them is made for the first one.
+            cls = type(self)
+            cls.__init__ = _initialiser(cls, cls.__match_args__, cls.__defaults__)
+            cls.__init__(self, *positional, **named)
+
+    def __setattr__(self, name: str, _: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: {name!r} can't be changed (use replace)")
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _contents(self) == _contents(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *_contents(self)))
+
+    def __repr__(self) -> str:
+        cls: Any = type(self)
+        return f"{cls.__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in cls.__match_args__)})"
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        """How it is copied and pickled."""
+        return type(self), _contents(self)
+
+
+def _contents(made: Any) -> tuple[Any, ...]:
+    return tuple(getattr(made, name) for name in type(made).__match_args__)
 
 
 def replace(original: T, **changes: Any) -> T:
@@ -204,20 +205,19 @@ def replace(original: T, **changes: Any) -> T:
     return cls(**({name: getattr(original, name) for name in cls.__match_args__} | changes))  # type: ignore[no-any-return]
 
 
-class Record:
-    """A value with a JSON form that is derived from its fields. A subclass is decorated with `@value`.
+class Record(Frozen):
+    """A value with a JSON form that is derived from its fields.
 
     `json_names` pairs a field with its stored name where the two differ, or with None if the field is not stored.
     `json_optional` names the fields that are left out while they are None.
     """
 
-    __slots__ = ()
-    json_names: tuple[tuple[str, str | None], ...] = ()
-    json_optional: frozenset[str] = frozenset()
+    json_names: ClassVar[tuple[tuple[str, str | None], ...]] = ()
+    json_optional: ClassVar[frozenset[str]] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
         """The stored form: JSON types only, no derived fields."""
-        record = _writer(type(self))(self)  # type: ignore[arg-type] # A class can be hashed.
+        record = _writer(type(self))(self)
         for key in self.json_optional:
             if record[key] is None:
                 del record[key]
@@ -227,7 +227,7 @@ class Record:
     def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Some fields of a value, read back from their stored form."""
         fields = dict(record)
-        for name, key, read in _readers(cls):  # type: ignore[arg-type]
+        for name, key, read in _readers(cls):
             content = fields.get(key)
             if content is not None and read is not None:
                 fields[key] = read(content)

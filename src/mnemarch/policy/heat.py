@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import exp, log, tanh
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import changed_settings, require_between, require_valid
 
 TYPE_CHECKING = False
@@ -60,8 +60,7 @@ def _folder(item: Any) -> bool:
     return isinstance(path, str) and bool(path.strip())
 
 
-@value
-class GraphConfig:
+class GraphConfig(Frozen):
     """The bounds and thresholds of one graph; the defaults are those of a session (A31)."""
 
     max_nodes: int = 1_000
@@ -80,8 +79,7 @@ class GraphConfig:
         _check(self)
 
 
-@value
-class PromotionConfig:
+class PromotionConfig(Frozen):
     """Which questions of a session are promoted to the agent's graph (A26)."""
 
     min_rank: float = 0.55
@@ -93,8 +91,7 @@ class PromotionConfig:
         _check(self, "promotion.")
 
 
-@value
-class CheckpointConfig:
+class CheckpointConfig(Frozen):
     """Where checkpoints are written, and how much of a session is in one (A27)."""
 
     out_dir: str | os.PathLike[str] = "./.agentos/checkpoints"
@@ -111,8 +108,7 @@ _AGENT_GRAPH = GraphConfig(
 )
 
 
-@value
-class OrchestratorConfig:
+class OrchestratorConfig(Frozen):
     """The settings of an agent's graph and of its sessions', with the defaults of A31."""
 
     session_graph: GraphConfig = GraphConfig()

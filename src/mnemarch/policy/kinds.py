@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 # What binds is loaded in this order, whatever is asked.
 TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL = range(1, 7)
@@ -15,8 +15,7 @@ TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL
 TIER_FOUND, TIER_KEPT, TIER_HYPOTHESIS = 7, 8, 9
 
 
-@value
-class KindRules:
+class KindRules(Frozen):
     """How the rules treat units of one kind."""
 
     # The bucket of M1, or None for what lives outside the buckets.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mnemarch.model.outcome import FailedApproach, Verdict
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ _SHOWN_MAX = 5
 _LISTED_MAX = 20
 
 
-@value
-class Attempt:
+class Attempt(Frozen):
     """One failed attempt: its error, and what was tried, if known.
 
     `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
@@ -42,8 +41,7 @@ class Attempt:
     changes: tuple[str, ...] = ()
 
 
-@value
-class Judgement:
+class Judgement(Frozen):
     """A verdict without its receipt."""
 
     type: Verdict

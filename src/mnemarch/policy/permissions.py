@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level
 from mnemarch.model.unit import Kind, Unit
-from mnemarch.model.value import Names, member_of, value
+from mnemarch.model.value import Frozen, Names, member_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def require_outsider(actor: Actor) -> None:
         )
 
 
-@value
-class Policy:
+class Policy(Frozen):
     """The permission table in force."""
 
     table: Mapping[Deed, Mapping[Level, frozenset[ActorKind]]] = DEFAULT_TABLE

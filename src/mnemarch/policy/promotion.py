@@ -12,7 +12,7 @@ from mnemarch.model.event import Receipt
 from mnemarch.model.outcome import Refused
 from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, is_covered
 from mnemarch.model.unit import TRUSTED, Proof, Status, Unit
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.permissions import Deed, Policy
 
 _SUCCESS_RATE_MIN = 0.5
@@ -20,8 +20,7 @@ _SUCCESS_RATE_MIN = 0.5
 _SHOWN_MAX = 3
 
 
-@value
-class Refusal:
+class Refusal(Frozen):
     """Why the gate said no: the rule, in words, what would help, and the rejected unit that it repeats, if it does."""
 
     rule: str
@@ -173,8 +172,7 @@ def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
 # What a cited test shows: whether it passed where the claim lives, and who saw it (R20, R21)
 
 
-@value
-class CitedTest:
+class CitedTest(Frozen):
     """How a cited test stands where a unit lives: `place` is where it passed, `greened_by` the tasks that fixed it.
 
     `namesakes` are the tests that a bare name fits, if there are several: then it says nothing of any (R2).

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from mnemarch.model.unit import KEPT_AS, TRUSTED, Kind, Signal, Trust, Unit
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import KINDS, kinds_where
 
 DAYS_PER_MONTH = 30
 
 
-@value
-class TrustRules:
+class TrustRules(Frozen):
     """The numbers of G15-G17 and R7; every one can be set in the configuration."""
 
     # Keyed by name: so the settings load without the model of a unit.
@@ -77,8 +76,7 @@ def aged(unit: Unit, now: datetime, rules: TrustRules) -> Unit:
 # What the nightly job may archive (G24, R13): units that are old and worthless, but never a task's last few
 
 
-@value
-class RetentionRules:
+class RetentionRules(Frozen):
     age_days_max: int = 90
     reward_min: float = 0.3
     success_rate_min: float = 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.lazy import Lazy
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.tokens import query_tokens
 from mnemarch.text.turns import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
@@ -52,8 +52,7 @@ _AMOUNT_WHEN_ASKED = 0.075
 _ROLE_BONUSES = {"user": 0.42, "assistant": 0.2}
 
 
-@value
-class Intent:
+class Intent(Frozen):
     """A name, and the kinds of unit that it prefers."""
 
     name: str

@@ -13,7 +13,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Caller, Level, Scope
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.unit import LIVE_STATES, Claim, Kind, Unit
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.tokens import query_tokens
@@ -39,8 +39,7 @@ _PAGE = 1_000
 _KEY = ":"
 
 
-@value
-class Item:
+class Item(Frozen):
     """The value that a key has in a namespace, since when, and until when."""
 
     namespace: Namespace
@@ -52,8 +51,7 @@ class Item:
     minutes: float | None = None
 
 
-@value
-class Change:
+class Change(Frozen):
     """A new value for a key, or None to delete it.
 
     `text` is what a question can find the item by; empty for nothing. `minutes` is how long it lives after its change.

@@ -15,7 +15,7 @@ A number that is an amount or a version is no difference: the same idea with ano
 
 from __future__ import annotations
 
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.approach_reading import LIGHT, LOOKING, NAMED, PATTERNS, PLAIN, Sentence, Term
 from mnemarch.text.canonical import canonical_key, compatible
 
@@ -41,8 +41,7 @@ _EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
 _WEIGHT_BEFORE_REASON_MIN = 2.0
 
 
-@value
-class Approach:
+class Approach(Frozen):
     """The analysed form of a plan: its terms in order, and the sets that a comparison looks up."""
 
     terms: tuple[Term, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text import english, korean
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import STOP_WORDS, Patterns, entries, listed
@@ -27,8 +27,7 @@ _KOREAN_CHARS_MAX = 8
 _TERMS_BACK_MAX = 12
 
 
-@value
-class Term:
+class Term(Frozen):
     """One word of a plan: what it stands for, its sign (-1 if negated), how much it says, and its role."""
 
     concept: str

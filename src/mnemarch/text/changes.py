@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import pieces
@@ -18,8 +18,7 @@ _SAYING_NO = frozenset({"not", "un", "prefer+", "prefer-"})
 _CHANGES = {"english": Patterns("relations", "changes"), "korean": Patterns("relations", "korean changes")}
 
 
-@value
-class Change:
+class Change(Frozen):
     """What an announced change leads from and to, and the other words of the announcement: what it is about."""
 
     old: frozenset[str]

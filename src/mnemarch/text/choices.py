@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import cached
 from mnemarch.text.words import Patterns
 
@@ -18,8 +18,7 @@ _WORDS_MIN = 2
 _MARKS = " \t,;:.。—–-()"
 
 
-@value
-class Choice:
+class Choice(Frozen):
     """Something that was decided: the words that say so, what was chosen, and why, which may be empty.
 
     `lasts` tells a choice that others may have to know from the next step of the task at hand.

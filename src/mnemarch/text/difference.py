@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from os.path import commonprefix
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text import korean
 from mnemarch.text.guarded import EXTENTS, Piece, pieces
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-@value
-class Difference:
+class Difference(Frozen):
     """One guarded piece that two texts do not share: a number, negation, quoted string or identifier."""
 
     what: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.stamps import sha256
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text import fingerprint_readers as readers
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import composed
@@ -40,8 +40,7 @@ _DIAGNOSTICS = Patterns("errors", "diagnostics")
 _MILD = frozenset({"warning", "note", "info", "hint"})
 
 
-@value
-class Fingerprint:
+class Fingerprint(Frozen):
     """`hash` names the fault; `kind` is the error's type, or empty; `core` is what was hashed."""
 
     hash: str

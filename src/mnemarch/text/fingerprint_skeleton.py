@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import Patterns, entries
 
@@ -30,8 +30,7 @@ _VALUES = Patterns("errors", "values")
 _KEPT_FROM = 0xE000
 
 
-@value
-class Fault:
+class Fault(Frozen):
     """One error of an output: its type, its message without values, and the test, where only that identifies it."""
 
     kind: str

@@ -5,7 +5,7 @@ Items are things, relations, values, and what denies. What a word means is in `d
 
 from __future__ import annotations
 
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
@@ -47,8 +47,7 @@ _TOO = frozenset({"로도", "으로도", "에도", "에서도"})
 _KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
 
 
-@value
-class Item:
+class Item(Frozen):
     """One thing that a statement says.
 
     `senses` are the lines of senses.txt in which it stands, `poles` what it is and has an opposite of.
@@ -79,8 +78,7 @@ class Item:
     is_aside: bool = False
 
 
-@value
-class Frame:
+class Frame(Frozen):
     items: tuple[Item, ...]
     # Whether it is one plain statement: no talk, no question, no long text.
     is_plain: bool

@@ -12,7 +12,7 @@ from unicodedata import category
 
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.canonical import composed, one_typography
 from mnemarch.text.words import listed
@@ -118,8 +118,7 @@ class Mentions:
         return 0, []
 
 
-@value
-class _Name:
+class _Name(Frozen):
     """A name as it is compared: the glued text, a bit for each place where a gap may be, and the text if it counts."""
 
     glued: str

@@ -6,7 +6,7 @@ side as frames (`text/sides.py`): what both say is what they are about, and what
 
 from __future__ import annotations
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.difference import polarity
 from mnemarch.text.relating import USES
@@ -26,8 +26,7 @@ _TRY = r"(?i)^\W*(?:i |we |also )?(?:tried|attempted)\b|시도했|해 ?(?:봤|�
 _SHARED_MIN = 2
 
 
-@value
-class Opposition:
+class Opposition(Frozen):
     """How two statements about one subject oppose each other, with the words of both sides.
 
     `kind` is polarity, value, or change: the second announces that what the first says has ended (`text/changes.py`).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import Patterns, entries, listed
 
@@ -23,8 +23,7 @@ _PATTERNS = Patterns("questions", "dates", "amounts", "frames")
 _DATES = ("numeric", "korean", "day and month", "month and day", "month and year", "year alone")
 
 
-@value
-class Date:
+class Date(Frozen):
     """A year, a month or a day, as far as it was said."""
 
     year: int | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.frames import frame_of
 from mnemarch.text.senses import roots, words_of
 from mnemarch.text.slots_korean import is_hangul
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
 
 
-@value
-class Sides:
+class Sides(Frozen):
     """The pairs of two frames, and what only the one and only the other says."""
 
     pairs: list[tuple[Item, Item]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
@@ -37,8 +37,7 @@ _NEAR = 4
 STATEMENT_CHARS_MAX = 2_000
 
 
-@value
-class Value:
+class Value(Frozen):
     """One value of a statement: the words it is compared by, how it was written, and whether it is an amount.
 
     `is_limit` says that it leaves no place for another even where a thing only can be: only admins, everyone.
@@ -50,8 +49,7 @@ class Value:
     is_limit: bool
 
 
-@value
-class Statement:
+class Statement(Frozen):
     """`topic` is what statements that may oppose each other have in common; `polar` are the pieces that can deny it.
 
     `subject` shows the topic as it was written, with dots for the values.

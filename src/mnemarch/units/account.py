@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import CALLER
 from mnemarch.model.testrun import Outcome
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import cached
 from mnemarch.units.analysis import TROUBLE, LoggedStep, changes_in, is_edit, logged_step, task_described
 
@@ -32,8 +32,7 @@ _TESTS_MAX = 5
 _APPROACHES_MAX = 3
 
 
-@value
-class Account:
+class Account(Frozen):
     """What is known of a task when it is verified."""
 
     name: str

@@ -6,7 +6,7 @@ from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import from_json
 from mnemarch.model.outcome import CALLER, Analysis
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.edits import as_code, netted, sides_of, told_edit
@@ -49,8 +49,7 @@ _SKILL_STEPS_MAX = 20
 _NAME_WORDS_MAX = 6
 
 
-@value
-class LoggedStep:
+class LoggedStep(Frozen):
     """One log entry or failure of a task, as the analyst sees it."""
 
     kind: str

@@ -14,7 +14,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Dispute
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind, Link, LinkType, Status
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
 from mnemarch.text.cache import cached
@@ -66,8 +66,7 @@ _OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
 _NAMING = frozenset({CitationKind.TEST, CitationKind.SYMBOL})
 
 
-@value
-class Comparison:
+class Comparison(Frozen):
     """How a statement compares with a known unit."""
 
     type: LinkType

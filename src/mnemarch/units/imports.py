@@ -16,7 +16,7 @@ from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Claim, Kind, Status, Unit
 from mnemarch.model.upkeep import ImportedClaims, Problem
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.text.canonical import merge_key, mergeable
 from mnemarch.text.prompt import has_fence, without_fenced
@@ -67,8 +67,7 @@ def exported_notes(path: str, bytes_max: int) -> list[Note]:
     ]
 
 
-@value
-class _Draft:
+class _Draft(Frozen):
     """A note as a claim. By `key` and a number the versions of what its source knows by one id are found again."""
 
     claim: Claim
@@ -76,8 +75,7 @@ class _Draft:
     is_versioned: bool
 
 
-@value
-class _Verdict:
+class _Verdict(Frozen):
     """What becomes of a claim: it is `new`, perhaps in the place of another, or `known`, or `left_out`."""
 
     what: str

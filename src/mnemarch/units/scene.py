@@ -14,7 +14,7 @@ from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
 from mnemarch.model.unit import Claim, Kind, Status
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
@@ -45,8 +45,7 @@ STAGED = (
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
 
 
-@value
-class Met:
+class Met(Frozen):
     """What the store says of a run before it is judged, and its `position` then.
 
     `events` are the log of the task, which `began` at that moment; `units` are those it met or that cite a test of the
@@ -62,8 +61,7 @@ class Met:
     cited: Sequence[str] = ()
 
 
-@value
-class TestSource:
+class TestSource(Frozen):
     """Whether a test's file was changed in this line of work, and what the test names.
 
     Of a check that is one test by itself, `covers` are the files and folders that it checks; "" is all of them.
@@ -76,8 +74,7 @@ class TestSource:
     covers: tuple[str, ...] = ()
 
 
-@value
-class Scene:
+class Scene(Frozen):
     """Where tests ran.
 
     `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was

@@ -12,7 +12,7 @@ from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import LIVE, TRUSTED, Kind, Provenance, Status, Unit, unit_to_json
 from mnemarch.model.upkeep import Fate
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.trust import label_of
 from mnemarch.units.life import DECIDED, leaving, returning
@@ -61,8 +61,7 @@ _TOGETHER = (
 IMPORTER = Actor.system("import")
 
 
-@value
-class Undoing:
+class Undoing(Frozen):
     """Whose writes are undone: all of an actor's, or those of one session, or since a moment."""
 
     actor: Actor

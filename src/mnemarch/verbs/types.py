@@ -6,7 +6,7 @@ import sys
 
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import paragraphs_beside
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     Reader = Callable[[Any, str], Any]
 
 
-@value
-class Type:
+class Type(Frozen):
     """How a parameter is read: `read(item, what)` takes text or a JSON value, and calls it `what` in an error.
 
     Without a reader it is a Python object that only a program, or the interface itself, can hand in.
@@ -44,8 +43,7 @@ class _Required:
 REQUIRED = _Required()
 
 
-@value
-class Parameter:
+class Parameter(Frozen):
     """One parameter of a verb.
 
     `many` makes it a list. On the command line it is a word if it is required, else an option; `flag` names the option
@@ -64,8 +62,7 @@ class Parameter:
     offered: bool = True
 
 
-@value
-class Verb:
+class Verb(Frozen):
     """One verb. `name` begins with what it is on: memory, seat, decisions, rules, core or episodes.
 
     `profile` says in whose tool list it is: read, work or admin; an empty one keeps it in Python. `gives` is its return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 
 # How a command begins, once its wrappers are off: its programs, and a pattern of what has to follow. A runner without a
@@ -74,8 +74,7 @@ _HARMLESS_OPTION = (
 )
 
 
-@value
-class TestCommand:
+class TestCommand(Frozen):
     """A command that runs tests.
 
     `words` are the runner's own, `folder` is where a `cd` before it leads. `named` is how the configuration has it.

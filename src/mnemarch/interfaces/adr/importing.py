@@ -10,7 +10,7 @@ from mnemarch.interfaces.adr.record import Force, Record, is_as_exported, is_nam
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, version_key_of
 from mnemarch.model.outcome import Verdict
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False
@@ -25,8 +25,7 @@ _FILE_BYTES_MAX = 1_048_576
 _TAG, _FILE, _AFTER = "adr", "file:", "after:"
 
 
-@value
-class AdrOutcome:
+class AdrOutcome(Frozen):
     """What became of one file."""
 
     name: str

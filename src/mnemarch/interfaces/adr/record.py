@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
-from mnemarch.model.value import Names, value
+from mnemarch.model.value import Frozen, Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ class Force(Names):
 _FORCES = {"": Force.HOLDS, "accepted": Force.HOLDS, "deprecated": Force.ENDED, "superseded": Force.ENDED}
 
 
-@value
-class Record:
+class Record(Frozen):
     """What a decision record says.
 
     `links` are pairs of a relation ("supersedes", "superseded_by") and a file's name or number. `content` is everything

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.json_text import from_json
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
@@ -61,8 +61,7 @@ _FAILED = r"\AExit code (\d+)\n"
 _EXIT_SIGN = "xit "
 
 
-@value
-class Host:
+class Host(Frozen):
     """One host. `actor` is who its agents are in the log.
 
     `context` says where it looks for context: `nested` in hookSpecificOutput, at the `top`, or in `both`; `key` is what
@@ -117,8 +116,7 @@ _VARIABLES = {
 _READ_OTHERS = {"copilot": ("claude-code", "vscode"), "cursor": ("claude-code",), "vscode": ("claude-code", "copilot")}
 
 
-@value
-class HookEvent:
+class HookEvent(Frozen):
     """One event in our words. `native` is the host's name of it, `exit` the exit code of a command, if it is known;
     `environ` are the variables of the process that the host started.
     """

@@ -28,7 +28,7 @@ from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound, S
 from mnemarch.interfaces.cli import carried
 from mnemarch.interfaces.verb_commands import bound
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.services.overview import LOOK_S, NewsOf
 from mnemarch.verbs.types import REPORT, Verb, help_of, read_all, schema_of
 from mnemarch.verbs.wire import kind_of, offered, path_of, profile_of, schema_of_kind, served, to_json
@@ -70,8 +70,7 @@ class Refusal(Exception):
         self.status, self.error, self.headers = status, error, headers
 
 
-@value
-class _Place:
+class _Place(Frozen):
     """What a verb is done on."""
 
     memory: Memory

@@ -25,7 +25,7 @@ from mnemarch.interfaces.show import clean, table
 from mnemarch.interfaces.tools import PROFILES
 from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter
@@ -54,8 +54,7 @@ _BACKLOG = 1_024
 _SWITCH_S = 0.001
 
 
-@value
-class Token:
+class Token(Frozen):
     """One token: what it lets in, until when; `digest` is that of its secret."""
 
     id: str

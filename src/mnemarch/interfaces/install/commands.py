@@ -22,7 +22,7 @@ from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.hooks.relay import prepare
 from mnemarch.interfaces.install.forms import HOSTS, SERVER, Entries, form_of, has_server
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 from mnemarch.verbs.types import FLAG, WORDS, Parameter
 
 TYPE_CHECKING = False
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 _FILE_BYTES_MAX = 64 << 20
 
 
-@value
-class Change:
+class Change(Frozen):
     """One file as it is, as it is to be, and as it is without Mnemarch's entries; None: it is not there."""
 
     path: str

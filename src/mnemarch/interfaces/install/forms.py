@@ -11,7 +11,7 @@ from functools import partial
 from importlib.resources import files
 
 from mnemarch.interfaces.install import jsonc
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ SERVER = "mnemarch"
 _SECONDS = 10
 
 
-@value
-class Hooks:
+class Hooks(Frozen):
     """The form of one host's hooks."""
 
     events: dict[str, str]
@@ -42,8 +41,7 @@ class Hooks:
         return {**matcher, "hooks": [handler]} if self.is_grouped else {**matcher, **handler}
 
 
-@value
-class Host:
+class Host(Frozen):
     """One host: its files, and the form of what stands in them."""
 
     title: str
@@ -82,8 +80,7 @@ _TABLE = f"[mcp_servers.{SERVER}]"
 _SCRIPT_HEAD = "// Mnemarch for "
 
 
-@value
-class Entries:
+class Entries(Frozen):
     """What is to stand in one file of a host: its hooks by their shell command, its MCP server, or both."""
 
     host: Host

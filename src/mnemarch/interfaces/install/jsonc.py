@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from mnemarch.model.value import value
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ _DEPTH_MAX = 100
 _CLOSES = {"{": "}", "[": "]"}
 
 
-@value
-class Node:
+class Node(Frozen):
     """One JSON value, and where it stands in the text; `items` are its members or elements."""
 
     value: Any
@@ -33,8 +32,7 @@ class Node:
     items: tuple[Item, ...] = ()
 
 
-@value
-class Item:
+class Item(Frozen):
     """A member or an element: where it begins (a member at its key), and where a comma follows it."""
 
     key: str | int
