@@ -30,6 +30,8 @@ _HEAD_WORDS_MAX = 3
 _CHARS_MAX = 4_000
 _TESTS_MAX = 5
 _APPROACHES_MAX = 3
+# So much of a hash names a commit; the attributes have the whole.
+_COMMIT_CHARS = 12
 
 
 class Account(Frozen):
@@ -56,7 +58,7 @@ def text_of(account: Account) -> str:
     if account.tests:
         lines.append(_tested(account))
     if account.commit:
-        lines.append(f"On top of commit {account.commit}.")
+        lines.append(f"On top of commit {account.commit[:_COMMIT_CHARS]}.")
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {_listed(quoted, _APPROACHES_MAX)}.")
