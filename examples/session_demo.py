@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import sys
 
-from mnemarch.graph.values import Edge, EdgeType, GraphHit, Node, NodeType
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from mnemarch.graph import GraphStore, MemoryOrchestrator
+from mnemarch.graph import Edge, EdgeType, GraphHit, GraphStore, MemoryOrchestrator, Node, NodeType
 
 SESSION, NEXT_SESSION = "demo", "the-day-after"
 
