@@ -5,9 +5,9 @@
 
 Our own pairs come from tests/fixtures/statements.txt, in two halves that the hash of a pair decides: rules are tuned on
 `dev` only. The pairs of `fresh`, in statements_fresh.txt, were written without a look at the rules; since then
-rules were changed for them too, so a clean number takes new pairs. Those of
-`worded` say one thing in different words; rules were changed for them, too. Those of `blind` were written by somebody who
-knew none of the code, and nobody reads them: they are the clean number. From
+rules were changed for them too. Those of `worded` say one thing in different words; rules were changed for them as
+well. Those of `blind` were written by somebody who knew none of the code, and nobody reads them: they are the clean
+number. From
 MNEMARCH_BENCH_DATA (by default ../shared/data) come labelled updates of facts about persons, and turns of
 conversations, of which hardly any may be flagged. Each pair is remembered in a fresh project, as a user would.
 """

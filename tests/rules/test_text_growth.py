@@ -122,7 +122,7 @@ EXEMPT = {
         "takes one piece of those that `pieces` reads",
     ),
     **dict.fromkeys(
-        ("bm25.bm25", "bm25.rarity", "coherence.Coherence", "coherence.project_of", "coherence.weight_of"),
+        ("coherence.Coherence", "coherence.project_of", "coherence.weight_of"),
         "takes what an index keeps",
     ),
     **dict.fromkeys(

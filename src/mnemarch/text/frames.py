@@ -229,10 +229,9 @@ class _Reading(Clauses):
         period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
         before = self.found[at - 1][3].lower() if at else ""
         is_period = period[:1] == "1" and (base.slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
-        # The second request, issue #12, and a year before the statement are no amounts of it.
-        is_name = (key.endswith("th") and base.is_subject) or (
-            base.slot < 0 and (at < self.lead_end or written[0] == "#")
-        )
+        # The second request, issue #12, revision 3 and a year before the statement are no amounts of it.
+        is_one_of_many = written[0] == "#" or (key.isdigit() and before in word_set("entities"))
+        is_name = (key.endswith("th") and base.is_subject) or (base.slot < 0 and (at < self.lead_end or is_one_of_many))
         if not is_period and (what != "number" or is_name):
             return None
         amount = period or key
