@@ -90,7 +90,7 @@ def test_recall_and_close_do_without_an_index_that_can_not_be_written(eager, ful
 def test_a_busy_index_is_waited_for_and_not_opened_anew(eager):
     seat_of(eager).remember_many([Claim(content=fact) for fact in FACTS])
     eager.reindex()
-    index = eager._engine._index
+    index = eager._engine.finder._local
     opened = index._opened
     other = tantivy_index.TantivyIndex(index._folder, index._store_id, index._event_at)
     writer = other._writer()

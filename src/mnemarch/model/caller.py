@@ -65,14 +65,14 @@ class Actor(Frozen):
 
 def checked_id(id: object, what: str) -> str:
     """`id` if it can name something: a non-empty string that UTF-8 can hold. No character in it has a meaning."""
-    subject = f"{what[0].upper()}{what[1:]}"
-    if not isinstance(id, str) or not id.strip():
-        raise InvalidInput(f"{subject} must be a non-empty string, not {id!r}.", hint="Give it a name.")
+    says, hint = "must be a non-empty string, not", "Give it a name."
     try:
-        id.encode()
+        if isinstance(id, str) and id.strip():
+            id.encode()
+            return id
     except UnicodeEncodeError:
-        raise InvalidInput(f"{subject} is not valid Unicode: {id!r}.", hint="Pass decoded text.") from None
-    return id
+        says, hint = "is not valid Unicode:", "Pass decoded text."
+    raise InvalidInput(f"{what[0].upper()}{what[1:]} {says} {id!r}.", hint=hint)
 
 
 GATE = Actor.orchestrator("gate")

@@ -20,6 +20,7 @@ class CitationKind(Names):
     SYMBOL = "symbol"
 
 
+_CALLED = {kind: f"a {kind} citation" for kind in CitationKind}
 # These point into a working tree, which may change any day.
 OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
 # One branch has what these point to, and another may not.
@@ -37,8 +38,9 @@ class Citation(Record):
     detail: tuple[tuple[str, str], ...] = ()
 
     def __check__(self) -> None:
-        object.__setattr__(self, "kind", member_of(CitationKind, self.kind, "kind of citation"))
-        checked_id(self.ref, f"a {self.kind} citation")
+        if type(self.kind) is not CitationKind:
+            object.__setattr__(self, "kind", member_of(CitationKind, self.kind, "kind of citation"))
+        checked_id(self.ref, _CALLED[self.kind])
 
     @classmethod
     def commit(cls, hash: str, repo: str = "") -> Citation:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from mnemarch.recall.candidates import Finder
     from mnemarch.services.janitor import Janitor
 
+    OpenIndex = Callable[[], SearchIndex]
     # Its store, the search index on this machine, the one in the database, and its vectors.
-    OpenTenant = Callable[[Stream], tuple[Store, SearchIndex, SearchIndex, Vectors]]
+    OpenTenant = Callable[[Stream], tuple[Store, OpenIndex, SearchIndex, Vectors]]
 
 _CODEBASES_MAX = 64
 _GRAPHS_MAX = 64
@@ -40,7 +41,7 @@ class Engine:
         self,
         store: Store,
         *,
-        index: SearchIndex | None,
+        index: OpenIndex | None,
         shared_index: SearchIndex | None = None,
         meanings: MeaningIndex | None = None,
         vectors: Vectors | None,
@@ -62,7 +63,7 @@ class Engine:
         self.root = root
         # Set by whatever may write units: then `close` looks whether there is something to index.
         self.has_new_units = False
-        self._index, self._shared_index = index, shared_index
+        self._open_index, self._shared_index = index, shared_index
         self._given_meanings = meanings
         self.vectors = vectors
         # The folder that holds the memory's files, if there is one.
@@ -112,7 +113,8 @@ class Engine:
     def finder(self) -> Finder:
         from mnemarch.recall.candidates import Finder
 
-        return Finder(self.log, self._index, self._meanings, shared=self._shared_index)
+        index = None if self._open_index is None else self._open_index()
+        return Finder(self.log, index, self._meanings, shared=self._shared_index)
 
     @cached_property
     def janitor(self) -> Janitor:

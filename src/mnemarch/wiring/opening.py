@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Stream
     from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
     from mnemarch.services import merging
-    from mnemarch.services.engine import OpenTenant
+    from mnemarch.services.engine import OpenIndex, OpenTenant
     from mnemarch.stores import files, postgres, sqlite, tantivy_index
     from mnemarch.stores.postgres import search as pgsearch
     from mnemarch.wiring.vectors import Making
@@ -109,34 +109,31 @@ class Opening:
         making = self._making
         assert making is not None, "only a memory without a folder has no vectors"
 
-        def tenant(stream: Stream) -> tuple[Store, SearchIndex, SearchIndex, Vectors]:
+        def tenant(stream: Stream) -> tuple[Store, OpenIndex, SearchIndex, Vectors]:
             store = shared.of(stream)
             cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
             place = os.path.join(cache, "mnemarch", store.id, store.tenant)
             with suppress(OSError):  # Where there is no room for an index, the newest units are all units.
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-            index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
             vectors = StoreVectors(store, place, making, InDatabase(store))
-            return store, index, pgsearch.DatabaseIndex(store), vectors
+            return store, _index_in(place, store), pgsearch.DatabaseIndex(store), vectors
 
         return self._memory(shared, index=None, tenant=tenant)
 
     def _with_index(self, place: str, store: Store, remembered: RememberedLog | None = None) -> Memory:
         """A memory whose search index and vectors stand in a folder of this machine."""
-        index = tantivy_index.TantivyIndex(
-            os.path.join(place, "index"), store.id, lambda position: event_at(store, position)
-        )
         assert self._making is not None, "only a memory without a folder has no vectors"
         beside = os.path.join(place, "vectors")
         kept = InFolder(store, beside, self._config.store.lock_wait_s_max)
         vectors = StoreVectors(store, beside, self._making, kept)
+        index = _index_in(os.path.join(place, "index"), store)
         return self._memory(store, index=index, vectors=vectors, place=place, remembered=remembered)
 
     def _memory(
         self,
         store: Store,
         *,
-        index: SearchIndex | None,
+        index: OpenIndex | None,
         vectors: Vectors | None = None,
         place: str | None = None,
         remembered: RememberedLog | None = None,
@@ -177,3 +174,8 @@ class Opening:
             usual = "" if rules.base_url else os.environ.get(models.APIS[rules.api].key_variable)
             key = os.environ.get("MNEMARCH_ANALYST_KEY") or usual
         return models.ApiModel(rules, key or None)
+
+
+def _index_in(folder: str, store: Store) -> OpenIndex:
+    """How the search index of a store is opened: a process that asks nothing loads none."""
+    return lambda: tantivy_index.TantivyIndex(folder, store.id, lambda position: event_at(store, position))
