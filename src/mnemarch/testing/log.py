@@ -29,7 +29,6 @@ from mnemarch.testing.builders import (
     filled,
     in_threads,
     made_link,
-    made_test,
     made_unit,
     on_new_stores,
     put,
@@ -302,19 +301,6 @@ class LogContract:
             recorded(store, subject=subject)
         held = store.held(["u-1", "u-2", "u-"])
         assert {subject: event.seq for subject, event in held.items()} == {"u-1": 5, "u-2": 3}
-
-    def test_the_runs_of_one_task_behind_the_newest_outcomes_of_tests_are_found(self, store: Probe) -> None:
-        run, newer = recorded(store), recorded(store)
-        elsewhere = recorded(store, scope=Scope(project="shop", task="other"))
-        for name, event in (("a", run), ("b", newer), ("c", elsewhere)):
-            store.put_test(made_test(name, event_id=event.id))
-        found = store.runs_behind(SHOP, ["a", "b", "c"], HERE.key)
-        assert {event.id for event in found} == {run.id, newer.id}
-        assert store.runs_behind(SHOP, ["b"], HERE.key) == [newer]
-        assert store.runs_behind(SHOP, ["c"], elsewhere.scope.key) == [elsewhere]
-        assert (
-            store.runs_behind(Stream("other", "shop"), ["a"], HERE.key) == store.runs_behind(SHOP, [], HERE.key) == []
-        )
 
     def test_a_text_is_searched_for_in_any_case_at_any_depth_of_a_payload(self, store: Probe) -> None:
         for name in HOSTILE_NAMES[4:]:
