@@ -244,6 +244,13 @@ class ProjectionContract:
             units = store.claims_of_scope(HERE.key, but=[Kind.EPISODE], last=last)
             assert [unit.id for unit in units] == claims
 
+    def test_the_runs_behind_outcomes_are_those_of_one_task(self, store: Probe) -> None:
+        here, wide = recorded(store), recorded(store, scope=WIDE)
+        for name, event in (("test_a", here), ("test_b", wide), ("test_c", here)):
+            store.put_test(made_test(name, event_id=event.id))
+        for names, runs in ((["test_a", "test_b", "test_c"], [here.id]), (["test_b"], [])):
+            assert [event.id for event in store.runs_behind(SHOP, names, HERE.key)] == runs
+
     def test_a_unit_comes_back_as_it_was_put_whatever_its_text_is(self, store: Probe) -> None:
         for number, text in enumerate(HOSTILE_NAMES):
             unit = _full_unit(f"{number}-{text}", text)
