@@ -546,3 +546,34 @@ def test_r20_what_a_branch_verified_is_credited_once_when_the_default_branch_has
         for task in ("T-2", "T-3")
     ]
     assert ["pr_merged" in each for each in signals] == [True, False]
+
+
+# Long tasks
+
+
+def test_a_long_task_is_told_by_its_beginning_and_its_newest_entries(seats):
+    seat = seats.agent()
+    seat.log("user", "Make the pool larger")
+    seat.log_many([("command", f"make step-{number}") for number in range(250)])
+    episode = seat.get(seat.verify(passed=True, tests=[TEST]).episode_id)
+    assert "Make the pool larger" in episode.content
+    assert episode.attributes["commands"][-1] == "make step-249"
+    assert episode.attributes["steps"] == 200
+
+
+def test_a_claim_stays_before_the_gate_however_much_is_logged_after_it(seats):
+    seat = seats.agent()
+    unit = seat.remember(FACT).unit
+    seat.log_many([("command", f"make step-{number}") for number in range(250)])
+    assert [refused.unit_id for refused in seat.verify(passed=True, tests=[TEST]).refused] == [unit.id]
+
+
+def test_an_error_of_a_long_task_stays_in_its_episode(seats):
+    seat = seats.agent()
+    seat.fail("KeyError: 'total'")
+    seat.verify(passed=True, tests=[TEST])
+    seat.log_many([("command", f"make step-{number}") for number in range(150)])
+    seat.verify(passed=True, tests=[TEST])
+    seat.log_many([("command", f"make step-{number}") for number in range(150)])
+    episode = seat.get(seat.verify(passed=True, tests=[TEST]).episode_id)
+    assert [fault["line"] for fault in episode.attributes["faults"]] == ["KeyError: 'total'"]

@@ -310,3 +310,14 @@ def test_secrets_in_errors_never_reach_the_log(seats):
     assert verdict.receipt.redacted
     assert not any(secret in (event.body or "") for event in seats.events())
     assert secret not in str(verdict)
+
+
+def test_a_task_stays_stuck_however_often_it_succeeds(seats):
+    seats.agent().mark_stuck("the pool is a mystery")
+    for _ in range(20):
+        seats.agent().fail(POOL)
+        seats.human().verify(passed=True)
+    assert seats.agent().loops.failures() == ()
+    assert seats.agent().loops.stuck_reason() == "the pool is a mystery"
+    seats.human().clear_stuck("it is solved")
+    assert seats.agent().loops.stuck_reason() is None

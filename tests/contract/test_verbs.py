@@ -799,15 +799,20 @@ def test_verify_reads_the_events_it_judges_once_and_no_others(memory, store_kind
     agent.recall("pears")
     read = []
     kind = memory._engine.store.read(type)  # What an act works with is one too.
-    seen = kind.events_of_scope
+    methods = {name: getattr(kind, name) for name in ("events_of_scope", "events_back")}
 
-    def watched(self, scope_key, types=(), **part):
-        found = list(seen(self, scope_key, types, **part))
-        read.extend(event.type for event in found if not part)  # When the task began is asked of its first event.
-        return iter(found)
+    def watch(name):
+        def watched(self, *given, **part):
+            found = list(methods[name](self, *given, **part))
+            # When the task began is asked of its first event; the newest come first.
+            read.extend(event.type for event in reversed(found) if "first" not in part)
+            return iter(found) if name == "events_of_scope" else found
 
-    monkeypatch.setattr(kind, "events_of_scope", watched)
-    agent.verify(True)
+        monkeypatch.setattr(kind, name, watched)
+
+    for name in methods:
+        watch(name)
+    agent.verify(False)  # What is learned of a success reads the log for itself.
     judged = [EventType.LOGGED, EventType.UNIT_REMEMBERED]
     if store_kind == "postgres":  # It asks in rounds, and runs the work again with the answers.
         read = list(dict.fromkeys(read))

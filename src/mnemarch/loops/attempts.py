@@ -37,8 +37,9 @@ else:
 _ERROR_CHARS_MAX = 16_384
 _LINE_CHARS_MAX = 300
 _TESTS_MAX = 100
-# A task that failed so often is beyond help by what came before.
+# A task that failed so often is beyond help by what came before. Most succeed long before that.
 _REMEMBERED_MAX = 1_000
+_READ_FIRST = 30
 _ERASED = "[ERASED]"
 
 
@@ -47,7 +48,7 @@ class Ledger(Frozen):
 
     attempts: tuple[Attempt, ...]
     stuck: str | None
-    # The events of the attempts by their ids.
+    # The events of the attempts by their ids, also of those that some tests cleared since.
     events: dict[str, Event]
 
 
@@ -62,7 +63,7 @@ def ledger(reader: Reader, subject: str) -> Ledger:
     attempts: dict[str, Attempt] = {}
     events: dict[str, Event] = {}
     stuck: str | None = None
-    recorded = list(reader.events_of_subject(subject, last=_REMEMBERED_MAX))
+    recorded = _recorded(reader, subject)
     reverted = {(event.payload or {}).get("reverts") for event in recorded if event.type is EventType.ATTEMPTS_CLEARED}
     for event in recorded:
         if event.id in reverted:
@@ -80,8 +81,24 @@ def ledger(reader: Reader, subject: str) -> Ledger:
             attempts = (
                 {} if cleared is None else {at: each for at, each in attempts.items() if each.event_id not in cleared}
             )
-            stuck = None if payload.get("unstuck", event.actor.kind is not ActorKind.AGENT) else stuck
+            is_unstuck = payload.get("unstuck", event.actor.kind is not ActorKind.AGENT)
+            stuck = None if is_unstuck else payload.get("stuck", stuck)
     return Ledger(attempts=tuple(attempts.values()), stuck=stuck, events=events)
+
+
+def _recorded(reader: Reader, subject: str) -> list[Event]:
+    """The events of a ledger since it last began anew; it is not read further back."""
+    events = list(reader.events_of_subject(subject, last=_READ_FIRST))
+    begins = [at for at, event in enumerate(events) if _begins_anew(event)]
+    if begins or len(events) < _READ_FIRST:
+        return events[begins[-1] :] if begins else events
+    return list(reader.events_of_subject(subject, last=_REMEMBERED_MAX))
+
+
+def _begins_anew(event: Event) -> bool:
+    """Whether nothing before this event counts: all attempts were cleared, and it says whether the task is stuck."""
+    payload = (event.payload or {}) if event.type is EventType.ATTEMPTS_CLEARED else {}
+    return "attempts" not in payload and (payload.get("unstuck") is True or "stuck" in payload)
 
 
 def _attempt(event: Event) -> Attempt:
@@ -342,8 +359,9 @@ def succeeded(act: Act, subject: str, task: str | None, passed: frozenset[str] |
 
     A stuck task stays so until a person clears it.
     """
-    attempts = ledger(act.transaction, subject).attempts
-    payload: dict[str, object] = {"task": task, "reason": "verified", "unstuck": False}
+    before = ledger(act.transaction, subject)
+    attempts = before.attempts
+    payload: dict[str, object] = {"task": task, "reason": "verified", "unstuck": False, "stuck": before.stuck}
     if passed is not None:
         attempts = tuple(attempt for attempt in attempts if attempt.tests and passed.issuperset(attempt.tests))
         payload["attempts"] = [attempt.event_id for attempt in attempts]

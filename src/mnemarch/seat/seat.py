@@ -179,20 +179,20 @@ class Seat(Systems):
             seen = self._witnessed(run, report, commit)
         loops = self.loops
         caller, codebase = self.caller, self._codebase()
-        met = self._read(lambda reader: reader.together(lambda reader: read_scene(reader, caller, codebase, seen)))
+        met = read_scene(self._engine.store, caller, codebase, seen, account=account)
         scene = scene_of(self._engine.log, caller, codebase, seen, met)
         # What another task left red is no error of this one.
         own = seen.without(scene.set_aside)
         if error is None and not seen.passed and seen.witnessed:
             error = own.error
-        count_failure = counting_run(loops, error, approach, own, scene.tree, met.events)
+        count_failure = counting_run(loops, error, approach, own, scene.tree, met.task.log)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
-        read_ahead(met.events, account=account)
+        read_ahead(met.task, account=account)
 
         def judge(act: Act) -> tuple[Promotion, list[Unit]]:
-            verification = Verification(act, seen, scene, met)
+            verification = Verification(act, seen, scene, met, account=account)
             succeeded = verification.succeeded
             if seen.witnessed or (succeeded and self.actor.kind == "human"):
                 loops.settle(act, None if succeeded else seen.named(Outcome.PASS))
@@ -200,8 +200,8 @@ class Seat(Systems):
             # The episode tells of this failure too, or of what was tried before this success.
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
             met_before = [] if loop is None else self._met(act.transaction, loop)
-            judged = replace(verification.judge(receipt), loop=loop)
-            return verification.told(judged, analysis) if account else judged, met_before
+            judged = replace(verification.judge(), loop=loop)
+            return verification.told(judged, analysis, receipt) if account else judged, met_before
 
         judged = self._learned_from(*self._act(judge, durable=True), codebase)
         units = tuple(self._aged(unit) for unit in judged.units)

@@ -191,7 +191,7 @@ def everything(reader: Reader) -> dict[str, Any]:
         "of subject": list(reader.events_of_subject("u-1")),
         "links": [reader.links_of("u-1"), reader.open_links([HERE.key], LinkType.CONTRADICTS)],
         "relations": [reader.relations_from(["r-1"]), reader.relations_to(["r-2"])],
-        "uses": [reader.uses_of_unit("u-1"), reader.uses_of_task("task"), reader.units_met("task")],
+        "uses": [reader.uses_of_unit("u-1"), reader.uses_of_task("task"), reader.code_met("task")],
         "held": reader.held(["u-1", "u-2"]),
         "tests": reader.tests(SHOP, ["test_b"]),
         "rules": reader.code_rules("shop"),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from mnemarch import Kind, Level, Status, Unit
 from mnemarch.log.audit import Replay, StoredUnit
 from mnemarch.model.caller import Stream
+from mnemarch.model.citation import OF_CODE
 from mnemarch.model.decision import Relation, VersionKey
 from mnemarch.model.unit import Link, LinkType, Use
 
@@ -162,8 +163,10 @@ class Model(Replay):
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use for (_, task), use in sorted(self._uses.items(), key=lambda one: one[0]) if task == task_key]
 
-    def units_met(self, task_key: str) -> list[Unit]:
-        return [unit for use in self.uses_of_task(task_key) if (unit := self.unit(use.unit_id)) is not None]
+    def code_met(self, task_key: str) -> list[tuple[str, str]]:
+        uses = [use for use in self.uses_of_task(task_key) if not use.credited]
+        cited = {use.unit_id: unit.citations for use in uses if (unit := self.unit(use.unit_id)) is not None}
+        return sorted((id, item.ref) for id, items in cited.items() for item in items if item.kind in OF_CODE)
 
     def uses_of_unit(self, unit_id: str) -> list[Use]:
         return [use for (unit, _), use in sorted(self._uses.items(), key=lambda one: one[0]) if unit == unit_id]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from mnemarch import Citation, Conflict, Kind, Level, Scope, Status, Unit
+from mnemarch import Citation, Conflict, EventType, Kind, Level, Scope, Status, Unit
 from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, RelationType, VersionKey
 from mnemarch.model.testrun import TestRecord, short_name
-from mnemarch.model.unit import LinkType, Use
+from mnemarch.model.unit import LinkType, Use, unit_to_json
 from mnemarch.testing.builders import (
     HERE,
     HOSTILE_NAMES,
@@ -26,6 +26,7 @@ from mnemarch.testing.builders import (
     made_test,
     made_unit,
     on_new_stores,
+    put,
     recorded,
     rule_id,
 )
@@ -183,7 +184,7 @@ def _answers(view: Any) -> dict[str, Any]:
             [view.newest_citing(_KEYS, "test", name, 1, live=live) for live in (False, True)],
             view.uses_of_unit(name),
             view.uses_of_task(name),
-            view.units_met(name),
+            view.code_met(name),
             view.used_in_task(name),
             view.use(name, "acme"),
             [view.tests(Stream(name, project), [f"a::{name}", name]) for project in (name, None, "other")],
@@ -227,6 +228,28 @@ class ProjectionContract:
         decide("d-1", 1, Status.DEPRECATED)
         decide("d-2", 2, Status.PUBLISHED)
         assert [unit.id for unit in store.decision_versions("r-1")] == ["d-1", "d-2"]
+
+    def test_claims_of_a_scope_are_the_live_units_that_its_newest_entries_claimed(self, store: Probe) -> None:
+        recorded(store)
+        other = [made_unit("u-2", status=Status.DEPRECATED), made_unit("u-3", kind=Kind.EPISODE)]
+        for unit in (made_unit("u-1"), *other, made_unit("u-4")):
+            recorded(store, type=EventType.UNIT_REMEMBERED, subject=unit.id, payload={"unit": unit_to_json(unit)})
+            put(store, unit)
+        far = made_unit("u-5")
+        told = {"unit": unit_to_json(far)}
+        recorded(store, type=EventType.UNIT_REMEMBERED, subject=far.id, payload=told, scope=WIDE)
+        put(store, far)
+        # Storing a unit is an entry too.
+        for last, claims in ((10, ["u-1", "u-4"]), (3, ["u-4"]), (2, [])):
+            units = store.claims_of_scope(HERE.key, but=[Kind.EPISODE], last=last)
+            assert [unit.id for unit in units] == claims
+
+    def test_the_runs_behind_outcomes_are_those_of_one_task(self, store: Probe) -> None:
+        here, wide = recorded(store), recorded(store, scope=WIDE)
+        for name, event in (("test_a", here), ("test_b", wide), ("test_c", here)):
+            store.put_test(made_test(name, event_id=event.id))
+        for names, runs in ((["test_a", "test_b", "test_c"], [here.id]), (["test_b"], [])):
+            assert [event.id for event in store.runs_behind(SHOP, names, HERE.key)] == runs
 
     def test_a_unit_comes_back_as_it_was_put_whatever_its_text_is(self, store: Probe) -> None:
         for number, text in enumerate(HOSTILE_NAMES):

@@ -27,7 +27,7 @@ from mnemarch.units.analysis import analysed, is_edit, is_worth_repeating, steps
 from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
-from mnemarch.units.scene import STAGED
+from mnemarch.units.scene import TOLD_MAX, account_of, told_of, units_of_task
 from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
@@ -54,6 +54,7 @@ _ANALYSED_STEPS_MIN = 2
 _OF_AN_ANALYSIS = frozenset({"critique", "reward", "key_decisions", "analyst", WAITS})
 _BY_MODEL = "\nCritique by "
 _SIMILAR_EPISODES_MAX = 3
+_UNITS_AFTER_MAX = 2_000
 
 
 def read_ahead(staged: Sequence[Event]) -> None:
@@ -65,35 +66,37 @@ def read_ahead(staged: Sequence[Event]) -> None:
 def consolidate(log: Log, caller: Caller) -> Promotion | None:
     """Keep what happened up to the last run of tests, if it was only judged; None if there is nothing to tell."""
 
-    def read(reader: Reader) -> tuple[int, list[Event]]:
-        types = (*STAGED, EventType.TASK_VERIFIED)
-        return reader.position(), list(reader.events_of_scope(caller.scope_key, types))
+    def read(reader: Reader) -> tuple[int, Event | None, list[Event], Unit | None]:
+        judged, before = _unaccounted(reader, caller), account_of(units_of_task(reader, caller))
+        return reader.position(), judged, [] if judged is None else told_of(reader, caller, judged.position), before
 
-    position, events = log.store.read(read)
-    if _unaccounted(events) is None:
+    position, judged, staged, before = log.store.read(lambda reader: reader.together(read))
+    if judged is None:
         return None
-    read_ahead(events)
+    read_ahead(staged)
 
     def keep(act: Act) -> Promotion | None:
         is_known = act.transaction.position() == position
-        return _keep_last(act, events if is_known else read(act.transaction)[1])
+        last, story, told = (judged, staged, before) if is_known else read(act.transaction)[1:]
+        return None if last is None else _keep_last(act, last, story, told)
 
     return log.act(caller, keep, durable=True, together=True)
 
 
-def _unaccounted(events: Sequence[Event]) -> Event | None:
+def _unaccounted(reader: Reader, caller: Caller) -> Event | None:
     """The last run of tests, if no account came after it."""
-    judged = [event for event in events if event.type is EventType.TASK_VERIFIED and event.payload]
-    # Of what was erased nobody knows what it told: it is not told again.
-    erased = [event for event in events if event.type is EventType.UNIT_REMEMBERED and event.erased]
-    told = sorted([*filter(account_in, events), *erased], key=lambda event: event.position)
-    return judged[-1] if judged and not (told and told[-1].position > judged[-1].position) else None
-
-
-def _keep_last(act: Act, events: Sequence[Event]) -> Promotion | None:
-    judged = _unaccounted(events)
-    if judged is None or judged.payload is None:
+    here = caller.scope_key
+    judged = next(iter(reader.events_back(here, types=[EventType.TASK_VERIFIED], limit=1)), None)
+    units = reader.events_back(here, types=[EventType.UNIT_REMEMBERED], limit=_UNITS_AFTER_MAX)
+    if judged is None or judged.erased:
         return None
+    # Of what was erased nobody knows what it told: it is not told again.
+    told = (unit.position > judged.position and (unit.erased or account_in(unit)) for unit in units)
+    return None if any(told) else judged
+
+
+def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | None) -> Promotion:
+    assert judged.payload is not None
     last = judged.payload
     run = TestRun(
         runner=last["runner"],
@@ -104,8 +107,7 @@ def _keep_last(act: Act, events: Sequence[Event]) -> Promotion | None:
         commit=last["commit"],
     )
     tests = last["tests"][Outcome.PASS if last["passed"] else Outcome.FAIL]
-    staged = [event for event in events if event.type in STAGED and event.position < judged.position]
-    episode, skill_id = keep_episode(act, staged, last["passed"], tests, run, None)
+    episode, skill_id = keep_episode(act, staged, before, last["passed"], tests, run, None)
     return Promotion(
         episode_id=episode.id,
         skill_id=skill_id,
@@ -120,18 +122,21 @@ def _keep_last(act: Act, events: Sequence[Event]) -> Promotion | None:
 def keep_episode(
     act: Act,
     staged: Sequence[Event],
+    before: Unit | None,
     passed: bool,
     tests: Sequence[str],
     run: TestRun,
     given: Analysis | None,
 ) -> tuple[Unit, str | None]:
-    """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
+    """Keep what happened (G9) in place of the account `before`, linked to similar episodes; and a skill (G10, G11)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = steps_of(logged)
     story = steps_of(staged)
     draft = given or analysed(story, passed, 0)
     worked = run.command if passed and run.witnessed else ""
     faults = faults_of(staged, worked, tests if draft.success else None)
+    if len(staged) >= TOLD_MAX:
+        faults = _with_earlier(faults, before)
     account = Account(
         name=_name(act),
         passed=passed,
@@ -165,7 +170,7 @@ def keep_episode(
     )
     # Tasks that nothing describes resemble each other only in that.
     others = _episodes(act) if task else []
-    episode = _updated(act, claim, staged)
+    episode = _updated(act, claim, before)
     similar_successes = _relate(act, episode, others)
     # Without a similar success the analysis stays the same, and a long log need not be read again.
     analysis = draft if given or not similar_successes else analysed(story, passed, similar_successes)
@@ -325,9 +330,15 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
     return known[0].id
 
 
-def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
+def _with_earlier(faults: list[dict[str, Any]], before: Unit | None) -> list[dict[str, Any]]:
+    """The faults of a task, with those that only its last account knows: not all of a long log is read."""
+    known = {fault["key"] for fault in faults}
+    told = () if before is None else before.attributes.get("faults", ())
+    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
+
+
+def _updated(act: Act, claim: Claim, before: Unit | None) -> Unit:
     """The task's one episode: a new account takes the place of the old one. The gate keeps it for the project (R2)."""
-    before = _last_episode(act, staged)
     if (
         before is not None
         and before.content.partition(_BY_MODEL)[0] == claim.content
@@ -354,12 +365,6 @@ def _tells_more(claim: Claim, before: Unit) -> bool:
     elif before.content != claim.content:
         return True
     return any(each != old.get(name) for name, each in claim.attributes.items() if name not in left_alone)
-
-
-def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
-    last = next(filter(account_in, reversed(staged)), None)
-    unit = None if last is None else act.transaction.unit(last.subject or "")
-    return unit if unit is not None and unit.live else None
 
 
 def _approach_of(staged: Sequence[Event]) -> str | None:

@@ -10,7 +10,7 @@ from mnemarch.code.citing import retaken
 from mnemarch.code.home import repository_around
 from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
 from mnemarch.model.caller import Level
-from mnemarch.model.citation import OF_CODE, CitationKind
+from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
 from mnemarch.model.unit import Claim, Kind, Status
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord, TestRun
     from mnemarch.model.unit import Unit
+    from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
 
 
@@ -41,23 +42,42 @@ STAGED = (
     EventType.ATTEMPT_FAILED,
     EventType.ATTEMPTS_CLEARED,
 )
+# A task may go on for months: so much of its log an account tells, and so much is looked through for claims.
+TOLD_MAX = 200
+_LOOKED_THROUGH_MAX = 2_000
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
+
+
+class Task(Frozen):
+    """What a task has behind it when it is judged.
+
+    Its live `claims`, the events of those that were `refused`, the ids of units that `helped`, its last
+    `account`; and the `log` that an account tells, if one is wanted or the task failed.
+    """
+
+    claims: Sequence[Unit]
+    refused: Sequence[Event]
+    helped: frozenset[str | None]
+    account: Unit | None
+    log: Sequence[Event] = ()
 
 
 class Met(Frozen):
     """What the store says of a run before it is judged, and its `position` then.
 
-    `events` are the log of the task, which `began` at that moment; `units` are those it met or that cite a test of the
-    run; `cited` are the tests that units cite; `red` those that failed now and before, with whether this task set them
-    aside then.
+    By its code the task `began` at that moment; `units` cite a test of the run; `code` are the files that units cite
+    which it met, with their ids; `cited` are the tests that units cite; `red` those that failed now and before the
+    task, or that it set aside before: then `logged` has what it logged.
     """
 
     position: int
-    events: list[Event]
-    red: Sequence[tuple[TestRecord, bool]] = ()
+    task: Task
+    red: Sequence[TestRecord] = ()
+    logged: Sequence[Event] = ()
     began: datetime | None = None
     units: Sequence[Unit] = ()
+    code: Sequence[tuple[str, str]] = ()
     cited: Sequence[str] = ()
 
 
@@ -78,50 +98,102 @@ class Scene(Frozen):
     """Where tests ran.
 
     `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
-    tested; `sources` for the tests that units cite which may rise; `changed` are the files that units cite and that
-    this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that
-    are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder;
-    `set_aside` are tests that failed, and had failed here before the task began: they count for nothing (R2).
+    tested; `sources` for the tests that units cite which may rise; `touched` are the ids of units that the task met
+    and whose files this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells
+    what tests that are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a
+    subfolder; `set_aside` are tests that failed, and had failed here before the task began: they count for nothing
+    (R2).
     """
 
     places: tuple[str, ...]
     tree: str = ""
     sources: Mapping[str, TestSource] = {}
-    changed: frozenset[str] = frozenset()
+    touched: frozenset[str] = frozenset()
     retaken: Mapping[str, list[Citation]] = {}
     renamed: Mapping[str, str | None] = {}
     fuller: Mapping[str, str] = {}
     set_aside: frozenset[str] = frozenset()
 
 
-def read_scene(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun) -> Met:
-    """What the store says of a run that has just ended."""
-    position, events = reader.position(), events_of_task(reader, caller)
+def read_scene(store: Store, caller: Caller, codebase: Codebase | None, run: TestRun, *, account: bool) -> Met:
+    """What the store says of a run that has just ended; with the log of its task, if it failed or for an `account`."""
+
+    def read(reader: Reader) -> Met:
+        return _met(reader, caller, codebase, run, account)
+
+    return store.read(lambda reader: reader.together(read))
+
+
+def _met(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun, account: bool) -> Met:
+    position, task = reader.position(), task_of(reader, caller, log=account or not run.passed)
     red = _seen_red(reader, caller, run.named(Outcome.FAIL) if run.witnessed else ())
+    logged = task.log
+    if red and len(logged) >= TOLD_MAX:
+        logged = reader.events_back(caller.scope_key, types=[EventType.LOGGED], limit=_LOOKED_THROUGH_MAX)
     if codebase is None:
-        return Met(position, events, red)
-    names = [result.name for result in run.results]
+        return Met(position, task, red, logged)
     return Met(
         position,
-        events,
+        task,
         red,
+        logged,
         _began_at(reader, caller, codebase),
-        [*units_citing_tests(reader, caller, names), *reader.units_met(caller.scope_key)],
+        units_citing_tests(reader, caller, [result.name for result in run.results]),
+        reader.code_met(caller.scope_key),
         reader.tests_cited(caller.visible_keys) if run.witnessed else [],
     )
 
 
-def _seen_red(reader: Reader, caller: Caller, failed: Sequence[str]) -> list[tuple[TestRecord, bool]]:
-    records = reader.tests(caller.stream, failed) if failed else []
-    red = [record for record in records if not record.passed and record.witnessed]
-    runs = reader.runs_behind(caller.stream, failed, caller.scope_key) if failed else []
+def _seen_red(reader: Reader, caller: Caller, failed: Sequence[str]) -> list[TestRecord]:
+    """The newest records of these tests that are from before the task, or that it set aside."""
+    if not failed:
+        return []
+    records = reader.tests(caller.stream, failed)
+    runs = reader.runs_behind(caller.stream, failed, caller.scope_key)
     aside = {event.id: (event.payload or {}).get("set_aside", ()) for event in runs}
-    return [(record, record.name in aside.get(record.event_id, ())) for record in red]
+    first = next(reader.events_of_scope(caller.scope_key, STAGED, first=1), None)
+    return [
+        record
+        for record in records
+        if not record.passed
+        and record.witnessed
+        and (first is None or record.at < first.recorded_at or record.name in aside.get(record.event_id, ()))
+    ]
 
 
-def events_of_task(reader: Reader, caller: Caller) -> list[Event]:
-    """What the gate judges, what an episode tells, and what was used."""
-    return list(reader.events_of_scope(caller.scope_key, (*STAGED, EventType.UNIT_USED)))
+def task_of(reader: Reader, caller: Caller, *, log: bool) -> Task:
+    """What the gate judges; with what an episode tells, if the `log` is wanted."""
+    here = caller.scope_key
+    units = units_of_task(reader, caller)
+    judged = list(reader.events_of_scope(here, (EventType.CLAIM_REFUSED, EventType.UNIT_USED)))
+    return Task(
+        claims=[unit for unit in units if unit.kind is not Kind.EPISODE],
+        refused=[event for event in judged if event.type is EventType.CLAIM_REFUSED],
+        helped=frozenset(event.subject for event in judged if (event.payload or {}).get("helped")),
+        account=account_of(units),
+        log=told_of(reader, caller) if log else (),
+    )
+
+
+def told_of(reader: Reader, caller: Caller, before: int | None = None) -> list[Event]:
+    """What an account of a task tells, oldest first: its first entry, which says what the task is, and the newest.
+
+    Only entries `before` a position are read.
+    """
+    first = list(reader.events_of_scope(caller.scope_key, STAGED, first=1))
+    newest = reader.events_back(caller.scope_key, before=before, types=STAGED, limit=TOLD_MAX)[::-1]
+    return newest if len(newest) < TOLD_MAX else [*first, *newest[1:]]
+
+
+def account_of(units: Sequence[Unit]) -> Unit | None:
+    """The last account of a task among the live units that it wrote; not what somebody told of the past."""
+    return next((unit for unit in reversed(units) if unit.kind is Kind.EPISODE and "task_key" in unit.attributes), None)
+
+
+def units_of_task(reader: Reader, caller: Caller) -> list[Unit]:
+    """The live claims of a task, and its account."""
+    but = NOT_CLAIMS - {Kind.EPISODE}
+    return reader.claims_of_scope(caller.scope_key, but=but, last=_LOOKED_THROUGH_MAX)
 
 
 def units_citing_tests(reader: Reader, caller: Caller, names: Iterable[str]) -> list[Unit]:
@@ -135,39 +207,36 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     worktree = caller.scope.worktree
     if codebase is None:
         here = (worktree or DEFAULT_BRANCH,)
-        return Scene(places=here, set_aside=_red_before(met, here, log))
+        return Scene(places=here, set_aside=_red_before(met, here))
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
     places = tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ()))))
-    units = met.units
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, met.began, log.config.witness.test_commands, is_default=is_default)
     missing = [name for name in met.cited if name not in ran and is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
-    cited = [item for unit in units if _may_rise(unit) for item in unit.citations]
-    named = {item.ref for item in cited if item.kind is CitationKind.TEST} | _tests_of_refused(met.events)
-    files = {item.ref for unit in units for item in unit.citations if item.kind in OF_CODE}
+    cited = [item for unit in (*met.units, *met.task.claims) if _may_rise(unit) for item in unit.citations]
+    named = {item.ref for item in cited if item.kind is CitationKind.TEST} | _tests_of_refused(met.task.refused)
+    changed = {path for path in {path for _, path in met.code} if since.is_changed(path)}
     return Scene(
         places=places,
         tree=(git.tree_digest(codebase.root) or "") if run.witnessed else "",
         sources=since.sources({*named, *fuller.values()}) if run.witnessed else {},
-        changed=frozenset(path for path in files if since.is_changed(path)),
-        retaken={unit.id: retaken(unit.citations, codebase) for unit in units} if run.witnessed else {},
+        touched=frozenset(unit_id for unit_id, path in met.code if path in changed),
+        retaken={unit.id: retaken(unit.citations, codebase) for unit in met.units} if run.witnessed else {},
         renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
         fuller=fuller,
-        set_aside=_red_before(met, places, log),
+        set_aside=_red_before(met, places),
     )
 
 
-def _red_before(met: Met, places: Sequence[str], log: Log) -> frozenset[str]:
+def _red_before(met: Met, places: Sequence[str]) -> frozenset[str]:
     """The tests that were seen failing in one of these places before the task began, and by the task ever since.
 
     Not those that the task is about: it has not succeeded while they fail.
     """
-    began = min((event.recorded_at for event in met.events if event.type in STAGED), default=log.clock())
-    here = [(record, was_aside) for record, was_aside in met.red if record.place in places]
-    red = {record.name for record, was_aside in here if was_aside or record.at < began}
-    return frozenset(red - _wanted(met.events, red)) if red else frozenset()
+    red = {record.name for record in met.red if record.place in places}
+    return frozenset(red - _wanted(met.logged, red)) if red else frozenset()
 
 
 def _wanted(events: Iterable[Event], tests: Collection[str]) -> set[str]:
@@ -177,8 +246,8 @@ def _wanted(events: Iterable[Event], tests: Collection[str]) -> set[str]:
     from mnemarch.text.words import Patterns
     from mnemarch.units.analysis import TASK_KINDS, is_edit, logged_step
 
-    logged = [event.body for event in events if event.type is EventType.LOGGED and event.body is not None]
-    steps = list(map(logged_step, logged))
+    bodies = [event.body for event in events if event.type is EventType.LOGGED and event.body is not None]
+    steps = list(map(logged_step, bodies))
     asked = "\n".join(step.text for step in steps if step.kind.lower() in TASK_KINDS)
     if Patterns("turns", "requests")["mend tests"].search(asked):
         return set(tests)
@@ -200,10 +269,9 @@ def _only_ending(name: str, ran: Iterable[str]) -> str | None:
     return whole.pop() if len(whole) == 1 else None
 
 
-def _tests_of_refused(events: Iterable[Event]) -> set[str]:
+def _tests_of_refused(refused: Iterable[Event]) -> set[str]:
     """The tests that refused claims of a task cite: the next run may let them in."""
-    refused = [event.payload for event in events if event.type is EventType.CLAIM_REFUSED and event.payload]
-    claims = [Claim.from_json(payload["claim"]) for payload in refused]
+    claims = [Claim.from_json(event.payload["claim"]) for event in refused if event.payload]
     return {item.ref for claim in claims for item in claim.citations if item.kind is CitationKind.TEST}
 
 

@@ -19,7 +19,7 @@ from mnemarch.units.life import retake
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
-from mnemarch.units.scene import NOT_CLAIMS, STAGED, events_of_task, units_citing_tests
+from mnemarch.units.scene import NOT_CLAIMS, task_of, units_citing_tests
 from mnemarch.units.status import (
     as_gate,
     blame,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
-    from mnemarch.units.scene import Met, Scene
+    from mnemarch.units.scene import Met, Scene, Task
 
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
@@ -55,24 +55,23 @@ _REPORTED = Refusal(
 )
 
 
-def read_ahead(staged: Sequence[Event], *, account: bool) -> None:
+def read_ahead(task: Task, *, account: bool) -> None:
     """Read what a task claimed, and did, before the act that judges it begins: other writers would wait."""
-    for event in staged:
-        payload = event.payload or {}
-        said = payload.get("claim") or payload.get("unit") or {}
-        # What cites nothing is not raised, and an episode is no claim: nobody asks for their keys.
-        if said.get("content") and said.get("citations") and said.get("kind") not in NOT_CLAIMS:
-            keys_of(redacted(str(said["content"]))[0])
+    refused = [Claim.from_json(event.payload["claim"]) for event in task.refused if event.payload]
+    claims: list[Unit | Claim] = [*task.claims, *refused]
+    for said in claims:
+        if said.citations:  # What cites nothing is not raised: nobody asks for its keys.
+            keys_of(redacted(said.content)[0])
     if account:
         from mnemarch.units import episode
 
-        episode.read_ahead(staged)
+        episode.read_ahead(task.log)
 
 
 class Verification:
     """One run of tests, judged in one act. `met` is what was read before it."""
 
-    def __init__(self, act: Act, run: TestRun, scene: Scene, met: Met) -> None:
+    def __init__(self, act: Act, run: TestRun, scene: Scene, met: Met, *, account: bool) -> None:
         self._act = act
         self._run = run
         self._scene = scene
@@ -82,11 +81,8 @@ class Verification:
         # What waited and is told now.
         self._claimed: set[str] = set()
         # A task's log can be long. It is read again only if somebody wrote, or erased, something meanwhile.
-        events = (
-            met.events if met.position == act.transaction.position() else events_of_task(act.transaction, act.caller)
-        )
-        self._staged = [event for event in events if event.type in STAGED]
-        self._uses = [event for event in events if event.type is EventType.UNIT_USED]
+        is_known = met.position == act.transaction.position()
+        self._task = met.task if is_known else task_of(act.transaction, act.caller, log=account)
         # Whether nothing failed but what had failed before the task began (R2).
         self.succeeded = run.passed or bool(
             run.witnessed and self._passed and self._failed and scene.set_aside.issuperset(self._failed)
@@ -96,16 +92,14 @@ class Verification:
                 "Verify judges what a task staged, and this seat has no task.", hint=Hint("name the task")
             )
 
-    def judge(self, newest: Receipt | None = None) -> Promotion:
-        """Run the gate over everything that the seat's task staged; `newest` is what this run itself staged."""
-        act, run, staged, succeeded = self._act, self._run, self._staged, self.succeeded
-        if newest is not None and all(newest.event_id != known.id for known in staged):
-            staged += filter(None, [act.transaction.event(newest.event_id)])
+    def judge(self) -> Promotion:
+        """Run the gate over everything that the seat's task staged."""
+        act, run, succeeded = self._act, self._run, self.succeeded
         citing = {unit.id for unit in self._citing((*self._passed, *self._failed))} if run.witnessed else set[str]()
         event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
         if run.witnessed:
             self._settle_reliance(succeeded)
-        units, refused = self._raised(staged)
+        units, refused = self._raised()
         if run.witnessed:
             self._follow_renames()
             followed = act.transaction.units(sorted(citing | self._claimed))
@@ -123,14 +117,19 @@ class Verification:
             set_aside=tuple(self._set_aside()),
         )
 
-    def told(self, judged: Promotion, analysis: Analysis | Mapping[str, Any] | None) -> Promotion:
-        """The answer with the task's episode, which is kept."""
+    def told(
+        self, judged: Promotion, analysis: Analysis | Mapping[str, Any] | None, newest: Receipt | None
+    ) -> Promotion:
+        """The answer with the task's episode, which is kept; `newest` is what this run itself staged."""
         from mnemarch.units.analysis import analysis_from
         from mnemarch.units.episode import keep_episode
 
         tests = self._passed if self.succeeded else self._failed
         given = None if analysis is None else analysis_from(analysis, self.succeeded)
-        episode, skill_id = keep_episode(self._act, self._staged, self.succeeded, tests, self._run, given)
+        staged = [*self._task.log]
+        if newest is not None and all(newest.event_id != known.id for known in staged):
+            staged += filter(None, [self._act.transaction.event(newest.event_id)])
+        episode, skill_id = keep_episode(self._act, staged, self._task.account, self.succeeded, tests, self._run, given)
         return replace(judged, episode_id=episode.id, skill_id=skill_id)
 
     def _payload(self, succeeded: bool) -> dict[str, Any]:
@@ -167,20 +166,24 @@ class Verification:
     def _settle_reliance(self, succeeded: bool) -> None:
         """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
         act = self._act
-        helped = {event.subject for event in self._uses if (event.payload or {}).get("helped")}
-        uses = act.transaction.uses_of_task(act.caller.scope_key)
-        # Most of them are settled in a task that ran its tests before.
-        unsettled = [use for use in uses if not (use.credited if succeeded else not use.used or use.blamed)]
+        if succeeded and act.caller.task_key is None:
+            return
+        signs = self._scene.touched | self._task.helped
+        # Of the hundreds that a long task was handed few are read: most are settled, or nothing shows that they helped.
+        unsettled = [
+            use
+            for use in act.transaction.uses_of_task(act.caller.scope_key)
+            if not (use.credited if succeeded else use.blamed)
+            and (use.used or (succeeded and use.handed and use.unit_id in signs))
+        ]
         units = act.transaction.units([use.unit_id for use in unsettled])
         for use in unsettled:
             unit = units.get(use.unit_id)
             if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
                 continue
-            if succeeded and act.caller.task_key is not None:
-                touched = any(item.ref in self._scene.changed for item in unit.citations)
-                if use.used or (use.handed and (touched or unit.id in helped)):
-                    self._noting(unit, Signal.REPEATED_SUCCESS, credit(act, unit, use))
-            elif not succeeded:
+            if succeeded:
+                self._noting(unit, Signal.REPEATED_SUCCESS, credit(act, unit, use))
+            else:
                 self._noting(unit, Signal.TESTS_FAILED, blame(act, unit, use))
 
     def _noting(self, before: Unit, given: Signal, after: Unit) -> None:
@@ -237,12 +240,12 @@ class Verification:
 
     # What the task claimed
 
-    def _raised(self, staged: Sequence[Event]) -> tuple[list[Unit], list[Refused]]:
+    def _raised(self) -> tuple[list[Unit], list[Refused]]:
         """Raise what the evidence bears out, to the level it reaches; say of the rest which rule keeps it down."""
         act = self._act
         raised: list[Unit] = []
         refused: list[Refused] = []
-        candidates, held = self._candidates(staged)
+        candidates, held = self._candidates()
         for unit in candidates:
             before, unit = unit, self._with_whole_names(unit)
             if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
@@ -259,7 +262,7 @@ class Verification:
             self._noting(before, Signal.TESTS_PASSED, after)
             if before.status is Status.HYPOTHESIS or after.level is not before.level:
                 raised.append(after)
-        for claim, author in self._waiting_claims(staged):
+        for claim, author in self._waiting_claims():
             outcome = remember(author, claim, self._scene.sources)
             if isinstance(outcome, Refused):
                 refused.append(outcome)
@@ -269,9 +272,9 @@ class Verification:
                 raised.append(outcome.unit)
         return raised, refused
 
-    def _candidates(self, staged: Sequence[Event]) -> tuple[list[Unit], Mapping[str, Event]]:
+    def _candidates(self) -> tuple[list[Unit], Mapping[str, Event]]:
         """The live units this task wrote, and visible ones that cite a test which has just passed; what held each."""
-        own = {event.subject for event in staged if _tells_a_claim(event) and event.subject}
+        own = {unit.id for unit in self._task.claims}
         citing = {unit.id: unit for unit in self._citing(self._passed)}
         units = self._act.transaction.units(sorted(own)) | citing
         held = self._act.transaction.held(own.union(citing))
@@ -327,11 +330,11 @@ class Verification:
             receipt = receipt_for(act.record(EventType.UNIT_HELD, payload, subject=unit.id)[0])
         return refusal.answer(receipt, unit.id)
 
-    def _waiting_claims(self, staged: Sequence[Event]) -> list[tuple[Claim, Act]]:
+    def _waiting_claims(self) -> list[tuple[Claim, Act]]:
         """Claims of this task that only lacked validation when they were made, each with its own author's rights."""
         act, waiting = self._act, []
-        for event in staged:
-            payload = event.payload if event.type is EventType.CLAIM_REFUSED else None
+        for event in self._task.refused:
+            payload = event.payload
             if payload is None or payload["rule"] != "G23.validation":
                 continue
             # The key keeps a claim that went through from being made again by the next verification.
@@ -347,11 +350,6 @@ class Verification:
             if refusal_to_verify(claim.citations, tests) is None:
                 waiting.append((claim, Act(act.transaction, author, act.now, act.config)))
         return waiting
-
-
-def _tells_a_claim(event: Event) -> bool:
-    record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
-    return bool(record) and record.get("kind") not in NOT_CLAIMS
 
 
 def _is_judged(unit: Unit) -> bool:

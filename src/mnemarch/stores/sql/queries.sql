@@ -45,7 +45,14 @@ SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = 
 SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
 
 -- events_of_scope: What was recorded from exactly one scope.
-SELECT * FROM entries WHERE scope_key = :scope_key ORDER BY position LIMIT :limit;
+SELECT * FROM entries WHERE scope_key = :scope_key AND (:any_type OR type IN (:types)) ORDER BY position LIMIT :limit;
+
+-- claims_of_scope: The live units that the newest entries of a scope claimed. Bodies are read last.
+SELECT id, body FROM units WHERE id IN (
+  SELECT subject FROM events
+  WHERE scope_key = :scope_key AND type = 'unit.remembered' AND position > coalesce((
+    SELECT position FROM events WHERE scope_key = :scope_key ORDER BY position DESC LIMIT 1 OFFSET :last), 0))
+  AND live AND NOT kind IN (:but) ORDER BY id;
 
 -- events_of_subject: The newest events about one subject, oldest first.
 SELECT * FROM (
@@ -403,8 +410,9 @@ SELECT unit_id FROM uses WHERE task_key = :task_key AND used ORDER BY unit_id;
 -- uses_of_task: The units that a task met.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE task_key = :task_key ORDER BY unit_id;
 
--- units_met: The units that a task met.
-SELECT u.id, u.body FROM uses m JOIN units u ON u.id = m.unit_id WHERE m.task_key = :task_key ORDER BY u.id;
+-- code_met: The files that units cite which a task met and was not credited with, each with the unit.
+SELECT m.unit_id, c.ref FROM uses m JOIN citations c ON c.unit_id = m.unit_id
+WHERE m.task_key = :task_key AND NOT m.credited AND c.kind IN ('file', 'symbol') ORDER BY m.unit_id, c.ref;
 
 -- uses_of_unit: The tasks that met a unit.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE unit_id = :unit_id ORDER BY task_key;

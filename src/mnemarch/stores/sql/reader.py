@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_ALL = 1 << 62
+ALL = 1 << 62
 # Types that no index is kept for: they come all the time.
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
@@ -102,16 +102,15 @@ class Reader:
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
         """Every event in commit order."""
-        return map(event_of, self.query("events", after=after, limit=_ALL if limit is None else limit))
+        return map(event_of, self.query("events", after=after, limit=ALL if limit is None else limit))
 
-    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = (), first: int = _ALL) -> Iterator[Event]:
-        """The `first` events recorded from exactly this scope; the type is the fourth column of a row."""
-        rows = self.query("events_of_scope", scope_key=scope_key, limit=first)
-        return (event_of(row) for row in rows if not types or row[3] in types)
+    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = (), first: int = ALL) -> Iterator[Event]:
+        """The `first` events of these types recorded from exactly this scope."""
+        wanted = {"scope_key": scope_key, "types": list(types), "any_type": not types, "limit": first}
+        return map(event_of, self.query("events_of_scope", **wanted))
 
-    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int = ALL) -> Iterator[Event]:
         """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
-        last = _ALL if last is None else last
         return map(event_of, self.query("events_of_subject", subject=subject, after=after, last=last))
 
     def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
@@ -131,7 +130,7 @@ class Reader:
     ) -> list[Event]:
         """A page of the log, newest first: of a scope and all below it (of it, one task), or of exactly the key."""
         wanted: dict[str, Any] = {"actor": actor, "types": list(types), "any_type": not types, "limit": limit}
-        wanted |= {"before": _ALL if before is None else before, "since": since, "first": self._first_since(since)}
+        wanted |= {"before": ALL if before is None else before, "since": since, "first": self._first_since(since)}
         name, wanted["scope_key"] = "events_of_scope_back", scope
         if not isinstance(scope, str):
             name = "events_of_type_back" if len(types) == 1 and types[0] not in _OFTEN else "events_back"
@@ -154,7 +153,7 @@ class Reader:
         return [Scope.of(from_json(scope)) for (scope,) in self.query("scopes")]
 
     def _first_since(self, since: int) -> int:
-        return (self._one("first_since", since=since)[0] or _ALL) if since else 0
+        return (self._one("first_since", since=since)[0] or ALL) if since else 0
 
     def activity_since(self, scope: Scope, since: int) -> list[tuple[str, Scope, str, int, int]]:
         """Who did what below a scope since a moment: actor, scope, type, how often, and when last."""
@@ -172,10 +171,7 @@ class Reader:
         return [event_of(row) for row in rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)]
 
     def events_containing(self, needle: str, stream: Stream | None = None) -> Iterator[Event]:
-        """The events whose payload holds this text, in any case: in any string, or in JSON inside a string.
-
-        With a stream only those of that project and its org.
-        """
+        """The events (with a stream, of that project and its org) with this text in a string, or in JSON inside one."""
         where = {"org": stream and stream.org, "project": stream and stream.project}
         forms = [form.encode().lower().decode() for form in json_needles(needle)]  # ASCII alone, as SQLite does
         rows = {row[:3]: row for form in forms for row in self.query("events_containing", needle=form, **where)}
@@ -218,6 +214,10 @@ class Reader:
         units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
 
+    def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], last: int) -> list[Unit]:
+        """The live units that the `last` entries of a scope claimed, without these kinds; by id."""
+        return self._units("claims_of_scope", scope_key=scope_key, but=sorted(but), last=last)
+
     def units_replaced(
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
     ) -> list[Unit]:
@@ -255,8 +255,7 @@ class Reader:
     def newest_citing(
         self, scope_keys: Sequence[str], kind: str, ref: str, limit: int, live: bool = False
     ) -> list[Unit]:
-        wanted = {"scope_keys": scope_keys, "kind": str(kind), "ref": ref, "limit": limit, "any": not live}
-        return self._units("newest_citing", **wanted)
+        return self._units("newest_citing", scope_keys=scope_keys, kind=str(kind), ref=ref, limit=limit, any=not live)
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
@@ -336,9 +335,9 @@ class Reader:
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use_of(row) for row in self.query("uses_of_task", task_key=task_key)]
 
-    def units_met(self, task_key: str) -> list[Unit]:
-        """The units that a task was handed, used or was credited with."""
-        return self._units("units_met", task_key=task_key)
+    def code_met(self, task_key: str) -> list[tuple[str, str]]:
+        """The ids of units that a task met, and was not credited with, each with a file that it cites."""
+        return [(unit_id, path) for unit_id, path in self.query("code_met", task_key=task_key)]
 
     def uses_of_unit(self, unit_id: str) -> list[Use]:
         return [use_of(row) for row in self.query("uses_of_unit", unit_id=unit_id)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from mnemarch.model.testrun import short_name
 from mnemarch.stores.sql.known import LAID_OVER, Known
-from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.reader import ALL, Reader
 from mnemarch.stores.sql.rows import text_keys
 from mnemarch.stores.sql.transaction import Transaction
 
@@ -209,11 +209,11 @@ class RemoteTransaction(RemoteReader, Transaction):
         own = [event for event in self._appended if event.id == event_id]
         return own[0] if own else super().event(event_id)
 
-    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int = ALL) -> Iterator[Event]:
         events = {event.id: event for event in super().events_of_subject(subject, after=after, last=last)}
         own = [event for event in self._appended if event.subject == subject and event.position > after]
         events |= {event.id: event for event in own}
-        return iter(list(events.values())[-last if last else 0 :] if last != 0 else ())
+        return iter(list(events.values())[-last:] if last else ())
 
     def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
         ids = set(unit_ids)
