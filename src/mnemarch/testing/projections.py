@@ -264,19 +264,6 @@ class ProjectionContract:
         assert (item.id, item.state, item.content, item.changed_at) == ("gone", "past", "", 99)
         assert (item.scope_key, item.kind, item.domain) == (HERE.key, "fact", "global")
 
-    def test_the_runs_of_one_task_behind_the_newest_outcomes_of_tests_are_found(self, store: Probe) -> None:
-        run, newer = recorded(store), recorded(store)
-        elsewhere = recorded(store, scope=Scope(project="shop", task="other"))
-        for name, event in (("a", run), ("b", newer), ("c", elsewhere)):
-            store.put_test(made_test(name, event_id=event.id))
-        found = store.runs_behind(SHOP, ["a", "b", "c"], HERE.key)
-        assert {event.id for event in found} == {run.id, newer.id}
-        assert store.runs_behind(SHOP, ["b"], HERE.key) == [newer]
-        assert store.runs_behind(SHOP, ["c"], elsewhere.scope.key) == [elsewhere]
-        assert (
-            store.runs_behind(Stream("other", "shop"), ["a"], HERE.key) == store.runs_behind(SHOP, [], HERE.key) == []
-        )
-
     def test_clearing_the_projections_leaves_the_log_alone(self, store: Probe) -> None:
         store.write(filled)
         before = store.read(everything)
