@@ -1,7 +1,11 @@
 """What a hook costs at 20,000 units, event by event and host by host, against an interpreter that does nothing.
 
+    python -m bench.hook [--hosts claude-code] [--rounds 9] [--sessions 0]
+
 The processor time of the process and of all that it starts (git), so that other work on the machine hardly shows; the
-time on the clock stands beside it. The payloads are those that the tests replay.
+time on the clock stands beside it. The payloads are those that the tests replay, session by session, and before each
+event an interpreter that does nothing is measured. `--sessions` ages the branch by so many sessions first: the cost
+must stay the same.
 """
 
 from __future__ import annotations
@@ -15,15 +19,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import mnemarch
-from bench.spine import ratio, shown, texts
+from bench.spine import program, ratio, shown, texts
 from mnemarch import Actor, Claim, Scope
 
 PAYLOADS = Path(__file__).parents[1] / "tests" / "fixtures" / "hosts"
 LIMIT = 5.0
 IDS = ("session_id", "sessionId", "conversation_id", "tool_use_id")
+# Processor and clock seconds.
+Cost = tuple[float, float]
 GIT = ("git", "-c", "user.name=bench", "-c", "user.email=bench@example.org")
 
 
@@ -31,6 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--sessions", type=int, default=0)
     parser.add_argument("--hosts", nargs="*", default=sorted(path.stem for path in PAYLOADS.glob("*.jsonl")))
     options = parser.parse_args()
     # What users have: bytecode, and compiled patterns beside it, which the first round writes.
@@ -38,7 +46,11 @@ def main() -> int:
     compileall.compile_dir(os.path.dirname(mnemarch.__file__), quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = os.path.join(folder, "own")
-        return shown(measured(repository(folder, options.units), options.hosts, options.rounds))
+        root, command = repository(folder, options.units), program(folder)
+        for number in range(options.sessions):
+            for _ in session(root, command, "claude-code", f"earlier-{number}"):
+                print(f"\rearlier session {number + 1} of {options.sessions}", end="", file=sys.stderr)
+        return shown(measured(root, command, options.hosts, options.rounds))
 
 
 def repository(folder: str, units: int) -> str:
@@ -59,28 +71,35 @@ def repository(folder: str, units: int) -> str:
     return root
 
 
-def measured(root: str, hosts: list[str], rounds: int) -> dict[str, dict[str, float]]:
-    bare = [cost([sys.executable, "-c", "pass"], b"", root, {}) for _ in range(rounds + 1)][1:]
+def measured(root: str, command: list[str], hosts: list[str], rounds: int) -> dict[str, dict[str, float]]:
     results = {}
     for host in hosts:
-        lines = (PAYLOADS / f"{host}.jsonl").read_text(encoding="utf-8").replace("{root}", root).splitlines()
-        for line in map(json.loads, lines):
-            spent = []
-            for number in range(rounds + 1):
-                own = {name: f"{host}-{item}-{number}" for name, item in line["stdin"].items() if name in IDS}
-                stdin = line["stdin"] | own
-                if line["event"] == "failed":
-                    Path(root, "pool.py").write_text(f"def size():\n    return 1  # {host} {number}\n")
-                command = [sys.executable, "-m", "mnemarch", "hook", "--host", host]
-                spent.append(cost(command, json.dumps(stdin).encode(), root, line["environ"]))
-            row = ratio([cpu for cpu, _ in spent[1:]], [cpu for cpu, _ in bare], limit=LIMIT)
-            clock = ratio([wall for _, wall in spent[1:]], [wall for _, wall in bare])
-            results[f"{host} {line['event']}"] = row
-            print(f"{host:<12} {line['event']:<14} x{row['value']:.1f} of bare; on the clock x{clock['value']:.1f}")
+        spent: dict[str, list[tuple[Cost, Cost]]] = {}
+        for number in range(rounds + 1):
+            for event, costs in session(root, command, host, str(number)):
+                spent.setdefault(event, []).append(costs)
+        for event, (_, *pairs) in spent.items():  # The first session has everything to load from the disk.
+            ours, floor = zip(*pairs, strict=True)
+            row = ratio([cpu for cpu, _ in ours], [cpu for cpu, _ in floor], limit=LIMIT)
+            clock = ratio([wall for _, wall in ours], [wall for _, wall in floor])
+            results[f"{host} {event}"] = row
+            print(f"{host:<12} {event:<14} x{row['value']:.1f} of bare; on the clock x{clock['value']:.1f}")
     return results
 
 
-def cost(command: list[str], stdin: bytes, root: str, environ: dict[str, str]) -> tuple[float, float]:
+def session(root: str, command: list[str], host: str, number: str) -> Iterator[tuple[str, tuple[Cost, Cost]]]:
+    """One session of a host: what each event costs, and what a bare interpreter did just before."""
+    lines = (PAYLOADS / f"{host}.jsonl").read_text(encoding="utf-8").replace("{root}", root).splitlines()
+    for line in map(json.loads, lines):
+        own = {name: f"{host}-{item}-{number}" for name, item in line["stdin"].items() if name in IDS}
+        if line["event"] == "failed":
+            Path(root, "pool.py").write_text(f"def size():\n    return 1  # {host} {number}\n")
+        bare = cost([sys.executable, "-c", "pass"], b"", root, {})
+        stdin = json.dumps(line["stdin"] | own).encode()
+        yield line["event"], (cost([*command, "hook", "--host", host], stdin, root, line["environ"]), bare)
+
+
+def cost(command: list[str], stdin: bytes, root: str, environ: dict[str, str]) -> Cost:
     """Processor and clock seconds of one process."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, input=stdin, cwd=root, env=os.environ | environ, capture_output=True, check=True)

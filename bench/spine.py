@@ -130,6 +130,14 @@ def of_one_form(count: int) -> list[str]:
     return [f"module {i % 97} of service {i // 97} retries {i} times before it gives up" for i in range(count)]
 
 
+def program(folder: str) -> list[str]:
+    """The program as users and hosts start it: the script that installers of today make."""
+    path = os.path.join(folder, "mnemarch")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("import sys\nfrom mnemarch.__main__ import main\nsys.exit(main())\n")
+    return [sys.executable, "-P", path]  # Without -P the folder of the script would be looked through.
+
+
 def cold(*command: str, folder: str | None = None) -> float:
     started = time.perf_counter()
     subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL, cwd=folder)
@@ -241,10 +249,11 @@ def cold_commands(folder: str, rounds: int) -> dict[str, dict[str, float]]:
         seat = memory.seat(Actor.agent("bench"), Scope(project="bench", worktree="main", task="load"))
         seat.remember_many([Claim(content=text) for text in texts(20_000)])
     where = ("--store", home, "--actor", "agent:bench", "--project", "bench", "--task", "load")
+    mnemarch_script = program(folder)[1:]
     commands = {
         "bare": ("-c", "pass"),
-        "log": ("-m", "mnemarch", "log", "thought", "cold", *where),
-        "recall": ("-m", "mnemarch", "recall", "which step throttles webhooks of module_7", *where),
+        "log": (*mnemarch_script, "log", "thought", "cold", *where),
+        "recall": (*mnemarch_script, "recall", "which step throttles webhooks of module_7", *where),
     }
     command = [sys.executable, *commands["recall"]]
     answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=home).stdout

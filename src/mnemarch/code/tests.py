@@ -9,7 +9,6 @@ from mnemarch.code.worktree import WorkTree, lines_of
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
-from mnemarch.text.tokens import telling_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,6 +132,8 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
         if is_code and last in names and last not in _COMMON:
             return True
     telling = names - _COMMON
+    from mnemarch.text.tokens import telling_tokens
+
     shared = set(telling_tokens(text)) & set(telling_tokens(" ".join(telling))) - _COMMON
     whole = {token for name in telling for token in telling_tokens(name) if pattern(_SINGLE_WORD).fullmatch(name)}
     return len(shared) >= _SHARED_WORDS_MIN and not shared.isdisjoint(whole)

@@ -36,7 +36,7 @@ _POSTPONED_MAX = 1_000
 
 
 class Act:
-    """The open transaction, the caller, the time and the settings; `record` is the only way to write."""
+    """The open transaction, the caller, the time and the settings; only `record` and `append` write."""
 
     __slots__ = ("caller", "config", "now", "transaction")
 
@@ -62,16 +62,20 @@ class Act:
     ) -> tuple[Event, tuple[str, ...]]:
         """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
         clean, kinds = without_secrets(payload)
+        said = {"subject": subject, "key": key, "occurred_at": occurred_at, "session": session}
+        return self.append(type, clean, **said), kinds
+
+    def append(self, type: EventType, clean: dict[str, Any], **said: Any) -> Event:
+        """The same for a payload without secrets."""
         stream, clock = self.transaction.own(self.caller.stream)
         seq, previous = self.transaction.head(stream)
-        said = {"subject": subject, "key": key, "occurred_at": occurred_at, "session": session}
         event = drafted(self.caller, self.now, self.config, type, clean, stream, seq + 1, clock, **said)
         event = self.transaction.append(event, entry_hash(previous, event))
         if type not in WITHOUT_EFFECT:
             from mnemarch.log.projection import project
 
             project(self.transaction, event)
-        return event, kinds
+        return event
 
     # What every lifecycle verb asks first
 
@@ -243,7 +247,7 @@ class Log(Forkable):
     def append(self, caller: Caller, payload: dict[str, Any], **said: Any) -> Event:
         """Log a payload without secrets, in an act of its own. A store that chains entries itself is spared a lock."""
         if self._postponed or self.store.append_entry is None:
-            return self.act(caller, lambda act: act.record(EventType.LOGGED, payload, **said)[0])
+            return self.act(caller, lambda act: act.append(EventType.LOGGED, payload, **said))
         event = drafted(caller, self.clock(), self.config, EventType.LOGGED, payload, caller.stream, **said)
         return self.store.append_entry(event, *header_around(event))
 
@@ -313,7 +317,7 @@ def append(act: Act, entry: Entry, payload: dict[str, Any], redacted: tuple[str,
         if earlier is not None:
             return _again(earlier, payload)
     occurred_at, session = _checked(entry)
-    event, _ = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
+    event = act.append(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
     return receipt_for(event, redacted=redacted)
 
 

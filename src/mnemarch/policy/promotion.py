@@ -7,7 +7,6 @@ from datetime import datetime
 
 from mnemarch.model.caller import Actor, ActorKind, Level, Scope, can_promote
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import Receipt
 from mnemarch.model.outcome import Refused
 from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, is_covered
@@ -149,6 +148,8 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
 
 def carries(unit: Unit) -> bool:
     """Whether its evidence is good enough for the whole project. A decision is validated by its commit (R4)."""
+    from mnemarch.model.decision import version_key_of
+
     return version_key_of(unit) is not None or (unit.proof is not None and unit.proof.carries)
 
 

@@ -6,7 +6,6 @@ write reads a few units of its topic, opens a conflict or joins the open one, an
 
 from __future__ import annotations
 
-from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import CitationKind
@@ -19,7 +18,6 @@ from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
-from mnemarch.text.tokens import tokens
 from mnemarch.units.same_text import past_with_same_text
 
 TYPE_CHECKING = False
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mnemarch.config import GateRules
+    from mnemarch.embedding import sparse
     from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
     from mnemarch.model.citation import Citation
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from mnemarch.text import difference as differing
     from mnemarch.text import opposition as opposing
     from mnemarch.text import statements as stating
+    from mnemarch.text import tokens as tokenizing
 
     # The units of a topic, and those that cite one thing.
     Rivals = tuple[list[Unit], list[tuple[Citation, list[Unit]]]]
@@ -45,7 +45,9 @@ else:
     changing = Lazy("mnemarch.text.changes")
     differing = Lazy("mnemarch.text.difference")
     opposing = Lazy("mnemarch.text.opposition")
+    sparse = Lazy("mnemarch.embedding.sparse")
     stating = Lazy("mnemarch.text.statements")
+    tokenizing = Lazy("mnemarch.text.tokens")
 
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
@@ -57,7 +59,6 @@ _MEMBERS_READ_MAX = 5
 _RESULTS_MAX = 3
 _SHARED_WORDS_MIN = 0.5
 _GLOBAL = "global"
-_EMBEDDER = NgramHashEmbedder()
 # Folders whose folders are the packages of a repository.
 _CONTAINERS = frozenset(
     {"packages", "services", "apps", "libs", "crates", "modules", "components", "src", "cmd", "pkg"}
@@ -123,16 +124,16 @@ def _shares_words(left: str, right: str) -> bool:
 
 @cached(1024)
 def _words(content: str) -> frozenset[str]:
-    return frozenset(tokens(content))
+    return frozenset(tokenizing.tokens(content))
 
 
 def _similarity(left: str, right: str) -> float:
-    return cosine(_vector(left), _vector(right))
+    return sparse.cosine(_vector(left), _vector(right))
 
 
 @cached(1024)
 def _vector(text: str) -> SparseVector[int]:
-    return _EMBEDDER.embed(text)
+    return sparse.NgramHashEmbedder().embed(text)
 
 
 # Conflicts as they are shown

@@ -7,7 +7,6 @@ from mnemarch.model.caller import ActorKind, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Claim, Kind, Status, Unit
 from mnemarch.policy.promotion import Refusal
-from mnemarch.text.canonical import merge_key, mergeable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import canonical
     from mnemarch.text import difference as differing
     from mnemarch.text import opposition as opposing
     from mnemarch.text import statements as stating
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     KnownTexts = tuple[list[Unit], list[Unit]]
 else:
     # A run of tests mostly compares no statements, and their words take a while to load.
+    canonical = Lazy("mnemarch.text.canonical")
     differing = Lazy("mnemarch.text.difference")
     opposing = Lazy("mnemarch.text.opposition")
     stating = Lazy("mnemarch.text.statements")
@@ -40,9 +41,9 @@ def past_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str)
 
 def _with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Only units whose text is really the same: two texts may share a key by chance."""
-    text = mergeable(content)
-    units = reader.units_with_text(scope_keys, merge_key(content))
-    return [unit for unit in units if mergeable(unit.content) == text]
+    text = canonical.mergeable(content)
+    units = reader.units_with_text(scope_keys, canonical.merge_key(content))
+    return [unit for unit in units if canonical.mergeable(unit.content) == text]
 
 
 def is_same(unit: Unit, kind: Kind, domain: str, content: str, attributes: Mapping[str, Any]) -> bool:
@@ -103,7 +104,7 @@ def is_reworded(left: str, right: str) -> bool:
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:
     """The units with this text, and the rejected ones that nearly say it: of a project and its org."""
     return (
-        reader.units_saying(stream, merge_key(content)),
+        reader.units_saying(stream, canonical.merge_key(content)),
         reader.rejected_of_topic(stream, stating.topic_key(content), _TOPIC_READ_MAX),
     )
 
@@ -118,9 +119,9 @@ def refusal_to_repeat(
     `known_texts` is what `read_before_repeating` gives, if it was read.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
-    text, topic = mergeable(said.content), stating.topic_key(said.content)
+    text, topic = canonical.mergeable(said.content), stating.topic_key(said.content)
     saying, near = known_texts or read_before_repeating(reader, stream, said.content)
-    same = [unit for unit in saying if mergeable(unit.content) == text]
+    same = [unit for unit in saying if canonical.mergeable(unit.content) == text]
     near = [unit for unit in near if is_reworded(unit.content, said.content)]
     for unit in {unit.id: unit for unit in (*same, *near)}.values():
         rejection = rejection_of(reader, unit) if _says_it(unit, said) else None

@@ -6,9 +6,9 @@ import os
 from datetime import UTC, datetime
 
 from mnemarch.code import git
-from mnemarch.code.citing import retaken
 from mnemarch.code.home import repository_around
 from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
-
+else:
+    citing = Lazy("mnemarch.code.citing")
 
 # Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
@@ -223,7 +225,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         tree=(git.tree_digest(codebase.root) or "") if run.witnessed else "",
         sources=since.sources({*named, *fuller.values()}) if run.witnessed else {},
         touched=frozenset(unit_id for unit_id, path in met.code if path in changed),
-        retaken={unit.id: retaken(unit.citations, codebase) for unit in met.units} if run.witnessed else {},
+        retaken={unit.id: citing.retaken(unit.citations, codebase) for unit in met.units} if run.witnessed else {},
         renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
         fuller=fuller,
         set_aside=_red_before(met, places),

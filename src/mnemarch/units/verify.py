@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
+from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
@@ -15,9 +16,6 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units.life import retake
-from mnemarch.units.promote import promote
-from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.scene import NOT_CLAIMS, task_of, units_citing_tests
 from mnemarch.units.status import (
@@ -40,7 +38,14 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
+    from mnemarch.units import life, remember
+    from mnemarch.units import promote as promotion
     from mnemarch.units.scene import Met, Scene, Task
+else:
+    # Most runs of tests raise nothing.
+    life = Lazy("mnemarch.units.life")
+    promotion = Lazy("mnemarch.units.promote")
+    remember = Lazy("mnemarch.units.remember")
 
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
@@ -203,7 +208,7 @@ class Verification:
         """The unit after this run: its status, its signatures, and whether the default branch has its test now."""
         act, unit = self._act, follow_tests(self._act, unit)
         if self._passed_of(unit):
-            unit = retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
+            unit = life.retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
             proof = unit.proof
             if proof is not None and proof.until is not None and self._is_home(unit):
                 proof = replace(proof, until=None)
@@ -263,7 +268,7 @@ class Verification:
             if before.status is Status.HYPOTHESIS or after.level is not before.level:
                 raised.append(after)
         for claim, author in self._waiting_claims():
-            outcome = remember(author, claim, self._scene.sources)
+            outcome = remember.remember(author, claim, self._scene.sources)
             if isinstance(outcome, Refused):
                 refused.append(outcome)
                 continue
@@ -315,7 +320,7 @@ class Verification:
             return unit, Refused(rule="R20", reason=_LOCAL, unit_id=unit.id) if is_local else None
         if unit.scope.worktree is None and target is Level.WORKTREE:
             return unit, None
-        outcome = promote(as_gate(self._act), unit.id, target, None)
+        outcome = promotion.promote(as_gate(self._act), unit.id, target, None)
         return (outcome.unit, None) if isinstance(outcome, Stored) else (unit, outcome)
 
     def _still_hypothesis(self, unit: Unit, known: Event | None) -> Refused:
