@@ -27,6 +27,7 @@ else:
 
 # Below it two errors have only words in common: "no such episode" is the answer.
 ALIKE_MIN = 0.57
+_TEST_CHARS_MAX = 200
 # Two errors are as surely one by a part of their lines.
 _OF_PLAIN = 0.8
 _OF_KEY, _OF_CORE, _OF_WORDS, _OF_LINE = 0.4, 0.25, 0.25, 0.1
@@ -78,7 +79,7 @@ def what_changed(episode: Unit, key: str) -> str:
     change = last.get("change")
     if not isinstance(change, list) or not change:
         return ""
-    where = f" ({last['test']})" if last.get("test") else ""
+    where = f" ({in_a_line(str(last['test']), _TEST_CHARS_MAX)})" if last.get("test") else ""
     return f"{where} after {', '.join(map(str, change))}"
 
 

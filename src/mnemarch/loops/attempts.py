@@ -10,7 +10,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.value import Frozen
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
@@ -119,7 +119,6 @@ def _attempt(event: Event) -> Attempt:
         tree=payload.get("tree"),
         tests=tuple(payload.get("tests", ())),
         line=payload.get("line") or "",
-        changes=tuple(payload.get("changes", ())),
     )
 
 
@@ -155,7 +154,9 @@ class Failure(Frozen):
     # All errors of the run, if there are several, and those of earlier runs that are gone: an episode tells of each.
     faults: list[dict[str, Any]]
     mended: tuple[str, ...]
-    changes: tuple[str, ...]
+    # What was changed before each earlier failure, by its event, and before this one, by no name. It is told and not
+    # stored: what is erased from the log is told no more.
+    changes: Mapping[str, tuple[str, ...]]
 
 
 def failure(
@@ -168,7 +169,7 @@ def failure(
     tests: tuple[str, ...],
     errors: Mapping[str, Sequence[str]],
     mended: tuple[str, ...],
-    changes: tuple[str, ...],
+    changes: Mapping[str, tuple[str, ...]],
 ) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
@@ -227,7 +228,6 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         tree=given.tree,
         tests=given.tests,
         line=given.line,
-        changes=given.changes,
     )
     told = same_attempt(before.attempts, new)
     if told is not None and (new.approach is None or told.approach is not None) and before.stuck is None:
@@ -250,12 +250,21 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": given.tree}
     # However many fail after it: what is read back begins with one that says that the task is stuck.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
-    lists: dict[str, list[Any]] = {"tests": list(given.tests), "faults": given.faults}
-    lists |= {"mended": list(given.mended), "changes": list(given.changes)}
+    lists = {"tests": list(given.tests), "faults": given.faults, "mended": list(given.mended)}
     optional |= {name: items or None for name, items in lists.items()}
     payload |= {name: item for name, item in optional.items() if item is not None}
     event, _ = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
-    return _verdict(event, duplicate=False, redacted=given.redacted)
+    verdict = _verdict(event, duplicate=False, redacted=given.redacted)
+    if not given.changes:
+        return verdict
+    earlier_ones, this = with_changes(counted, given.changes), replace(new, changes=given.changes.get("", ()))
+    told_all = judged(earlier_ones, this, before.stuck, act.config.loops.threshold)
+    return replace(verdict, instruction=told_all.instruction)
+
+
+def with_changes(attempts: Sequence[Attempt], changes: Mapping[str, tuple[str, ...]]) -> list[Attempt]:
+    """The attempts, each with what was changed before it."""
+    return [replace(attempt, changes=changes.get(attempt.event_id, ())) for attempt in attempts]
 
 
 def _cut(error: str) -> str:

@@ -66,12 +66,12 @@ class CircularFixDetector:
         tests: Sequence[str] = (),
         errors: Mapping[str, Sequence[str]] | None = None,
         mended: Sequence[str] = (),
-        changes: Sequence[str] = (),
+        changes: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Callable[[Act], LoopVerdict]:
         """The same for an act that is still to begin: what fits into no transaction is done here.
 
         `errors` are all that the run saw, each with its tests; `mended` the faults of earlier runs that it saw no more;
-        `changes` what was done since the attempt before.
+        `changes` what was changed before each failure, and "" before this one.
         """
         subject, _ = self._named(task_id)
         root = self._caller.root
@@ -84,7 +84,7 @@ class CircularFixDetector:
             tests=tuple(tests),
             errors=errors or {},
             mended=tuple(mended),
-            changes=tuple(changes),
+            changes=changes or {},
         )
         return lambda act: attempts.fail(act, subject, given, key)
 
@@ -108,7 +108,14 @@ class CircularFixDetector:
 
     def get_failed_approaches(self, task_id: str | None = None) -> list[FailedApproach]:
         """What was tried in the task and failed, since it last succeeded or was cleared."""
-        return failed_approaches(self._known(task_id).attempts)
+        known = self._known(task_id).attempts
+        if not known or self._named(task_id)[1] != self._caller.scope.task:
+            return failed_approaches(known)
+        from mnemarch.units.account import changes_before_failures
+        from mnemarch.units.scene import told_of
+
+        log = self._log.store.read(lambda reader: told_of(reader, self._caller))
+        return failed_approaches(attempts.with_changes(known, changes_before_failures(log)))
 
     def failures(self) -> tuple[Attempt, ...]:
         """Every failure of the task since it last succeeded or was cleared."""
@@ -173,11 +180,10 @@ def counting_run(
     """What counts the error of a run of tests, in a task that has staged these events; None if it has no error."""
     if error is None:
         return None
-    from mnemarch.units.account import changed_since_failing, mended_in
+    from mnemarch.units.account import changes_before_failures, mended_in
 
     failed, mended = run.named(Outcome.FAIL), mended_in(staged, run)
-    # An edit before the first failure is what failed, and no way to mend it.
-    changes = changed_since_failing(staged)
+    changes = changes_before_failures(staged)
     return loops.counting(
         error, approach, tree=tree or None, tests=failed, errors=run.errors, mended=mended, changes=changes
     )

@@ -16,6 +16,7 @@ _T = TypeVar("_T")
 # So many lines of each side are shown, and so many characters of each.
 _LINES_MAX = 2
 _CODE_CHARS_MAX = 80
+_PATH_CHARS_MAX = 200
 _FILE_OF_PATCH = r"\*\*\* \w+ File: (.*)"
 # What begins something that has a name, in the languages that most code is written in.
 _NAMED = (
@@ -54,7 +55,7 @@ def sides_of(patch: str, path: str) -> tuple[str, str]:
 
 def told_edit(path: str, before: str, after: str, name: str = "") -> str:
     """An edit in a line: where it is, and the lines that only one side has."""
-    where = f"{path} in `{name}`" if name else path
+    where = in_a_line(path, _PATH_CHARS_MAX) + (f" in {as_code(name)}" if name else "")
     old, new = ([line.strip() for line in text.splitlines() if line.strip()] for text in (before, after))
     if not old and len(new) > _LINES_MAX:
         return f"{where}: {counted(len(new), 'line')} written"

@@ -137,8 +137,8 @@ def inflected(word: str) -> set[str]:
 
 
 def in_a_line(text: str, chars_max: int) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text.split())
+    """The beginning of a text on one line, and printable: what others wrote stays where it is quoted."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
 
 

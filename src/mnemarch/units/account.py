@@ -199,17 +199,23 @@ def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
                 return
 
 
-def changed_since_failing(staged: Sequence[Event]) -> list[str]:
-    """What a task changed since its last failure; nothing if it has not failed since it last succeeded."""
-    steps: list[LoggedStep] = []
-    for event in reversed(staged):
+def changes_before_failures(staged: Iterable[Event]) -> dict[str, tuple[str, ...]]:
+    """What a task changed before each of its failures, by their events, and since the last one, by no name.
+
+    What came before the first failure since a success is what failed, and no try to mend it.
+    """
+    changes: dict[str, tuple[str, ...]] = {}
+    steps: list[LoggedStep] | None = None
+    for event in staged:
         if event.type is EventType.ATTEMPT_FAILED:
-            return changes_in(steps[::-1])
-        if _is_success(event):
-            break
-        if event.type is EventType.LOGGED and event.body is not None:
+            if steps is not None:
+                changes[event.id] = tuple(changes_in(steps))
+            steps = []
+        elif _is_success(event):
+            steps = None
+        elif steps is not None and event.type is EventType.LOGGED and event.body is not None:
             steps.append(logged_step(event.body))
-    return []
+    return changes if steps is None else changes | {"": tuple(changes_in(steps))}
 
 
 def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:

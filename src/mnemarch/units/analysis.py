@@ -11,7 +11,7 @@ from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.edits import as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
-from mnemarch.text.words import STOP_WORDS, counted
+from mnemarch.text.words import STOP_WORDS, counted, in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def changes_in(steps: Sequence[LoggedStep]) -> list[str]:
     edits = netted((step, *_sides(step), path) for step in steps if is_edit(step) and (path := _text_in(step, "path")))
     told = [(step, told_edit(path, before, after, _text_in(step, "name"))) for step, before, after, path in edits]
     if len(edits) > _SHOWN_MAX:
-        files = list(dict.fromkeys(path for *_, path in edits))
+        files = list(dict.fromkeys(in_a_line(path, _SHOWN_CHARS) for *_, path in edits))
         more = f" and {counted(len(files) - _SHOWN_MAX, 'more file')}" if len(files) > _SHOWN_MAX else ""
         told = [(edits[-1][0], f"edits of {', '.join(files[:_SHOWN_MAX])}{more}")]
     texts = []

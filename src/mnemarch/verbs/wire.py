@@ -71,9 +71,9 @@ def kind_of(annotation: str) -> Any:
 
 @cache
 def _names() -> dict[str, Any]:
-    from typing import Any
+    from typing import Any, ClassVar
 
-    names: dict[str, Any] = {"Any": Any, "Mapping": Mapping, "datetime": datetime}
+    names: dict[str, Any] = {"Any": Any, "ClassVar": ClassVar, "Mapping": Mapping, "datetime": datetime}
     for home in _HOMES:
         classes = {name: kind for name, kind in vars(loaded(home)).items() if isinstance(kind, type)}
         names |= {name: kind for name, kind in classes.items() if kind.__module__ == home}
