@@ -554,6 +554,11 @@ def test_verified_units_and_red_runs_cost_no_more_round_trips(wire, tmp_path, mo
             before = wire.trips
             answers[name] = verb()
             trips[name] = wire.trips - before
+        # The thread that indexes what is new may send its own statements in between: the fewest of three count.
+        for _ in range(2):
+            before = wire.trips
+            verbs["red again"]()
+            trips["red again"] = min(trips["red again"], wire.trips - before)
     assert len(answers["what raises"].units) == len(answers["red since"].set_aside) == 4
     assert "fails here" in answers["recall"].items[0].label
     limits = dict.fromkeys(verbs, 4) | {"recall": 3}
