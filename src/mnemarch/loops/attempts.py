@@ -257,9 +257,9 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     verdict = _verdict(event, duplicate=False, redacted=given.redacted)
     if not given.changes:
         return verdict
-    earlier_ones, this = with_changes(counted, given.changes), replace(new, changes=given.changes.get("", ()))
-    told_all = judged(earlier_ones, this, before.stuck, act.config.loops.threshold)
-    return replace(verdict, instruction=told_all.instruction)
+    *others, new = with_changes([*counted, new], given.changes)
+    in_full = judged(others, new, before.stuck, act.config.loops.threshold)
+    return replace(verdict, instruction=in_full.instruction)
 
 
 def with_changes(attempts: Sequence[Attempt], changes: Mapping[str, tuple[str, ...]]) -> list[Attempt]:
