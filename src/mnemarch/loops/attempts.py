@@ -39,6 +39,7 @@ else:
 _ERROR_CHARS_MAX = 16_384
 _LINE_CHARS_MAX = 300
 _TESTS_MAX = 100
+_ENTRIES_MAX = 200
 # A task that failed so often is beyond help by what came before. Most succeed long before that.
 _REMEMBERED_MAX = 1_000
 _READ_FIRST = 30
@@ -345,11 +346,15 @@ def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
     return event
 
 
-def forget(act: Act, subject: str, event_ids: Sequence[str], reason: str) -> dict[str, Any]:
-    """Clear some attempts, and the task if one of them called it stuck last; gives what `bring_back` takes."""
+def forget(act: Act, subject: str, event_ids: Sequence[str], entries: Sequence[str], reason: str) -> dict[str, Any]:
+    """Clear some attempts, and the task if one of them called it stuck last; gives what `bring_back` takes.
+
+    What the newest of these `entries` of the log changed is no longer told as tried.
+    """
     calls = [event for event in act.transaction.events_of_subject(subject) if event.type is EventType.TASK_STUCK]
     stuck = ledger(act.transaction, subject).stuck if calls and calls[-1].id in event_ids else None
     payload = {"reason": reason, "attempts": list(event_ids), "unstuck": stuck is not None}
+    payload |= {"entries": list(entries[-_ENTRIES_MAX:])} if entries else {}
     cleared, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
     return {"subject": subject, "cleared": cleared.id, "attempts": list(event_ids), "stuck": stuck}
 

@@ -261,11 +261,18 @@ def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
                 return
 
 
-def changes_before_failures(staged: Iterable[Event]) -> dict[str, tuple[str, ...]]:
+def changes_before_failures(staged: Sequence[Event]) -> dict[str, tuple[str, ...]]:
     """What a task changed before each of its failures, by their events, and since the last one, by no name.
 
-    What came before the first failure since a success is what failed, and no try to mend it.
+    What came before the first failure since a success is what failed, and no try to mend it. Nor is what an actor did
+    that was undone.
     """
+    undone: dict[str, Sequence[str]] = {}
+    for event in staged:
+        if event.type is EventType.ATTEMPTS_CLEARED and (payload := event.payload):
+            undone[event.id] = payload.get("entries", ())
+            undone.pop(payload.get("reverts", ""), None)
+    gone = {entry for entries in undone.values() for entry in entries}
     changes: dict[str, tuple[str, ...]] = {}
     steps: list[LoggedStep] | None = None
     for event in staged:
@@ -275,7 +282,7 @@ def changes_before_failures(staged: Iterable[Event]) -> dict[str, tuple[str, ...
             steps = []
         elif _is_success(event):
             steps = None
-        elif steps is not None and event.type is EventType.LOGGED and event.body is not None:
+        elif steps is not None and event.type is EventType.LOGGED and event.body is not None and event.id not in gone:
             steps.append(logged_step(event.body))
     return changes if steps is None else changes | {"": tuple(changes_in(steps))}
 
