@@ -358,13 +358,13 @@ def _read_error(error: str) -> dict[str, str]:
 
 
 def standing_edits(root: str | None, logged: Iterable[Event]) -> dict[str, bool] | None:
-    """Of the entries that tell an edit, whether its file still has it; None where there is no tree to look into."""
-    if root is None or not os.path.isdir(root):
+    """Of the entries that tell an edit, whether its file still has it; None without edits or a tree to look into."""
+    edits = netted(edits_told(logged))
+    if not edits or root is None or not os.path.isdir(root):
         return None
     from mnemarch.code.sources import standing
 
-    stands = standing(root, netted(edits_told(logged)))
-    return {entry.id: is_there for edit, is_there in stands for entry in edit.sources}
+    return {entry.id: is_there for edit, is_there in standing(root, edits) for entry in edit.sources}
 
 
 def with_edits_of_others(reader: Reader, caller: Caller, log: Sequence[Event]) -> list[Event]:
