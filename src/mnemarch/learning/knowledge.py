@@ -184,7 +184,7 @@ def entries_of(reader: Reader, task_key: str) -> list[Event]:
     wanted = (EventType.LOGGED, EventType.TASK_VERIFIED)
     entries: list[Event] = []
     successes = 0
-    for event in reader.events_back(task_key, types=wanted, limit=_ENTRIES_MAX):
+    for event in reader.pages_back(task_key, types=wanted, limit=_ENTRIES_MAX):
         if event.type is EventType.LOGGED and event.payload:
             entries.append(event)
         elif (event.payload or {}).get("passed"):

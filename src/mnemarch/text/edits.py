@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TypeVar
 
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import counted, in_a_line
@@ -11,8 +10,9 @@ from mnemarch.text.words import counted, in_a_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TypeVar
 
-_T = TypeVar("_T")
+    _T = TypeVar("_T")
 # So many lines of each side are shown, and so many characters of each.
 _LINES_MAX = 2
 _CODE_CHARS_MAX = 80
