@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from math import sqrt
-from os.path import commonprefix
 
 from mnemarch.code.symbols import SOURCE_CHARS_MAX, language_of
 from mnemarch.lazy import Lazy
@@ -142,7 +141,7 @@ def _majority(ballot: Counter[str]) -> str:
 def _dedented(source: str) -> str:
     """A part of a file without its common margin. The one of `textwrap` loads `re`, and a hook waits for that."""
     lines = source.splitlines()
-    margin = commonprefix([line[: -len(line.lstrip())] for line in lines if line.strip()])
+    margin = min((line[: -len(line.lstrip())] for line in lines if line.strip()), key=len, default="")
     return "\n".join(line.removeprefix(margin) for line in lines)
 
 

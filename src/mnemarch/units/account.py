@@ -6,6 +6,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.outcome import CALLER
 from mnemarch.model.testrun import Outcome
 from mnemarch.model.value import Frozen
+from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
 from mnemarch.units.analysis import TROUBLE, LoggedStep, changes_in, is_edit, logged_step, task_described
 
@@ -255,8 +256,6 @@ def account_in(event: Event) -> Mapping[str, Any] | None:
 
 def _told(payload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """The faults that one failure tells, each error of a run of tests; what is known of them is not read again."""
-    from mnemarch.text.fingerprint import FINGERPRINT_VERSION
-
     is_current = payload["fingerprint"]["version"] == FINGERPRINT_VERSION
     if is_current and "faults" in payload:
         faults: list[Mapping[str, Any]] = payload["faults"]

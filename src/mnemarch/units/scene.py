@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 
 from mnemarch.code import git
 from mnemarch.code.home import repository_around
@@ -12,6 +11,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
+from mnemarch.model.stamps import UTC, datetime
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
 from mnemarch.model.unit import Claim, Kind, Status
 from mnemarch.model.value import Frozen, replace
