@@ -28,7 +28,7 @@ from mnemarch.units.analysis import TROUBLE, analysed, is_edit, is_worth_repeati
 from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
-from mnemarch.units.scene import TOLD_MAX, account_of, told_of, units_of_task
+from mnemarch.units.scene import TOLD_MAX, account_of, newest_first, told_of, units_of_task
 from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
@@ -88,7 +88,7 @@ def consolidate(log: Log, caller: Caller) -> Promotion | None:
 
 def _unaccounted(reader: Reader, caller: Caller) -> Event | None:
     """The last run of tests, if no account came after it."""
-    for event in reader.pages_back(caller.scope_key, types=_RUN_OR_UNIT, limit=_UNITS_AFTER_MAX):
+    for event in newest_first(reader, caller.scope_key, _RUN_OR_UNIT, _UNITS_AFTER_MAX):
         if event.type is EventType.TASK_VERIFIED:
             return None if event.erased else event
         # Of what was erased nobody knows what it told: it is not told again.

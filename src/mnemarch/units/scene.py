@@ -19,7 +19,7 @@ from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
@@ -46,6 +46,7 @@ STAGED = (
 )
 # A task may go on for months: so much of its log an account tells, and so much is looked through for claims.
 TOLD_MAX = 200
+_FIRST_PAGE = 32
 _LOOKED_THROUGH_MAX = 2_000
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
@@ -189,12 +190,23 @@ def told_of(reader: Reader, caller: Caller, before: int | None = None) -> list[E
     return newest if len(newest) < TOLD_MAX else [*first, *newest[1:]]
 
 
+def newest_first(reader: Reader, scope_key: str, types: Sequence[EventType], limit: int) -> Iterator[Event]:
+    """The newest events of a scope, in growing pages: for whoever needs few of them as a rule."""
+    before, page = None, _FIRST_PAGE
+    while limit > 0:
+        events = reader.events_back(scope_key, before=before, types=types, limit=min(page, limit))
+        yield from events
+        if len(events) < page:
+            return
+        before, limit, page = events[-1].position, limit - page, page * 4
+
+
 def _since_success(reader: Reader, caller: Caller) -> list[Event]:
     """What a task did since it last succeeded, oldest first, with the success: what a failure is judged by."""
     from mnemarch.units.account import is_success
 
     events: list[Event] = []
-    for event in reader.pages_back(caller.scope_key, types=STAGED, limit=TOLD_MAX):
+    for event in newest_first(reader, caller.scope_key, STAGED, TOLD_MAX):
         events.append(event)
         if is_success(event):
             break

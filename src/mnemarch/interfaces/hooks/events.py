@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from mnemarch.code import git
-from mnemarch.errors import NotFound
+from mnemarch.errors import NotAllowed, NotFound
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
@@ -164,10 +164,10 @@ def prompt(moment: Moment) -> str:
 
 
 def _log_prompt(moment: Moment, text: str) -> None:
-    """What only asks or greets stays in the log: as a memory it would come back as an answer to itself."""
-    from mnemarch.text.turns import ASKS, COURTESY, signs_of
+    """A question alone stays in the log: as a memory it would come back as an answer to itself."""
+    from mnemarch.text.turns import ASKS, signs_of
 
-    tells = signs_of(text) not in {ASKS, COURTESY}
+    tells = signs_of(text) != ASKS
     receipt = moment.seat.log("user", text, data=DEFERRED if tells else None)
 
     def note(state: dict[str, Any]) -> None:
@@ -273,8 +273,9 @@ def compact(moment: Moment) -> str:
         hint = f"Before a compaction in task {moment.seat.scope.task}: {asked[0][:_SHOWN_CHARS]}"
         anchor, earlier = decisions.add_anchor(hint, evidence.id, "entrypoint"), moment.session.state.get("anchor")
         moment.session.change(lambda state: state.update(anchor=anchor.id))
-        if earlier:
-            moment.seat.supersede(anchor.id, earlier, "a later compaction of the same session")
+        with suppress(NotAllowed, NotFound):  # Somebody else uses it, or it was erased.
+            if earlier:
+                moment.seat.withdraw(earlier, "a later compaction of the same session")
 
     moment.later.append(keep)
     return ""
@@ -311,9 +312,9 @@ def _take_up_prompts(moment: Moment) -> None:
 
 def _shown(moment: Moment, pack: Pack) -> None:
     """What an episode that was shown told as well needs not be shown either."""
-    from mnemarch.recall.context import SAME_TESTS
+    from mnemarch.recall.context import TOLD_ELSEWHERE
 
-    told = [each.unit_id for each in pack.left_out if each.reason == SAME_TESTS]
+    told = [each.unit_id for each in pack.left_out if each.reason == TOLD_ELSEWHERE]
     moment.session.add("shown", [*(item.unit.id for item in (*pack.binding, *pack.items)), *told])
 
 

@@ -37,7 +37,6 @@ ALL = 1 << 62
 # Types that no index is kept for: they come all the time.
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
-_FIRST_PAGE = 32
 _AFTER_ALL_IDS = "\U0010ffff"
 
 
@@ -139,16 +138,6 @@ class Reader:
             wanted |= {"scope_key": "", "type": types[0] if types else ""}
         return [event_of(row) for row in self.query(name, **wanted)]
 
-    def pages_back(self, scope_key: str, *, types: Sequence[EventType], limit: int) -> Iterator[Event]:
-        """The newest events of a scope, newest first, in growing pages: for whoever needs few of them as a rule."""
-        before, page = ALL, _FIRST_PAGE
-        while limit > 0:
-            events = self.events_back(scope_key, before=before, types=types, limit=min(page, limit))
-            yield from events
-            if len(events) < page:
-                return
-            before, limit, page = events[-1].position, limit - page, page * 4
-
     def ingested_since(self, scope_key: str, actor: str, session: str | None, since: int) -> int:
         """How many entries an actor handed to the write pipeline in one session since a moment."""
         wanted: dict[str, Any] = {"scope_key": scope_key, "actor": actor, "session": session or "", "since": since}
@@ -226,10 +215,7 @@ class Reader:
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
 
     def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
-        """The live units that the `last` entries of a scope claimed, by id; without these kinds.
-
-        Of episodes only those `kept_at` that level or above: each prompt is one too.
-        """
+        """The live units that the `last` entries of a scope claimed, without these kinds; episodes `kept_at` a level."""
         wanted = {"scope_key": scope_key, "but": sorted(but), "kept_at": int(kept_at), "last": last}
         return self._units("claims_of_scope", **wanted)
 
