@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from mnemarch import Actor, Scope
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 
 ALPHA, BETA, GAMMA = "KeyError: 'alpha'", "ValueError: beta", "TypeError: gamma"
+SKIPPED = "skipped"
 
 
 def run(command="pytest -q", **messages):
-    """A run of tests that this program saw: of each test what it said when it failed, or nothing if it passed."""
-    results = [TestResult(name, Outcome.FAIL if said else Outcome.PASS, said or "") for name, said in messages.items()]
-    return TestRun("pytest", command, tuple(results), exit_code=int(any(messages.values())), witnessed=True)
+    """A run of tests that this program saw: of each test what it said when it failed, SKIPPED, or None if it passed."""
+    outcomes = {None: Outcome.PASS, SKIPPED: Outcome.SKIP}
+    results = [TestResult(name, outcomes.get(said, Outcome.FAIL), said or "") for name, said in messages.items()]
+    is_red = any(result.outcome is Outcome.FAIL for result in results)
+    return TestRun("pytest", command, tuple(results), exit_code=int(is_red), witnessed=True)
+
+
+def write(seat, path, text):
+    """A file of the working tree, if the memory has one."""
+    if seat.caller.root is not None:
+        file = Path(seat.caller.root, path)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
 
 
 def edit(seat, before, after, path="shop/cart.py", **more):
+    """An edit as it is made: in the file, and in the log."""
+    file = Path(seat.caller.root or "", path)
+    text = file.read_text() if file.exists() else ""
+    write(seat, path, text.replace(before, after, 1) if before and before in text else text + after)
     seat.log("edit", path, data={"path": path, "before": before, "after": after, **more})
 
 
@@ -92,20 +110,22 @@ def test_edits_are_told_by_what_they_come_to(seats, edits, told):
     assert faults(seat, seat.verify(run=run(test_a=None)))[ALPHA].get("change") == told
 
 
-def test_many_edits_are_told_by_their_files(seats):
+def test_of_many_edits_those_that_the_error_is_about_are_told_in_full(seats):
     seat = seats.agent()
-    seat.verify(run=run(test_a=ALPHA))
-    for number in range(6):
-        edit(seat, "a = 1\n", "a = 2\n", path=f"m{number}.py")
-    told = faults(seat, seat.verify(run=run(test_a=None)))[ALPHA]["change"]
-    assert told == ["edits of m0.py, m1.py, m2.py and 3 more files"]
+    seat.verify(run=run(**{"tests/test_alpha.py::test_cart": ALPHA}))
+    for path in ("alpha.py", "cart.py", *(f"m{number}.py" for number in range(6))):
+        edit(seat, "a = 1\n", "a = 2\n", path=path)
+    told = faults(seat, seat.verify(run=run(**{"tests/test_alpha.py::test_cart": None})))[ALPHA]["change"]
+    assert told[:3] == [f"{path}: `- a = 1` `+ a = 2`" for path in ("alpha.py", "cart.py", "m5.py")]
+    assert told[3:] == ["5 more edits of m4.py, m3.py, m2.py and 2 more files"]
 
 
 def test_a_patch_is_told_by_the_lines_of_its_file(seats):
     seat = seats.agent()
     seat.verify(run=run(test_a=ALPHA))
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = 2\n*** Update File: b.py\n@@\n-y = 1\n+y = 2\n"
-    for path in ("a.py", "b.py"):
+    for path, text in (("a.py", "x = 2\n"), ("b.py", "y = 2\n")):
+        write(seat, path, text)
         seat.log("edit", path, data={"path": path, "patch": patch})
     told = faults(seat, seat.verify(run=run(test_a=None)))[ALPHA]["change"]
     assert told == ["a.py: `- x = 1` `+ x = 2`", "b.py: `- y = 1` `+ y = 2`"]
@@ -138,6 +158,31 @@ def test_an_error_whose_test_did_not_run_again_has_no_change_that_mended_it(seat
     assert "change" in told[BETA]
 
 
+def test_a_cure_that_failed_elsewhere_is_told_with_that(seats):
+    for number, passes in enumerate((True, False, False)):
+        seat = seats.agent(task=f"T-{number}")
+        seat.log("goal", "Mend test_a")
+        seat.verify(run=run(test_a=ALPHA))
+        edit(seat, "a = 1\n", "a = 2\n", path=f"{'b' * (number > 1)}a.py")
+        seat.verify(run=run(test_a=None if passes else ALPHA), approach="count from two")
+    told = seats.agent(task="T-9").fail(ALPHA).seen_before
+    assert told.startswith("Seen before in 3 other tasks, of which 1 succeeded.")
+    assert 'as it was said: "count from two", which failed in 2 other tasks.' in told
+    assert "after a.py: `- a = 1` `+ a = 2`, which failed in 1 other task." in told
+    assert "What failed" not in told
+
+
+def test_what_somebody_only_says_is_no_success_that_was_seen(seats):
+    episode(seats)
+    for task in ("T-2", "T-3"):
+        seats.agent(task=task).fail(ALPHA)
+        seats.agent(task=task).verify(True)
+    story = {"success": True, "errors": [ALPHA], "approach": "pray"}
+    seats.agent(task="T-4").episodes.store("Make it work", **story)
+    told = seats.agent(task="T-9").fail(ALPHA).seen_before
+    assert told.startswith("Seen before in 4 other tasks, of which 4 succeeded (3 by their own word).")
+
+
 def test_an_erased_edit_is_told_nowhere(seats):
     seat = seats.agent()
     seat.verify(run=run(test_a=ALPHA))
@@ -146,6 +191,124 @@ def test_an_erased_edit_is_told_nowhere(seats):
     seats.human().erase(entry.event_id, reason="private")
     assert all("hush" not in str(unit.attributes) + unit.content for unit in seat.units(kind="episode"))
     assert "hush" not in seats.agent(task="T-2").verify(run=run(test_a=ALPHA)).loop.seen_before
+
+
+# What mended nothing
+
+
+OLD_TEST = "tests/test_cart.py::test_total"
+
+
+def left_out(seat, became, *, account=True):
+    """A task that met an error, changed something, and whose red test is then skipped, removed or not run."""
+    seat.log("goal", "Mend test_total")
+    write(seat, "tests/test_cart.py", "def test_total(): ...\n")
+    write(seat, "tests/test_b.py", "def test_b(): ...\n")
+    seat.verify(run=run(**{OLD_TEST: ALPHA}), account=account)
+    edit(seat, "a = 1\n", "a = 2\n")
+    if became == "removed":
+        write(seat, "tests/test_cart.py", "")
+    others = {"tests/test_b.py::test_b": None} | ({OLD_TEST: SKIPPED} if became == SKIPPED else {})
+    judged = seat.verify(run=run(**others), approach="count from two", account=account)
+    return judged if account else seat.consolidate()
+
+
+@pytest.mark.parametrize("account", [True, False])
+@pytest.mark.parametrize("became", [SKIPPED, "removed", "not run again"])
+def test_an_error_whose_test_is_skipped_or_removed_is_not_mended_and_the_episode_says_so(seats, became, account):
+    seat = seats.agent()
+    judged = left_out(seat, became, account=account)
+    became = "not run again" if seat.caller.root is None and became == "removed" else became
+    [told] = faults(seat, judged).values()
+    assert (told.get("change"), told["unseen"]) == (None, became)
+    content = seat.get(judged.episode_id).content
+    assert f"Nothing shows that it was mended: {OLD_TEST} was {became}." in content
+    assert "After the last one" not in content
+    assert "What worked" not in content
+    met = seats.agent(task="T-2", worktree="other").fail(ALPHA).seen_before
+    assert met.startswith("Seen before in 1 other task, of which 0 succeeded. In 1 nothing shows that it was mended:")
+    assert f"its test was {became}." in met
+    assert "count from two" not in met
+
+
+def test_a_lesson_counts_no_success_whose_test_was_skipped(seats):
+    for number in range(2):
+        left_out(seats.agent(task=f"T-{number}"), SKIPPED)
+    for number in range(2, 4):
+        seats.agent(task=f"T-{number}").fail(ALPHA, approach="count from three")
+        seats.agent(task=f"T-{number}").verify(False)
+    seats.agent().reflect()
+    [lesson] = [unit for unit in seats.agent().units(kind="semantic") if unit.attributes["about"].startswith("fault:")]
+    assert (
+        "4 tasks met “KeyError: 'alpha'”: 0 succeeded, 2 failed, 2 left open whether it was mended." in lesson.content
+    )
+    assert (lesson.attributes["succeeded"], "count from two" in lesson.content) == (0, False)
+
+
+def test_a_file_that_could_not_be_loaded_is_mended_when_a_test_in_it_passes(seats):
+    seat = seats.agent()
+    seat.verify(run=run(**{"tests/test_a.py": ALPHA}))
+    edit(seat, "a = 1\n", "a = 2\n")
+    [told] = faults(seat, seat.verify(run=run(**{"tests/test_a.py::test_a": None}))).values()
+    assert told["change"] == ["shop/cart.py: `- a = 1` `+ a = 2`"]
+
+
+@pytest.mark.parametrize(("path", "is_told"), [("cart.go", True), ("cart_test.go", False)])
+def test_where_a_runner_names_packages_alone_an_edit_of_tests_leaves_open_what_mended_it(seats, path, is_told):
+    seat = seats.agent()
+    seat.verify(run=run(**{"shop/cart.TestTotal": ALPHA}))
+    edit(seat, "a := 1\n", "a := 2\n", path=path)
+    [told] = faults(seat, seat.verify(run=run(**{"shop/cart": None}))).values()
+    assert ("change" in told, "unseen" in told) == (is_told, False)
+
+
+def test_an_edit_that_was_taken_back_is_not_told_as_what_mended_it(memory, tmp_path):
+    """By `git checkout -- file`, an editor or anything else: the file says so."""
+    seat = memory.seat(Actor.agent("coder-1"), Scope(project="shop", worktree="main", task="T-1"), root=str(tmp_path))
+    write(seat, "a.py", "a = 1\n")
+    write(seat, "b.py", "b = 1\nc = 1\n")
+    seat.verify(run=run(test_a=ALPHA))
+    edit(seat, "a = 1\n", "a = 2\n", path="a.py")
+    write(seat, "a.py", "a = 1\n")
+    edit(seat, "b = 1\n", "b = 2\n", path="b.py")
+    edit(seat, "b = 2\n", "b = 3\n", path="b.py")
+    edit(seat, "x", "y", path="../outside.py")
+    judged = seat.verify(run=run(test_a=None))
+    assert faults(seat, judged)[ALPHA]["change"] == ["b.py: `- b = 1` `+ b = 3`"]
+    assert "a.py: `" not in seat.get(judged.episode_id).content
+
+
+def test_what_another_task_edited_in_the_same_worktree_is_told_beside_it(seats):
+    seat, other, far = seats.agent(), seats.agent(task="T-2"), seats.agent(task="T-3", worktree="far")
+    seat.verify(run=run(test_a=ALPHA))
+    edit(other, "b = 1\n", "b = 2\n", path="b.py")
+    edit(far, "c = 1\n", "c = 2\n", path="c.py")
+    edit(seat, "a = 1\n", "a = 2\n")
+    judged = seat.verify(run=run(test_a=None))
+    beside = "edits of b.py by other tasks in the same worktree"
+    assert faults(seat, judged)[ALPHA]["change"] == ["shop/cart.py: `- a = 1` `+ a = 2`", beside]
+    assert beside in seat.get(judged.episode_id).content
+    assert "b.py" not in seat.get(judged.episode_id).attributes["files"]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_told"),
+    [
+        ("pytest || true", False),
+        ("pytest -q 2>&1 | tail -5", False),
+        ("cd src && pytest -x >/dev/null; exit 0", False),
+        ("pytest > out.txt", False),
+        ("echo 1 > VERSION", True),
+        ("make tables || true", True),
+    ],
+)
+def test_a_run_of_tests_is_no_part_of_what_mended_an_error(seats, command, is_told):
+    seat = seats.agent()
+    seat.verify(run=run(test_a=ALPHA))
+    edit(seat, "a = 1\n", "a = 2\n")
+    seat.log("command", command, data={"command": command, "exit": 0})
+    told = faults(seat, seat.verify(run=run(test_a=None)))[ALPHA]["change"]
+    assert (f"`{command}`" in told) is is_told
 
 
 # What counts for nothing
@@ -208,6 +371,15 @@ def left_red(seats, clock):
         ("user", "실패하는 테스트를 고쳐줘"),
         ("user", "테스트가 깨졌어"),
         ("user", "test_rounding 테스트를 통과하게 해줘"),
+        ("user", "Fix the test suite"),
+        ("user", "make pytest green"),
+        ("user", "The tests fail"),
+        ("user", "CI is red since the last merge. Bring it back."),
+        ("user", "The tests don't pass on my machine, please have a look"),
+        ("user", "Please repair the tests in tests/"),
+        ("user", "When I run pytest the tests fail"),
+        ("user", "테스트 고쳐줘"),
+        ("user", "테스트들을 모두 복구해줘"),
     ],
 )
 def test_a_task_about_a_red_test_has_not_succeeded_while_it_is_red(seats, clock, kind, text):
@@ -237,6 +409,16 @@ def test_a_task_that_ran_the_red_test_by_its_name_or_changed_its_file_is_about_i
         "Write a test for the pool",
         "No test may fail because of the new cache",
         "풀에 캐시를 추가하고 테스트도 작성해줘",
+        "Add a cache and leave the failing tests alone",
+        "Rename the pool. Ignore the failing tests, they are known.",
+        "Don't touch the broken tests, only add the cache",
+        "Add a cache; if the tests fail, tell me",
+        "Make sure tests pass after the rename",
+        "Fix the test helper that makes carts",
+        "Fix the build script",
+        "Add a case to test_rounding.py",
+        "캐시를 추가해줘. 실패하는 테스트는 그대로 둬",
+        "깨진 테스트는 무시하고 캐시만 추가해줘",
     ],
 )
 def test_a_red_test_that_the_task_is_not_about_is_set_aside(seats, clock, text):

@@ -44,6 +44,8 @@ def server():
 @pytest.fixture
 def opened(server, tmp_path):
     memories = []
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "pool.py").write_text("20")
 
     def open_(classifier="rules", **settings):
         usual = {"timeout_s": 5.0, "retries_max": 0, "price_input": 1.0, "price_output": 10.0}

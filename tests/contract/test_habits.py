@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -351,11 +352,12 @@ def test_an_error_whose_test_did_not_run_again_was_not_mended(seats):
     assert ["beta" in text for text in learned(seats)] == [True]
 
 
-def test_edits_of_one_place_teach_what_they_come_to_together(seats):
+def test_edits_of_one_place_teach_what_they_come_to_together(seats, tmp_path):
     agent = seats.agent(task="T-1")
     tried = ['config["size"]', 'config.get("size")', 'config.get("size", 5)']
     for before, after in pairwise(tried):
         agent.log("edit", "try", data={"path": "m.py", "before": f"x = {before}\n", "after": f"x = {after}\n"})
+    Path(agent.caller.root or tmp_path, "m.py").write_text(f"x = {tried[-1]}\n")
     agent.knowledge.learn_from_episode(agent.verify(True).episode_id)
     rules = [(rule.before_pattern, rule.after_pattern) for rule in agent.rules.find_code_rules()]
     assert rules

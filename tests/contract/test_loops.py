@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import mnemarch
 from fixtures.repositories import git
 from mnemarch import Actor, Conflict, InvalidInput, NotAllowed, Scope
 from mnemarch.loops import CircularFixDetector
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
 
 POOL = "sqlalchemy.exc.TimeoutError: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00"
 NAME = "NameError: name 'retries' is not defined"
@@ -74,8 +77,10 @@ def test_tests_that_pass_clear_what_they_had_failed_by(seats, memory):
     loops.check(NAME, tests=["test_name"])
     loops.check(OTHER)
     counts = []
-    for passed in ({"test_pool"}, {"test_pool", "test_load", "test_x"}, None):
-        memory._engine.log.act(seats.agent().caller, lambda act, passed=passed: loops.settle(act, passed))
+    for passed in (["test_pool"], ["test_pool", "test_load", "test_x"], []):
+        run = TestRun("pytest", "pytest", tuple(TestResult(name, Outcome.PASS) for name in passed))
+        settle = partial(loops.settle, run=run, succeeded=not passed)
+        memory._engine.log.act(seats.agent().caller, settle)
         counts.append([loops.check(error, tests=["t"]).details["count"] for error in (POOL, NAME, OTHER)])
     assert counts == [[2, 2, 2], [2, 3, 3], [1, 1, 1]]
 

@@ -421,6 +421,38 @@ def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent
     assert f"It was gone there ({NAME}) after pool.py in `size`: `- return 1` `+ return 3`." in said
 
 
+def test_an_edit_that_git_took_back_is_told_to_nobody(repo, agent):
+    other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
+    other.fails(1)
+    for path, old, new in (("pool.py", "return 1", "return 7"), ("conftest.py", "", "SIZE = 3\n")):
+        (other.root / path).write_text(POOL.replace(old, new) if old else new)
+        edit = {"file_path": str(other.root / path), "old_string": old, "new_string": new}
+        other.tells("after_tool", tool_input=edit)
+    git(other.root, "checkout", "--", "pool.py")
+    other.passes()
+    other.tells("stop")
+    said = agent().fails(1)
+    assert f"It was gone there ({NAME}) after conftest.py: `+ SIZE = 3`." in said
+    assert "return 7" not in said
+
+
+def test_a_red_test_that_is_skipped_or_deleted_is_told_as_no_cure(repo, agent):
+    (repo / "tests" / "test_c.py").write_text("def test_c(): ...\n")
+    for number, printed in enumerate(["tests/test_pool.py::test_size SKIPPED", ""]):
+        other = agent(root=worktree(repo, f"w{number}", f"fix/{number}"), session=f"t-{number}")
+        other.fails(1)
+        test = TEST.replace("def test_size", "def test_b") if number else f"import pytest\n{TEST}"
+        (other.root / "tests" / "test_pool.py").write_text(test)
+        edit = {"file_path": str(other.root / "tests" / "test_pool.py"), "old_string": "", "new_string": test}
+        other.tells("after_tool", tool_input=edit)
+        stdout = f"{printed}\ntests/test_c.py::test_c PASSED\n1 passed in 0.01s"
+        other.tells("passed", tool_response={"stdout": stdout, "stderr": "", "interrupted": False})
+        other.tells("stop")
+    said = agent().fails(1)
+    assert "of which 0 succeeded. In 2 nothing shows that it was mended: its test was removed or skipped." in said
+    assert "It was gone" not in said
+
+
 def test_a_block_lists_the_edits_that_were_tried_and_so_does_attempts(repo, agent):
     one = agent()
 
@@ -462,6 +494,23 @@ def test_an_erased_edit_is_listed_by_no_verdict_and_a_hostile_path_stays_on_its_
         assert "zebraquartz" not in one.fails(3)
         assert "zebraquartz" not in str(seat.failed_approaches())
     assert b"zebraquartz" not in b"".join(path.read_bytes() for path in (repo / ".mnemarch").rglob("memory.db*"))
+
+
+def test_what_an_undone_actor_changed_is_listed_as_no_try_until_that_is_reverted(repo, agent):
+    one = agent()
+    with mnemarch.open(repo) as memory:
+        seat, person = seat_in(memory, repo), seat_in(memory, repo, actor=Actor.human("ada"))
+        one.fails(1)
+        data = {"path": "pool.py", "before": "x = 1", "after": "n = 'zebraquartz'"}
+        seat_in(memory, repo, actor=Actor.agent("helper")).log("edit", "pool.py", data=data)
+        one.fails(2)
+        assert "zebraquartz" in str(seat.failed_approaches())
+        undone = person.undo("agent:helper", reason="wrong")
+        assert "zebraquartz" not in str(seat.failed_approaches())
+        assert "zebraquartz" not in one.fails(3)
+        person.revert(undone.id)
+        assert "zebraquartz" in str(seat.failed_approaches())
+        assert memory.audit().ok
 
 
 def test_a_plain_rerun_is_no_error_of_its_own(repo, agent):

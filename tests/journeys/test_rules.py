@@ -12,6 +12,7 @@ import mnemarch
 from fixtures.repositories import commit, git, repository
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.learning import CodeRule, detect_code_rules_from_patch
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.value import replace
 
 NONE = ("if cart == None:\n    go()\n", "if cart is None:\n    go()\n")
@@ -74,14 +75,51 @@ def test_an_edit_that_can_not_come_again_is_kept_as_no_rule(memory, before, afte
     assert seat(memory).rules.learn(before, after).new == ()
 
 
-def test_one_agent_alone_makes_no_rule_trusted(memory):
-    patches = [(f"x{n} = a{n} == None\n", f"x{n} = a{n} is None\n") for n in range(9)]
-    for patch in patches[:8]:
-        seat(memory).rules.learn(*patch)
+PASSED = TestRun("pytest", "pytest", (TestResult("test_a", Outcome.PASS),), exit_code=0, witnessed=True)
+IS_NONE = ("x{0} = a{0} == None\n", "x{0} = a{0} is None\n")
+
+
+def taught(folder, *, patch=IS_NONE, tasks=2, run=PASSED, place="m.py", kept=True):
+    """The status of a rule after agents of two names made its edit nine times, and their tasks passed."""
+    with mnemarch.open(folder) as memory:
+        for number in range(9):
+            scope = Scope(project="shop", worktree="main", task=f"T-{number % tasks}")
+            agent = memory.seat(Actor.agent(f"coder-{number % 2}"), scope)
+            before, after = (side.format(number) for side in patch)
+            if kept:
+                (folder / "m.py").write_text(after)
+            data = {"path": place, "before": before, "after": after}
+            agent.log("edit", place, data=data)
+            agent.verify(run=run) if run else agent.verify(passed=True)
+            agent.knowledge.learn_from_edits()
+        return {rule.status for rule in agent.rules.find_code_rules()}
+
+
+def test_a_rule_is_trusted_by_seen_successes_of_two_tasks_or_by_a_person(memory, tmp_path):
+    assert taught(tmp_path) == {"trusted"}
+    patches = [[side.format(number) for side in IS_NONE] for number in range(9)]
+    for number, patch in enumerate(patches[:8]):
+        seat(memory, f"agent:coder-{number % 2}").rules.learn(*patch)
     [rule] = seat(memory).rules.find_code_rules()
     assert (rule.status, rule.success_count) == ("candidate", 7)
-    seat(memory, "agent:other").rules.learn(*patches[8])
+    seat(memory, "human:ada").rules.learn(*patches[8])
     assert seat(memory).rules.get_code_rule(rule.id).status == "trusted"
+
+
+@pytest.mark.parametrize(
+    ("setting", "statuses"),
+    [
+        ({"run": None}, {"candidate"}),
+        ({"tasks": 1}, {"candidate"}),
+        ({"kept": False}, set()),
+        ({"place": "../m.py"}, set()),
+        ({"place": "/etc/m.py"}, set()),
+        ({"patch": ("get(u{0}, verify=True)\n", "get(u{0}, verify=False)\n")}, {"candidate"}),
+    ],
+)
+def test_words_files_that_are_not_there_and_weaker_security_make_no_trusted_rule(tmp_path, setting, statuses):
+    repository(tmp_path / "shop", README_md="")
+    assert taught(tmp_path / "shop", **setting) == statuses
 
 
 def test_undoing_an_actor_takes_the_rules_that_it_alone_taught_and_revert_brings_them_back(memory):
@@ -236,14 +274,14 @@ def test_clean_says_how_many_rules_it_looked_at_and_removed(cli):
     assert second.startswith(f"removed  {rule['id'][24:32]}")
 
 
-def test_show_and_explain_say_who_has_to_confirm_what_one_agent_taught(cli):
+def test_show_and_explain_say_who_has_to_confirm_what_agents_taught(cli):
     [rule] = cli.ok("rules", "learn", "--actor", "agent:coder-1")["new"]
     for command in ("show", "explain"):
         out = cli("rules", command, rule["id"]).out
-        assert "Known from agent:coder-1 alone" in out
+        assert "It is not trusted before test runs that were seen passing in two tasks bear it out" in out
         assert f"mnemarch rules judge {rule['id'][24:32]} --worked" in out
     judged = cli("rules", "judge", rule["id"], "--worked", "--actor", "human:ada").out
-    assert "alone" not in judged + cli("rules", "show", rule["id"]).out
+    assert "bear it out" not in judged + cli("rules", "show", rule["id"]).out
 
 
 def test_a_file_in_another_encoding_is_left_alone_byte_for_byte(cli):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.edits import as_code, enclosing_name, netted, told_edit
+from mnemarch.text.edits import Edit, as_code, enclosing_name, netted, sides_of, told_edit
 
 PYTHON = """class Cart:
     def __init__(
@@ -67,14 +67,49 @@ texts = st.text(st.sampled_from("ab\n `"), max_size=12)
 def test_edits_that_follow_each_other_come_to_the_last_text(first, steps):
     """Each edit replaces the whole text by the next: all of them together are one, or none."""
     states = ["x" + first, *("x" + before + after for before, after in steps)]
-    edits = [(number, old, new, "m.py") for number, (old, new) in enumerate(pairwise(states))]
+    edits = [Edit((number,), "m.py", old, new) for number, (old, new) in enumerate(pairwise(states))]
     ends = [] if states[0] == states[-1] else [(states[0], states[-1])]
-    assert [(before, after) for _, before, after, _ in netted(edits)] == ends
+    assert [(edit.before, edit.after) for edit in netted(edits) if edit.changes] == ends
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_an_edit_is_told_in_a_line_whose_quotes_nothing_ends(before, after):
-    told = told_edit("m.py", before, after)
+    told = told_edit(Edit((), "m.py", before, after))
     assert len(told.splitlines()) == 1
     assert told.count("`") % 2 == 0
     assert as_code(before).count("`") == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        (("f", "return 1", "return 2"), ("g", "return 2", "return 3"), ["return 2", "return 3"]),
+        (("f", "return 1", "return 2"), ("f", "return 2", "return 3"), ["return 3"]),
+        (("f", "return 1", "return 2"), ("", "return 2", "return 3"), ["return 3"]),
+        (("Cart", "pass", "def f(self):\n    pass"), ("Cart.f", "pass", "go()"), ["def f(self):\n    go()"]),
+        (("", "a = 1", "a = 2\nb = 2"), ("", "2", "3"), ["a = 2\nb = 2", "3"]),
+    ],
+)
+def test_edits_of_two_places_of_a_file_are_two(first, then, told):
+    edits = [Edit((number,), "m.py", *sides, name) for number, (name, *sides) in enumerate((first, then))]
+    assert [edit.after for edit in netted(edits)] == told
+
+
+PATCH = "*** Begin Patch\n*** Update File: {}\n@@\n-x = 1\n+x = 2\n*** Update File: {}\n@@\n-y = 1\n+y = 2\n"
+SQL = "--- a/m.sql\n+++ b/m.sql\n@@ -1,2 +1,2 @@\n--- old comment\n+++ odd\n select 1\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "path", "sides"),
+    [
+        (PATCH.format("data.py", "a.py"), "a.py", ("y = 1\n", "y = 2\n")),
+        (PATCH.format("a.py", "data.py"), "data.py", ("y = 1\n", "y = 2\n")),
+        (PATCH.format("a.py", "src/a.py"), "src/a.py", ("y = 1\n", "y = 2\n")),
+        (PATCH.format("./a.py", "b.py"), "src/a.py", ("x = 1\n", "x = 2\n")),
+        (PATCH.format("a.py", "b.py"), "c.py", ("", "")),
+        (SQL, "m.sql", ("-- old comment\nselect 1\n", "++ odd\nselect 1\n")),
+        ("*** Update File: m.sql\n@@\n--- old\n+++ new\n", "m.sql", ("-- old\n", "++ new\n")),
+    ],
+)
+def test_a_patch_has_the_lines_of_its_own_file_whatever_they_begin_with(patch, path, sides):
+    assert sides_of(patch, path) == sides

@@ -21,6 +21,7 @@ import mnemarch.text
 from mnemarch import InvalidInput, checkout
 from mnemarch.text import approach, coherence, fingerprint_skeleton, guarded, korean, mentions
 from mnemarch.text.cache import forget_texts
+from mnemarch.text.edits import Edit
 from mnemarch.text.tokens import query_tokens
 from mnemarch.witness.run import GoText, runner_of
 
@@ -68,8 +69,10 @@ CALLS = {
         guarded.pieces(text), guarded.pieces(f"not {text}")
     ),
     "coherence.project_key": lambda text: coherence.project_key(text, text),
-    "edits.netted": lambda text: PUBLIC["edits.netted"]([(0, "", text, "m.py"), (1, text, f"{text} ", "m.py")]),
-    "edits.told_edit": lambda text: PUBLIC["edits.told_edit"]("m.py", text, f"not {text}"),
+    "edits.netted": lambda text: PUBLIC["edits.netted"](
+        [Edit((0,), "m.py", "", text), Edit((1,), "m.py", text, f"{text} ")]
+    ),
+    "edits.told_edit": lambda text: PUBLIC["edits.told_edit"](Edit((), "m.py", text, f"not {text}")),
     "words.in_a_line": lambda text: PUBLIC["words.in_a_line"](text, 80),
     "everyday.widened": lambda text: PUBLIC["everyday.widened"](text, dict.fromkeys(query_tokens(text), 1.0)),
     "fingerprint_skeleton.in_test": lambda text: fingerprint_skeleton.in_test(

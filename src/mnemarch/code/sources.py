@@ -6,11 +6,15 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from mnemarch.code.git import is_hash, output
 from mnemarch.code.home import repository_around
 from mnemarch.model.value import Frozen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.text.edits import Edit
 
 FILE_BYTES_MAX = 8_388_608
 HOLDS, CHANGED, GONE, UNKNOWN = "holds", "changed", "gone", "unknown"
@@ -23,6 +27,8 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 _FILES_AT_ONCE, _LOADED_MAX = 200, 1_000
 _BATCH_BYTES_MAX = 4 * FILE_BYTES_MAX
 _FOLDER_MODE, _LINK_MODES = "040000", frozenset({"120000", "160000"})
+# So many files are looked into for the edits of a task.
+_EDITED_MAX = 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -250,3 +256,20 @@ def _decoded(path: str, content: bytes, stamp: Hashable | None) -> Source | Chec
 
 def _stamped(look: os.stat_result) -> Hashable:
     return (look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns, look.st_ctime_ns)
+
+
+def standing(root: str, edits: Sequence[Edit]) -> Iterator[tuple[Edit, bool]]:
+    """Of edits whether their files below the root still have them: `git checkout` takes back what was only tried.
+
+    Nothing is said of a file that is not there in a folder without git: it may be elsewhere.
+    """
+    folder = Folder(root)
+    files: dict[str, Source | Check | None] = {}
+    for edit in reversed(edits):
+        if edit.path not in files:
+            files[edit.path] = folder.read(edit.path) if len(files) < _EDITED_MAX else None
+        file = files[edit.path]
+        if isinstance(file, Source):
+            yield edit, edit.stands_in(file.text)
+        elif file is None or file.state != GONE or repository_around(root) is not None:
+            yield edit, False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mnemarch.code import git
 from mnemarch.code.sources import Check
 from mnemarch.code.symbols import Symbol, Symbols, language_of
@@ -70,6 +72,11 @@ def is_missing(tree: WorkTree, test: str) -> bool:
     source = tree.read(place.path)
     inherits = classes and not isinstance(source, Check) and f"class {classes[-1]}(" in source.text
     return not inherits
+
+
+def is_removed(root: str, test: str) -> bool:
+    """Whether the working tree at a root lacks the test; not if there is no tree."""
+    return os.path.isdir(root) and is_missing(WorkTree(root), test)
 
 
 def file_of(codebase: Codebase, test: str) -> str | None:

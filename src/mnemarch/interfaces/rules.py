@@ -233,12 +233,13 @@ def _shown(story: RuleStory) -> str:
 
 
 def _missing_witness(story: RuleStory) -> list[str]:
-    """What a candidate needs that only one agent bears out: nobody's own patches make a rule trusted."""
-    actors = {event.actor for event in story.events}
-    if story.rule.status != "candidate" or len(actors) != 1 or next(iter(actors)).kind != "agent":
+    """What a candidate needs that agents alone bear out: nobody's own word makes a rule trusted."""
+    is_by_agents = all(event.actor.kind == "agent" for event in story.events)
+    if story.rule.status != "candidate" or not is_by_agents:
         return []
-    told = f"Known from {clean(str(*actors))} alone: it is not trusted before a second actor's patch bears it out,"
-    return [told, f"or a person confirms it: mnemarch rules judge {short_id(story.rule.id)} --worked"]
+    told = "It is not trusted before test runs that were seen passing in two tasks bear it out,"
+    told = "It is about security, and not trusted" if story.rule.category == "security" else told
+    return [f"{told} or a person confirms it: mnemarch rules judge {short_id(story.rule.id)} --worked"]
 
 
 def _event_lines(event: Event) -> list[str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 EMA_ALPHA = 0.2
 _UNTRUSTED_BY = 0.01
+_TASKS_MIN = 2
 _LITERAL = r"\$(?:STRING|NUMBER|LIST|TUPLE|DICT|SET)_\d+"
 _LITERALS_MAX, _PATTERN_LINES_MAX = 5, 12
 _SENTENCE = r"""["'](?:[^"'\n]*\w ){2}[^"'\n]*["']|["']{3}"""
@@ -114,12 +115,18 @@ def may_recur(rule: CodeRule) -> bool:
     return "$" in old and is_short and pattern(_SENTENCE).search(old) is None
 
 
-def _earned(act: Act, rule: CodeRule) -> CodeRule:
-    """A rule is not trusted on one agent's word, nor by its commits: another actor bears it out, or a person."""
+def _earned(act: Act, rule: CodeRule, task: str | None) -> CodeRule:
+    """A rule is not trusted on an agent's word, whatever its name: witnessed successes of two tasks bear it out.
+
+    Or a person does; nobody else bears out a rule about security.
+    """
     if rule.confidence < rule.promotion_threshold or act.caller.actor.kind is not ActorKind.AGENT:
         return rule
     told = [event for event in (act.transaction.event(rule.id), *act.transaction.events_of_subject(rule.id)) if event]
-    if {str(event.actor) for event in told} - {str(act.caller.actor)}:
+    if any(event.actor.kind is not ActorKind.AGENT for event in told):
+        return rule
+    tasks = {task, *((event.payload or {}).get("task") for event in told)} - {None}
+    if len(tasks) >= _TASKS_MIN and rule.category != Category.SECURITY:
         return rule
     return replace(rule, confidence=rule.promotion_threshold - _UNTRUSTED_BY)
 
@@ -150,9 +157,11 @@ def _patterns(rule: CodeRule) -> tuple[str, str, frozenset[str]]:
 class CodeRules:
     """The rules that a seat's project has learned."""
 
-    def __init__(self, log: Log, caller: Caller) -> None:
+    def __init__(self, log: Log, caller: Caller, *, is_witnessed: bool = False) -> None:
+        """`is_witnessed`: what is learned was changed in a task whose success this program saw."""
         self._log = log
         self._caller = caller
+        self._task = caller.scope_key if is_witnessed else None
         self._project_id = caller.scope.at(Level.PROJECT).key
 
     # Learning
@@ -180,7 +189,7 @@ class CodeRules:
             return Learned()
         if evidence is not None:
             self._require_entry(evidence)
-        source = {"path": path, "commit": commit, "evidence": evidence}
+        source = {"path": path, "commit": commit, "evidence": evidence, "task": self._task}
         outcomes = [self._learn(*piece, named, source) for piece in pieces(old, new, named)]
         parts = {
             name: tuple({rule.id: rule for one in outcomes for rule in getattr(one, name)}.values())
@@ -222,7 +231,7 @@ class CodeRules:
         for rule_id, outcome in verdicts.items():
             if rule_id in rules and outcome != "silent":
                 success = outcome != "wrong"
-                rules[rule_id] = _earned(act, reinforce_rule(rules[rule_id], success))
+                rules[rule_id] = _earned(act, reinforce_rule(rules[rule_id], success), source["task"])
                 self._judge(act, rules[rule_id], source | {"success": success, "digest": patch["digest"]})
                 judged[success].append(rules[rule_id])
         known = set(map(_patterns, rules.values()))

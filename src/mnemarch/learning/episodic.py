@@ -8,8 +8,9 @@ from time import monotonic
 
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
+from mnemarch.learning import errors as telling
 from mnemarch.learning.caches import TimedCache
-from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, dice, errors_of, seen_error, what_changed
+from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, dice, errors_of, seen_error
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import FAULT, TRUSTED, Claim, Kind
@@ -370,16 +371,25 @@ def told_before(episodes: Sequence[Unit], fault: str) -> str:
     """What came of a fault in other tasks: numbers first, then what changed before it was gone, and what failed."""
     if not episodes:
         return ""
-    worked = [episode for episode in episodes if episode.attributes.get("success") is True]
-    line = f"Seen before in {counted(len(episodes), 'other task')}, of which {len(worked)} succeeded."
+    became = [text for episode in episodes if (text := telling.became_of(episode, fault))]
+    mended = [episode for episode in episodes if telling.succeeded(episode) and not telling.became_of(episode, fault)]
+    # What was seen comes before what somebody says.
+    worked = sorted(mended, key=lambda episode: not episode.attributes.get("witnessed"))
+    line = f"Seen before in {counted(len(episodes), 'other task')}, of which {telling.outcomes(worked)}."
+    if became:
+        line += (
+            f" In {len(became)} nothing shows that it was mended: its test was {' or '.join(dict.fromkeys(became))}."
+        )
     said = next((episode for episode in worked if episode.attributes.get("approach")), None)
-    told = next((episode for episode in worked if what_changed(episode, fault)), said)
+    told = next((episode for episode in worked if telling.what_changed(episode, fault)), said)
+    failed = [[str(each) for each in telling.listed(episode, "failed_approaches")] for episode in episodes]
     if said is not None:
-        line += f" What worked, as it was said: {quoted(str(said.attributes['approach']))}."
-    if told is not None and (changed := what_changed(told, fault)):
+        approach = str(said.attributes["approach"])
+        fails = [[each for each in tries if telling.is_same(each, approach)] for tries in failed]
+        line += f" What worked, as it was said: {quoted(approach)}{telling.failed_in(sum(map(bool, fails)))}."
+        failed = [[each for each in tries if each not in same] for tries, same in zip(failed, fails, strict=True)]
+    if told is not None and (changed := telling.what_changed(told, fault, episodes)):
         line += f" It was gone there{changed}."
-    lists: list[Any] = [episode.attributes.get("failed_approaches") for episode in episodes]
-    failed = [str(item) for items in lists if isinstance(items, list) for item in items]
-    if failed:
-        line += f" What failed: {', '.join(map(quoted, list(dict.fromkeys(failed))[:_SHOWN_MAX]))}."
+    if others := list(dict.fromkeys(each for tries in failed for each in tries))[:_SHOWN_MAX]:
+        line += f" What failed: {', '.join(map(quoted, others))}."
     return f"{line} See episode {short_id((told or (worked or episodes)[0]).id)}."

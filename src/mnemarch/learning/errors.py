@@ -10,7 +10,7 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.fingerprint import fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import message_skeleton
-from mnemarch.text.words import in_a_line
+from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating
 
@@ -73,14 +73,28 @@ def errors_of(episode: Unit) -> list[SeenError]:
     ]
 
 
-def what_changed(episode: Unit, key: str) -> str:
-    """What a task changed before a fault of it was gone, and which test it met it in; empty if that is not known."""
-    last: dict[str, Any] = next((fault for fault in faults_in(episode)[::-1] if fault.get("key") == key), {})
-    change = last.get("change")
-    if not isinstance(change, list) or not change:
+def what_changed(episode: Unit, key: str, others: Sequence[Unit] = ()) -> str:
+    """What a task changed before a fault of it was gone, and which test it met it in; empty if that is not known.
+
+    It says in how many of the others the same failed.
+    """
+    last = _last_fault(episode, key)
+    change = texts(last.get("change"))
+    if not change:
         return ""
     where = f" ({in_a_line(str(last['test']), _TEST_CHARS_MAX)})" if last.get("test") else ""
-    return f"{where} after {', '.join(map(str, change))}"
+    tried = [[texts(fault.get("tried")) for fault in faults_in(each) if fault.get("key") == key] for each in others]
+    fails = sum(any(set(change).issubset(each) for each in tries) for tries in tried)
+    return f"{where} after {', '.join(change)}{failed_in(fails)}"
+
+
+def failed_in(fails: int) -> str:
+    """What follows something that worked once and failed elsewhere."""
+    return f", which failed in {counted(fails, 'other task')}" if fails else ""
+
+
+def _last_fault(episode: Unit, key: str) -> dict[str, Any]:
+    return next((fault for fault in faults_in(episode)[::-1] if fault.get("key") == key), {})
 
 
 @cached(20_000)
@@ -203,11 +217,22 @@ def succeeded(episode: Unit) -> bool:
     return episode.attributes.get("success") is True
 
 
+def became_of(episode: Unit, key: str) -> str:
+    """What became of the test of a fault that a successful task does not show to be mended; empty if it does."""
+    return str(_last_fault(episode, key).get("unseen") or "") if succeeded(episode) else ""
+
+
+def outcomes(won: Sequence[Unit]) -> str:
+    """How many succeeded; of successes that nobody saw it says so."""
+    unseen = sum(not episode.attributes.get("witnessed") for episode in won)
+    word = f"by {'its' if unseen == 1 else 'their'} own word"
+    return f"{len(won)} succeeded{f' {word}' if unseen == len(won) > 0 else f' ({unseen} {word})' if unseen else ''}"
+
+
 def what_it_said(episode: Unit, key: str) -> str:
     """What the task that succeeded tried, in its own words, when this fault of it went: last of all, or before."""
-    met = [fault for fault in faults_in(episode) if fault.get("key") == key]
-    said = (met[-1] if met else {}).get("mended", episode.attributes.get("approach"))
-    return said if isinstance(said, str) else ""
+    said = _last_fault(episode, key).get("mended", episode.attributes.get("approach"))
+    return said if isinstance(said, str) and not became_of(episode, key) else ""
 
 
 def listed(episode: Unit, name: str) -> list[str]:

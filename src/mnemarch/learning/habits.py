@@ -9,13 +9,14 @@ from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind
 from mnemarch.text.edits import netted
+from mnemarch.units.analysis import edits_told
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
     from mnemarch.learning.preferences import Tally
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text.edits import Edit
 
     # A vote by its name: what it is for, and the entries of the log that it was read from.
     Votes = dict[str, tuple[dict[str, str], list[str]]]
@@ -151,27 +153,22 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
     return act.known_unit(event.subject)
 
 
-def edits_in(entries: Sequence[Event]) -> list[tuple[Event, str, str, str]]:
-    """The entries that tell an edit, each with the texts before and after and the path.
+def edits_in(entries: Iterable[Event]) -> list[Edit]:
+    """The edits that entries tell in full; of a patch only parts of the file are known.
 
     What was only tried on the way is no habit, and teaches nothing.
     """
-    edits: list[tuple[Event, str, str, str]] = []
-    for event in entries:
-        data = (event.payload or {}).get("data") or {}
-        before, after, path = (data.get(name) or "" for name in ("before", "after", "path"))
-        if all(isinstance(text, str) for text in (before, after, path)) and after and path:
-            edits.append((event, before, after, path))
-    return netted(edits)
+    whole = (event for event in entries if "patch" not in ((event.payload or {}).get("data") or {}))
+    return [edit for edit in netted(edits_told(whole)) if edit.changes and edit.after]
 
 
 def votes_of(entries: Sequence[Event]) -> list[tuple[dict[str, str], list[str]]]:
     """What a task votes for: one vote for each file and topic, and one of the task itself; each with its entries."""
     by_file: dict[str, tuple[dict[str, Counter[str]], list[str]]] = {}
-    for event, before, after, path in edits_in(entries):
-        topics, ids = by_file.setdefault(path, ({}, []))
-        ids.append(event.id)
-        for topic, choice in style_votes(before, after, path).items():
+    for edit in edits_in(entries):
+        topics, ids = by_file.setdefault(edit.path, ({}, []))
+        ids.append(edit.sources[-1].id)
+        for topic, choice in style_votes(edit.before, edit.after, edit.path).items():
             topics.setdefault(topic, Counter())[choice] += 1
     votes = [
         ({topic: count.most_common(1)[0][0] for topic, count in topics.items()}, ids[-_ENTRIES_MAX:])

@@ -141,12 +141,17 @@ class SemanticMemoryManager:
         return [self._learn_code(episode) for episode in reversed(newest)]
 
     def _learn_code(self, episode: Unit) -> int:
-        count = 0
-        for event, before, after, path in habits.edits_in(self._entries(episode)):
+        count, standing = 0, episode.attributes.get("standing")
+        # Without a tree to look into nobody knows whether the files are there: nobody saw the edits.
+        is_witnessed = standing is not None and bool(episode.attributes.get("witnessed"))
+        for edit in habits.edits_in(self._entries(episode)):
+            event = edit.sources[-1]
+            if standing is not None and event.id not in standing:
+                continue
             # Whoever made the edit teaches the rule, and it goes when they are undone.
             author = Caller(event.actor, event.scope, event.session, self._caller.root)
-            learned = code_rules.CodeRules(self._log, author).learn(before, after, path=path, evidence=event.id)
-            count += len(learned.new)
+            rules = code_rules.CodeRules(self._log, author, is_witnessed=is_witnessed)
+            count += len(rules.learn(edit.before, edit.after, path=edit.path, evidence=event.id).new)
         payload = {
             "kind": _EDITS_READ,
             "text": f"The edits of episode {episode.id} were read: {counted(count, 'new rule')}.",

@@ -98,7 +98,7 @@ class ReflectionGenerator:
             episode.id: [fault for fault in faults_in(episode) if fault.get("key") == cluster.key]
             for episode in episodes
         }
-        won = [episode for episode in episodes if succeeded(episode)]
+        won = [episode for episode in episodes if succeeded(episode) and not telling.became_of(episode, cluster.key)]
         lost = [episode for episode in episodes if not succeeded(episode)]
         failed = telling.failed_approaches(met)
         worked = {episode.id: said for episode in won if (said := telling.what_it_said(episode, cluster.key))}
@@ -124,8 +124,9 @@ class ReflectionGenerator:
         else:
             return None
         of_newest = f"of the newest {len(episodes)} " if len(episodes) < len(cluster.episodes) else ""
+        came = f"{of_newest}{_outcomes(won, lost, len(episodes))}"
         lines = [
-            f"{_tasks(len(cluster.episodes))} met “{quoted(cluster.line)}”: {of_newest}{_outcomes(won, lost)}.",
+            f"{_tasks(len(cluster.episodes))} met “{quoted(cluster.line)}”: {came}.",
             *([sentence] if sentence else []),
         ]
         instead = _went_on_with(met, advice, won) if vain is not None and form is Form.DEAD_END else ""
@@ -134,7 +135,7 @@ class ReflectionGenerator:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
         # What one task changed is no rule, but the next agent has something to begin with.
-        changes = [told for episode in won if (told := what_changed(episode, cluster.key))]
+        changes = [told for episode in won if (told := what_changed(episode, cluster.key, episodes))]
         lines += [f"It was gone{told} in the newest task that changed something." for told in changes[:1]]
         files = telling.shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
@@ -182,14 +183,13 @@ class ReflectionGenerator:
             )
 
 
-def _outcomes(won: Sequence[Unit], lost: Sequence[Unit]) -> str:
-    """How many succeeded and failed; of successes that nobody saw it says so."""
-    if not won:
+def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
+    """How many succeeded and failed, and in how many nobody saw that it was mended."""
+    if not won and len(lost) == of:
         return "all failed"
-    unseen = sum(not episode.attributes.get("witnessed") for episode in won)
-    word = f"by {'its' if unseen == 1 else 'their'} own word"
-    seen = f" {word}" if unseen == len(won) else f" ({unseen} {word})" if unseen else ""
-    return f"{len(won) if lost else 'all'} succeeded{seen}{f', {len(lost)} failed' if lost else ''}"
+    seen = telling.outcomes(won) if len(won) < of else telling.outcomes(won).replace(str(of), "all", 1)
+    counts = {"failed": len(lost), "left open whether it was mended": of - len(won) - len(lost)}
+    return ", ".join([seen, *(f"{count} {what}" for what, count in counts.items() if count)])
 
 
 def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:

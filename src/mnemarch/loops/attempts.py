@@ -10,6 +10,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
 from mnemarch.model.stamps import blake2b
+from mnemarch.model.testrun import Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted, same_attempt
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Scope
     from mnemarch.model.event import Event
+    from mnemarch.model.testrun import TestRun
     from mnemarch.policy.loops import Judgement
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
@@ -38,6 +40,7 @@ else:
 _ERROR_CHARS_MAX = 16_384
 _LINE_CHARS_MAX = 300
 _TESTS_MAX = 100
+_ENTRIES_MAX = 200
 # A task that failed so often is beyond help by what came before. Most succeed long before that.
 _REMEMBERED_MAX = 1_000
 _READ_FIRST = 30
@@ -344,11 +347,15 @@ def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
     return event
 
 
-def forget(act: Act, subject: str, event_ids: Sequence[str], reason: str) -> dict[str, Any]:
-    """Clear some attempts, and the task if one of them called it stuck last; gives what `bring_back` takes."""
+def forget(act: Act, subject: str, event_ids: Sequence[str], entries: Sequence[str], reason: str) -> dict[str, Any]:
+    """Clear some attempts, and the task if one of them called it stuck last; gives what `bring_back` takes.
+
+    What the newest of these `entries` of the log changed is no longer told as tried.
+    """
     calls = [event for event in act.transaction.events_of_subject(subject) if event.type is EventType.TASK_STUCK]
     stuck = ledger(act.transaction, subject).stuck if calls and calls[-1].id in event_ids else None
     payload = {"reason": reason, "attempts": list(event_ids), "unstuck": stuck is not None}
+    payload |= {"entries": list(entries[-_ENTRIES_MAX:])} if entries else {}
     cleared, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
     return {"subject": subject, "cleared": cleared.id, "attempts": list(event_ids), "stuck": stuck}
 
@@ -364,16 +371,19 @@ def bring_back(act: Act, forgotten: Mapping[str, Any]) -> None:
         mark_stuck(act.by(Caller(call.actor, call.scope, call.session)), subject, call.scope.task, stuck)
 
 
-def succeeded(act: Act, subject: str, task: str | None, passed: frozenset[str] | None = None) -> None:
-    """A success: what failed before it no longer counts, or only what these tests had failed by.
+def succeeded(act: Act, subject: str, task: str | None, run: TestRun, *, all_of_it: bool) -> None:
+    """A success: what failed before it no longer counts, or only what the tests that pass in the run had failed by.
 
     A stuck task stays so until a person clears it.
     """
     before = ledger(act.transaction, subject)
     attempts = before.attempts
     payload: dict[str, object] = {"task": task, "reason": "verified", "unstuck": False, "stuck": before.stuck}
-    if passed is not None:
+    if not all_of_it:
+        passed = frozenset(run.named(Outcome.PASS))
         attempts = tuple(attempt for attempt in attempts if attempt.tests and passed.issuperset(attempt.tests))
         payload["attempts"] = [attempt.event_id for attempt in attempts]
+    elif unseen := run.unseen(dict.fromkeys(test for attempt in attempts for test in attempt.tests[:_TESTS_MAX])):
+        payload["unseen"] = unseen
     if attempts:
         act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)

@@ -12,7 +12,7 @@ from mnemarch.policy.loops import failed_approaches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mnemarch.code import git
     from mnemarch.log.act import Act, Log
@@ -88,13 +88,12 @@ class CircularFixDetector:
         )
         return lambda act: attempts.fail(act, subject, given, key)
 
-    def settle(self, act: Act, passed_tests: Collection[str] | None = None) -> None:
-        """The task succeeded, in the act that is under way: its failures no longer count.
+    def settle(self, act: Act, run: TestRun, *, succeeded: bool) -> None:
+        """A run of the task, in the act that is under way: if it `succeeded`, the task's failures no longer count.
 
-        With `passed_tests` only those no longer count whose tests all passed now.
+        Else only those no longer count whose tests all passed now.
         """
-        passed = None if passed_tests is None else frozenset(passed_tests)
-        attempts.succeeded(act, *self._named(None), passed)
+        attempts.succeeded(act, *self._named(None), run, all_of_it=succeeded)
 
     def validate_approach(self, task_id: str | None, proposed: str) -> ApproachValidation:
         """Whether an approach is worth trying, asked before acting (G21). Nothing is recorded."""

@@ -15,6 +15,8 @@ _GO_SUBTEST = r"(.*\.(?:Test|Example|Fuzz)\w*)/"
 DEFAULT_BRANCH = ""
 # So many different errors of one run are told apart.
 _ERRORS_MAX = 10
+# What became of a test that failed before and is not seen passing.
+UNNAMED, NOT_RUN, SKIPPED = "not named", "not run again", "skipped"
 # The exit code of a runner that came across no test.
 _NOTHING_COLLECTED = {"pytest": 5, "unittest": 5}
 
@@ -99,6 +101,23 @@ class TestRun(Record):
         """The run without the failures of these tests."""
         left = [one for one in self.results if one.outcome is not Outcome.FAIL or one.name not in names]
         return replace(self, results=tuple(left)) if names else self
+
+    def unseen(self, tests: Iterable[str]) -> dict[str, str]:
+        """Those of these tests that this run does not show to pass, and what became of them, if that can be told.
+
+        A file that could not be loaded passes when a test in it does.
+        """
+        passed, skipped = self.named(Outcome.PASS), set(self.named(Outcome.SKIP))
+        unseen = {}
+        for test in set(tests).difference(passed):
+            inside, around = (f"{test}::", f"{test}."), base_name(test)
+            if test in skipped:
+                unseen[test] = SKIPPED
+            elif not any(name.startswith(inside) for name in passed):
+                is_unnamed = any(around.startswith((f"{name}::", f"{name}.")) for name in passed)
+                is_other = not passed or any(base_name(name) == around for name in passed)
+                unseen[test] = UNNAMED if is_unnamed else "" if is_other else NOT_RUN
+        return unseen
 
     def named(self, outcome: Outcome) -> tuple[str, ...]:
         return tuple(result.name for result in self.results if result.outcome is outcome)

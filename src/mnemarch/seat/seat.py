@@ -166,7 +166,6 @@ class Seat(Systems):
         tells whether to go on. Without an `account` the episode is left to `consolidate`.
         """
         from mnemarch.loops.detector import counting_run
-        from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import read_scene, scene_of
         from mnemarch.units.verify import Verification, read_ahead
 
@@ -195,7 +194,7 @@ class Seat(Systems):
             verification = Verification(act, seen, scene, met, account=account)
             succeeded = verification.succeeded
             if seen.witnessed or (succeeded and self.actor.kind == "human"):
-                loops.settle(act, None if succeeded else seen.named(Outcome.PASS))
+                loops.settle(act, seen, succeeded=succeeded)
             loop = None if count_failure is None or succeeded else count_failure(act)
             # The episode tells of this failure too, or of what was tried before this success.
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt

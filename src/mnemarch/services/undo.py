@@ -131,7 +131,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         restored=tuple(units.fate_of(unit, _in_words(fields)) for unit, fields in restored),
         claims=len(claims),
         requests=len(asked),
-        attempts=sum(map(len, ledgers.values())),
+        attempts=sum(len(counted) for counted, _ in ledgers.values()),
         rules=len(rules),
         votes=len(votes),
         dry_run=dry_run,
@@ -161,7 +161,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         "requests": asked,
         "rules": rules,
         "votes": [habits.withdraw(act, votes, why)] if votes else [],
-        "ledgers": [attempts.forget(act, subject, ids, why) for subject, ids in ledgers.items()],
+        "ledgers": [attempts.forget(act, subject, *ids, why) for subject, ids in ledgers.items()],
     }
     event, _ = act.record(EventType.ACTOR_UNDONE, payload)
     return replace(undone, id=event.id)
@@ -200,11 +200,17 @@ def _is_settled(act: Act, claim: Event) -> bool:
     return any("reopens" not in (event.payload or {}) for event in act.transaction.events_of_subject(claim.id, last=1))
 
 
-def _counted(act: Act, undoing: Undoing) -> dict[str, list[str]]:
-    """The failures of the actor that still count, and its word that a task is stuck, by the ledger they are in."""
+def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]]]:
+    """The failures of the actor that still count, and its word that a task is stuck, by the ledger they are in.
+
+    Beside them the entries of the actor: what they changed was tried by nobody.
+    """
     events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
-    counted: dict[str, list[str]] = {}
-    for subject in dict.fromkeys(event.subject or "" for event in events):
+    logged: dict[str, list[str]] = {}
+    for entry in undoing.events(act, EventType.LOGGED):
+        logged.setdefault(attempts.subject_of(entry.scope, entry.scope.task), []).append(entry.id)
+    counted: dict[str, tuple[list[str], list[str]]] = {}
+    for subject in dict.fromkeys([*(event.subject or "" for event in events), *logged]):
         known = attempts.ledger(act.transaction, subject)
         failed = {attempt.event_id for attempt in known.attempts}
         ids = [
@@ -213,7 +219,8 @@ def _counted(act: Act, undoing: Undoing) -> dict[str, list[str]]:
             if event.subject == subject
             and (event.id in failed or (event.type is EventType.TASK_STUCK and known.stuck is not None))
         ]
-        counted |= {subject: ids} if ids else {}
+        if ids or (failed and subject in logged):
+            counted[subject] = ids, logged.get(subject, [])
     return counted
 
 

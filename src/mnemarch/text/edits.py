@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import counted, in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypeVar
+    from typing import Any
 
-    _T = TypeVar("_T")
 # So many lines of each side are shown, and so many characters of each.
 _LINES_MAX = 2
 _CODE_CHARS_MAX = 80
 _PATH_CHARS_MAX = 200
-_FILE_OF_PATCH = r"\*\*\* \w+ File: (.*)"
+_FILE_OF_PATCH = r"(?m)^\*\*\* \w+ File: (.*)"
+# So far back an edit is looked for that a later one of the file follows.
+_FOLLOWED_MAX = 30
 # What begins something that has a name, in the languages that most code is written in.
 _NAMED = (
     r"(?:export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
@@ -25,38 +28,80 @@ _NAMED = (
 )
 
 
-def netted(edits: Iterable[tuple[_T, str, str, str]]) -> list[tuple[_T, str, str, str]]:
-    """Edits, each as (what tells it, before, after, path), without what was only tried on the way.
+class Edit(Frozen):
+    """What an entry says that it changed in a file, or several of one place as one: `sources`, the newest last.
 
-    An edit of what an earlier one wrote takes its place, and one that is taken back is none.
+    `name` is the function or class that it is in, if that is known.
     """
-    net: list[tuple[_T, str, str, str]] = []
-    for source, before, after, path in edits:
-        on_top = [edit for edit in net if before and edit[3] == path and before in edit[2]]
-        for edit in on_top[-1:]:
-            net.remove(edit)
-            before, after = edit[1], edit[2].replace(before, after, 1)
-        net.append((source, before, after, path))
-    return [edit for edit in net if edit[1] != edit[2]]
+
+    sources: tuple[Any, ...]
+    path: str
+    before: str
+    after: str
+    name: str = ""
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+    def follows(self, earlier: Edit) -> bool:
+        """Whether it is an edit of what an earlier one of the same file wrote: text that another place has not."""
+        is_place = not (self.name and earlier.name) or f"{self.name}.".startswith(f"{earlier.name}.")
+        return is_place and bool(self.before) and earlier.after.count(self.before) == 1
+
+    def on(self, earlier: Edit) -> Edit:
+        """Both as one."""
+        after = earlier.after.replace(self.before, self.after, 1)
+        return Edit((*earlier.sources, *self.sources), self.path, earlier.before, after, earlier.name)
+
+    def stands_in(self, text: str) -> bool:
+        """Whether its file still has it: what it replaced is not back, and most of its lines are there."""
+        if self.before.strip() and self.before not in self.after and self.before in text:
+            return False
+        # What was taken out as a secret is in the file alone.
+        come = [line for line in _only_in(_lines(self.after), _lines(self.before)) if "[REDACTED:" not in line]
+        return not come or self.after in text or 2 * sum(line in text for line in come) > len(come)
+
+
+def netted(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits without what was only tried on the way: one of what an earlier one wrote takes its place.
+
+    One that is taken back `changes` nothing.
+    """
+    net: dict[int, Edit] = {}
+    of_path: dict[str, list[int]] = {}
+    for number, edit in enumerate(edits):
+        there = of_path.setdefault(edit.path, [])
+        earlier = next((at for at in there[: -_FOLLOWED_MAX - 1 : -1] if edit.follows(net[at])), None)
+        if earlier is not None:
+            there.remove(earlier)
+        net[number] = edit if earlier is None else edit.on(net.pop(earlier))
+        there.append(number)
+    return list(net.values())
 
 
 def sides_of(patch: str, path: str) -> tuple[str, str]:
     """A file's part of a patch, in the form of `apply_patch` or of a diff of one file, before and after."""
+    named = [os.path.normpath(name.strip()) for name in pattern(_FILE_OF_PATCH).findall(patch)]
+    # Where somebody stands in a folder, a patch names its files from there.
+    own = max((name for name in named if f"/{path}".endswith(f"/{name}")), key=len, default="")
     before = after = ""
-    is_here = True
+    is_here, is_body = not named, False
     for line in patch.splitlines(keepends=True):
         if begins := pattern(_FILE_OF_PATCH).match(line):
-            is_here = path.endswith(begins[1].strip())
-        elif is_here and line[:3] not in {"+++", "---"}:
+            is_here, is_body = os.path.normpath(begins[1].strip()) == own, True
+        elif line.startswith(("@@", "diff ")):
+            is_body = line[0] == "@"
+        elif is_here and (is_body or line[:3] not in {"+++", "---"}):
             before += line[1:] if line[:1] in {" ", "-"} else ""
             after += line[1:] if line[:1] in {" ", "+"} else ""
     return before, after
 
 
-def told_edit(path: str, before: str, after: str, name: str = "") -> str:
+def told_edit(edit: Edit) -> str:
     """An edit in a line: where it is, and the lines that only one side has."""
-    where = in_a_line(path, _PATH_CHARS_MAX) + (f" in {as_code(name)}" if name else "")
-    old, new = ([line.strip() for line in text.splitlines() if line.strip()] for text in (before, after))
+    where = in_a_line(edit.path, _PATH_CHARS_MAX) + (f" in {as_code(edit.name)}" if edit.name else "")
+    old, new = _lines(edit.before), _lines(edit.after)
     if not old and len(new) > _LINES_MAX:
         return f"{where}: {counted(len(new), 'line')} written"
     gone, come = _only_in(old, new), _only_in(new, old)
@@ -84,6 +129,10 @@ def enclosing_name(source: str, part: str) -> str:
         if named := pattern(_NAMED).match(bare):
             names.append(named[1])
     return ".".join(reversed(names))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _only_in(lines: Sequence[str], others: Sequence[str]) -> list[str]:

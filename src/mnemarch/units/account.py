@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import os
+
+from mnemarch.model.caller import Level
 from mnemarch.model.event import EventType
+from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import CALLER
-from mnemarch.model.testrun import Outcome
-from mnemarch.model.value import Frozen
+from mnemarch.model.stamps import micros
+from mnemarch.model.testrun import UNNAMED, Outcome
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
-from mnemarch.units.analysis import TROUBLE, LoggedStep, changes_in, is_edit, logged_step, task_described
+from mnemarch.text.edits import netted
+from mnemarch.text.prompt import without_fenced
+from mnemarch.units.analysis import (
+    OTHERS,
+    TROUBLE,
+    LoggedStep,
+    changes_in,
+    edits_told,
+    is_edit,
+    logged_step,
+    task_described,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRun
+    from mnemarch.stores.sql.reader import Reader
 
 # So much an episode keeps of each list, the newest, and so many characters of each item.
 KEPT_MAX = 30
@@ -33,6 +51,7 @@ _TESTS_MAX = 5
 _APPROACHES_MAX = 3
 # So much of a hash names a commit; the attributes have the whole.
 _COMMIT_CHARS = 12
+_OTHERS_READ_MAX = 200
 
 
 class Account(Frozen):
@@ -68,6 +87,8 @@ def text_of(account: Account) -> str:
         lines.append(f"{which}: “{account.faults[-1]['line']}”.")
     if account.approach and account.faults:
         lines.append(f"What worked, as it was said: “{account.approach}”.")
+    unseen = {fault["test"]: fault["unseen"] for fault in account.faults if "unseen" in fault}
+    lines += [f"Nothing shows that it was mended: {test} was {became}." for test, became in unseen.items()]
     if account.critique and account.analyst == CALLER and (change := (account.faults or [{}])[-1].get("change")):
         lines.append(f"It was gone after {', '.join(change)}.")
     if account.critique:
@@ -84,6 +105,26 @@ def _tested(account: Account) -> str:
     if account.steps or account.failed_approaches or account.critique:
         return f"{outcome.capitalize()}: {_listed(account.tests, _TESTS_MAX)}."
     return f"{len(account.tests)} test{'' if len(account.tests) == 1 else 's'} {outcome}."
+
+
+def approach_of(staged: Sequence[Event]) -> str | None:
+    """What was tried last before the success, if somebody said so after the last failure."""
+    for event in reversed(staged):
+        payload = event.payload or {}
+        if event.type is EventType.ATTEMPT_FAILED:
+            return None
+        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in APPROACH_KINDS:
+            text = without_fenced(payload["text"]).strip()
+            if text:
+                return text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
+    return None
+
+
+def failed_approaches(staged: Sequence[Event]) -> list[str]:
+    payloads = [event.payload for event in staged if event.type is EventType.ATTEMPT_FAILED and event.payload]
+    # What mended one of several errors did not fail.
+    tried = [payload["approach"] for payload in reversed(payloads) if not payload.get("mended")]
+    return [cut(approach) for approach in tried if approach]
 
 
 def cut(text: str) -> str:
@@ -104,14 +145,15 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
-def faults_of(staged: Iterable[Event], worked: str = "", passed: Collection[str] | None = None) -> list[dict[str, Any]]:
+def faults_of(staged: Iterable[Event], worked: str = "", run: TestRun | None = None) -> list[dict[str, Any]]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
 
     `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
     program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
     it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
     it was said, when its tests passed before others did: that says nothing against the approach. `change` is what was
-    changed from then on until its test passed; `passed` are the tests that pass now, None if the task failed.
+    changed from then on until its test passed, `tried` until it failed again; `unseen` says what became of a test that
+    is not seen passing, though the task succeeded. `run` is the one that shows it, None if the task failed.
     """
     met = _Faults(worked)
     for event in staged:
@@ -120,13 +162,15 @@ def faults_of(staged: Iterable[Event], worked: str = "", passed: Collection[str]
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             met.fail(payload.get("tells") or event.id, payload)
         elif is_success(event):
-            met.end([*met.open])
+            # An account alone says of no test that it passed.
+            is_run = event.type is EventType.ATTEMPTS_CLEARED
+            met.end([*met.open], (event.payload or {}).get("unseen") if is_run else met.tests(""))
         elif event.type is EventType.LOGGED:
             met.step(event.id, logged_step(event.body))
     if worked:
         met.steps.append(LoggedStep(kind="command", text=worked, data={}))
-    if passed is not None:
-        met.end([key for key in met.open if met.open[key].get("test") in passed])
+    if run is not None:
+        met.end([*met.open], run.unseen(met.tests("")))
     newest = list(met.faults.values())[-KEPT_MAX:]
     for fault in newest:
         _follow(fault, met.steps[fault.pop("since") :])
@@ -174,15 +218,33 @@ class _Faults:
             self._failing = str(command) if step.data.get("exit") else ""
 
     def _meet(self, name: str, fault: dict[str, Any]) -> None:
+        again = self.open.get(fault["key"])
+        if again is not None and (tried := changes_in(self.steps[again["since"] :])):
+            again["tried"] = tried[-_THEN_MAX:]
         self.faults[name] = self.open[fault["key"]] = fault | {"since": len(self.steps)}
 
-    def end(self, keys: Iterable[str]) -> None:
-        """These faults are gone."""
+    def tests(self, became: str) -> dict[str, str]:
+        """The tests that met the faults that are still there, each with what became of it."""
+        return {fault["test"]: became for fault in self.open.values() if "test" in fault}
+
+    def end(self, keys: Iterable[str], unseen: Mapping[str, str] | None = None) -> None:
+        """These faults are gone, but for those whose tests nobody saw passing."""
         for gone in filter(None, [self.open.pop(key, None) for key in keys]):
-            # That another error is gone, nobody saw.
-            change = changes_in(self.steps[gone["since"] :]) if "test" in gone else []
-            if change:
-                gone["change"] = change
+            test, steps = gone.get("test"), self.steps[gone["since"] :]
+            became = (unseen or {}).get(test or "")
+            # Where only a file or a package is named, a test in it may have been skipped by an edit of the tests.
+            if test is None or (became == UNNAMED and _tests_edited(steps)):
+                continue
+            if became in (None, UNNAMED):
+                change = changes_in(steps, f"{test} {gone['line']}")
+                gone |= {"change": change} if change else {}
+            elif became:
+                gone["unseen"] = became
+
+
+def _tests_edited(steps: Iterable[LoggedStep]) -> bool:
+    paths = [str(step.data.get("path")).lower() for step in steps if is_edit(step)]
+    return any("test" in path or "spec" in path for path in paths)
 
 
 def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
@@ -200,11 +262,18 @@ def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
                 return
 
 
-def changes_before_failures(staged: Iterable[Event]) -> dict[str, tuple[str, ...]]:
+def changes_before_failures(staged: Sequence[Event]) -> dict[str, tuple[str, ...]]:
     """What a task changed before each of its failures, by their events, and since the last one, by no name.
 
-    What came before the first failure since a success is what failed, and no try to mend it.
+    What came before the first failure since a success is what failed, and no try to mend it. Nor is what an actor did
+    that was undone.
     """
+    undone: dict[str, Sequence[str]] = {}
+    for event in staged:
+        if event.type is EventType.ATTEMPTS_CLEARED and (payload := event.payload):
+            undone[event.id] = payload.get("entries", ())
+            undone.pop(payload.get("reverts", ""), None)
+    gone = {entry for entries in undone.values() for entry in entries}
     changes: dict[str, tuple[str, ...]] = {}
     steps: list[LoggedStep] | None = None
     for event in staged:
@@ -214,7 +283,7 @@ def changes_before_failures(staged: Iterable[Event]) -> dict[str, tuple[str, ...
             steps = []
         elif is_success(event):
             steps = None
-        elif steps is not None and event.type is EventType.LOGGED and event.body is not None:
+        elif steps is not None and event.type is EventType.LOGGED and event.body is not None and event.id not in gone:
             steps.append(logged_step(event.body))
     return changes if steps is None else changes | {"": tuple(changes_in(steps))}
 
@@ -285,3 +354,31 @@ def read_error(error: str) -> dict[str, str]:
     from mnemarch.text.fingerprint import fingerprint, telling_line
 
     return {"key": fingerprint(error).hash, "line": telling_line(error)[:KEPT_CHARS_MAX]}
+
+
+# What the working tree and its other tasks say of it
+
+
+def standing_edits(root: str | None, logged: Iterable[Event]) -> dict[str, bool] | None:
+    """Of the entries that tell an edit, whether its file still has it; None without edits or a tree to look into."""
+    edits = netted(edits_told(logged))
+    if not edits or root is None or not os.path.isdir(root):
+        return None
+    from mnemarch.code.sources import standing
+
+    return {entry.id: is_there for edit, is_there in standing(root, edits) for entry in edit.sources}
+
+
+def with_edits_of_others(reader: Reader, caller: Caller, log: Sequence[Event]) -> list[Event]:
+    """The log of a task, since its first failure with the files that other tasks edited in the same worktree."""
+    failed = next((event for event in log if event.type is EventType.ATTEMPT_FAILED), None)
+    if failed is None or caller.scope.worktree is None:
+        return [*log]
+    since, around = micros(failed.recorded_at), caller.scope.at(Level.WORKTREE)
+    others = []
+    for event in reader.events_back(around, types=[EventType.LOGGED], since=since, limit=_OTHERS_READ_MAX):
+        step = logged_step(event.body) if event.body is not None and event.scope.key != caller.scope_key else None
+        if step is not None and is_edit(step) and isinstance(path := step.data.get("path"), str):
+            told = to_json({"kind": "edit", "text": path, "data": {"by": OTHERS}})
+            others.append(replace(event, body=told))
+    return sorted((*log, *others), key=lambda event: event.position) if others else [*log]

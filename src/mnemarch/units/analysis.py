@@ -9,7 +9,7 @@ from mnemarch.model.outcome import CALLER, Analysis
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
-from mnemarch.text.edits import as_code, netted, sides_of, told_edit
+from mnemarch.text.edits import Edit, as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import STOP_WORDS, counted, in_a_line
 
@@ -31,13 +31,16 @@ PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", 
 # Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
 _LOOKS = (
     r"(?:sudo )?(?:ls|cat|head|tail|less|more|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date"
-    r"|whoami|diff|open|read|search|view)\b"
+    r"|whoami|diff|open|read|search|view|true|exit|sleep)\b|:"
 )
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
 # They record what was done and do none of it.
 _RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b"
 _EDITS = frozenset({"edit", "patch", "write"})
+OTHERS = "other tasks in the same worktree"
 _EXITS = ("exit", "exit_code", "exitCode", "returncode")
+# Redirections that write no file.
+_UNWRITTEN = r"\d*>+ ?(?:&\d|/dev/null)"
 _PARTS = r"&&|\|\||[;|\n]"
 _FENCED = r"(?s)```[^\n`]*\n(.*?)```"
 _COST_OF_FAILURE = 0.1
@@ -81,14 +84,17 @@ def logged_step(body: str) -> LoggedStep:
     return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
 
 
-def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) -> Analysis:
-    """What the log alone says: what went wrong, what turned it, what was decided, and the steps that worked."""
+def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int, *, is_seen: bool = True) -> Analysis:
+    """What the log alone says: what went wrong, what turned it, what was decided, and the steps that worked.
+
+    Unless it `is_seen` that what failed passes again, nothing turned it.
+    """
     failures = _failures(steps)
     results = [step for step in steps if step.kind.lower() in _RESULT]
     code = "\n".join(_worked(steps, failures)) or None
     return Analysis(
         success=passed,
-        critique=_critique(steps, passed, failures),
+        critique=_critique(steps, passed, failures, is_seen=is_seen),
         score=max(_SUCCESS_SCORE_MIN, 1.0 - _COST_OF_FAILURE * len(failures)) if passed else 0.0,
         key_decisions=tuple(dict.fromkeys(choice.text for choice in key_choices(steps))),
         result=(results[-1].data or results[-1].text) if results else (steps[-1].text if steps else None),
@@ -151,7 +157,7 @@ def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
 # What went wrong, and what turned it
 
 
-def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]) -> str:
+def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int], *, is_seen: bool) -> str:
     outcome = "Passed" if passed else "Failed"
     if not failures:
         return f"{outcome} in {counted(len(steps), 'step')} without a logged error."
@@ -164,32 +170,59 @@ def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]
     told = f"{counted(len(failures), 'error')}: {left_out}{', then '.join(quoted[-_SHOWN_MAX:])}."
     if not passed:
         return f"Failed with {told}"
-    turn = ", ".join(changes_in(steps[failures[-1] + 1 :]))
+    last = failures[-1]
+    turn = ", ".join(changes_in(steps[last + 1 :], _told(steps[last]))) if is_seen else ""
     return f"Passed after {told}{f' After the last one: {turn}.' if turn else ''}"
 
 
-def changes_in(steps: Sequence[LoggedStep]) -> list[str]:
-    """What steps changed, in their order: each edit as it stands in the end, and the commands that did something."""
-    edits = netted((step, *_sides(step), path) for step in steps if is_edit(step) and (path := _text_in(step, "path")))
-    told = [(step, told_edit(path, before, after, _text_in(step, "name"))) for step, before, after, path in edits]
+def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:
+    """What steps changed, in their order: each edit as it stands in the end, and the commands that did something.
+
+    Of many edits those are told in full that have most words in common with what they are `about`.
+    """
+    edits = [edit for edit in netted(filter(None, map(edit_told, steps))) if edit.changes]
+    by_share = edits[::-1]
     if len(edits) > _SHOWN_MAX:
-        files = list(dict.fromkeys(in_a_line(path, _SHOWN_CHARS) for *_, path in edits))
-        more = f" and {counted(len(files) - _SHOWN_MAX, 'more file')}" if len(files) > _SHOWN_MAX else ""
-        told = [(edits[-1][0], f"edits of {', '.join(files[:_SHOWN_MAX])}{more}")]
+        asked = _words(about)
+        by_share.sort(key=lambda edit: -len(asked & (own := _words(f"{edit.path} {edit.name}"))) / len(own))
+    told = {id(edit.sources[-1]): told_edit(edit) for edit in by_share[:_SHOWN_MAX]}
     texts = []
     for step in steps:
-        texts += [text for edited, text in told if edited is step]
+        texts += [told[id(step)]] if id(step) in told else []
         command = "" if _has_failed(step) else _command(step)
         texts += [as_code(command)] if is_worth_repeating(command) else []
-    return list(dict.fromkeys(texts))[-_CHANGES_MAX:]
+    texts = list(dict.fromkeys(texts))[-_CHANGES_MAX:]
+    others = dict.fromkeys(in_a_line(step.text, _SHOWN_CHARS) for step in steps if step.data.get("by") == OTHERS)
+    texts += [f"edits of {', '.join([*others][:_SHOWN_MAX])} by {OTHERS}"] if others else []
+    if left := by_share[_SHOWN_MAX:]:
+        files = list(dict.fromkeys(in_a_line(edit.path, _SHOWN_CHARS) for edit in left))
+        more = f" and {counted(len(files) - _SHOWN_MAX, 'more file')}" if len(files) > _SHOWN_MAX else ""
+        texts.append(f"{counted(len(left), 'more edit')} of {', '.join(files[:_SHOWN_MAX])}{more}")
+    return texts
 
 
-def _sides(step: LoggedStep) -> tuple[str, str]:
-    patch = _text_in(step, "patch")
-    if patch:
-        return sides_of(patch, _text_in(step, "path"))
-    before, after = (step.data.get(name) for name in ("before", "after"))
-    return before if isinstance(before, str) else "", after if isinstance(after, str) else ""
+def edit_told(step: LoggedStep) -> Edit | None:
+    """The edit that a step tells; None if it is none, or does not say where."""
+    path, patch = _text_in(step, "path"), _text_in(step, "patch")
+    if not (path and is_edit(step)):
+        return None
+    before, after = sides_of(patch, path) if patch else (_side(step, "before"), _side(step, "after"))
+    return Edit((step,), path, before, after, _text_in(step, "name"))
+
+
+def edits_told(entries: Iterable[Event]) -> list[Edit]:
+    """The edits that entries of the log tell."""
+    told = [(event, edit_told(logged_step(event.body))) for event in entries if event.body is not None]
+    return [replace(edit, sources=(event,)) for event, edit in told if edit is not None and (edit.before or edit.after)]
+
+
+def _words(text: str) -> set[str]:
+    return set(pattern(r"[^\W_]+").findall(text.lower()))
+
+
+def _side(step: LoggedStep, name: str) -> str:
+    side = step.data.get(name)
+    return side if isinstance(side, str) else ""
 
 
 def _failures(steps: Sequence[LoggedStep]) -> list[int]:
@@ -287,10 +320,11 @@ def is_worth_repeating(code: str | None) -> bool:
     """Whether steps do anything: that files were edited, tests run and commits made is no skill (G10)."""
     from mnemarch.witness.commands import runner_of
 
-    lines = [line for line in (code or "").splitlines() if line.strip() and not line.startswith("# ")]
+    text = pattern(_UNWRITTEN).sub("", code or "")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("# ")]
     parts = [part.strip() for line in lines for part in pattern(_PARTS).split(line)]
     idle = pattern(f"{_LOOKS}|{_GIT_LOOKS}|{_RECORDS}")
-    return any(part and not idle.match(part) and runner_of(part) is None for part in parts) or ">" in (code or "")
+    return any(part and (">" in part or not idle.match(part)) and runner_of(part) is None for part in parts)
 
 
 def _command(step: LoggedStep) -> str:

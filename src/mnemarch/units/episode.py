@@ -8,21 +8,23 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import RULES, Promotion
-from mnemarch.model.testrun import Outcome, TestRun
+from mnemarch.model.testrun import NOT_RUN, Outcome, TestResult, TestRun
 from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace
-from mnemarch.text.prompt import without_fenced
 from mnemarch.units.account import (
-    APPROACH_KINDS,
     KEPT_CHARS_MAX,
     KEPT_MAX,
     Account,
     account_in,
+    approach_of,
     cut,
+    failed_approaches,
     faults_of,
     named,
     read_error,
+    standing_edits,
     text_of,
+    with_edits_of_others,
 )
 from mnemarch.units.analysis import TROUBLE, analysed, is_edit, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import link_units, resembling
@@ -103,7 +105,7 @@ def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | 
     run = TestRun(
         runner=last["runner"],
         command=last["command"],
-        results=(),
+        results=tuple(TestResult(name, Outcome.PASS) for name in last["tests"][Outcome.PASS]),
         exit_code=last["exit_code"],
         witnessed=last["witnessed"],
         commit=last["commit"],
@@ -133,20 +135,22 @@ def keep_episode(
     """Keep what happened (G9) in place of the account `before`, linked to similar episodes; and a skill (G10, G11)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = steps_of(logged)
-    story = steps_of(staged)
-    draft = given or analysed(story, passed, 0)
-    worked = run.command if passed and run.witnessed else ""
-    faults = faults_of(staged, worked, tests if draft.success else None)
-    if len(staged) >= TOLD_MAX:
-        faults = _with_earlier(faults, before)
+    standing = standing_edits(act.caller.root, logged)
+    told = [event for event in staged if (standing or {}).get(event.id, True)]
+    log = with_edits_of_others(act.transaction, act.caller, told)
+    story = steps_of(log)
+    succeeded = passed if given is None else given.success
+    faults = _faults(act, log, before, run, passed, succeeded)
+    is_seen = not any("unseen" in fault for fault in faults[-1:])
+    draft = given or analysed(story, passed, 0, is_seen=is_seen)
     account = Account(
         name=_name(act),
         passed=passed,
         success=draft.success,
         steps=steps,
         faults=faults,
-        failed_approaches=_failed_approaches(staged),
-        approach=_approach_of(staged) if draft.success else None,
+        failed_approaches=failed_approaches(staged),
+        approach=approach_of(staged) if succeeded and is_seen else None,
         tests=tests,
         commit=run.commit,
         # That no error was logged says little.
@@ -168,17 +172,17 @@ def keep_episode(
         attributes=_attributes(act, account, draft, task)
         | _traces(act, account, staged)
         | _waiting(act, draft, story)
-        | {"witnessed": run.witnessed},
+        | {"witnessed": run.witnessed}
+        | ({} if standing is None else {"standing": [id for id, stands in standing.items() if stands]}),
     )
     # Tasks that nothing describes resemble each other only in that.
     others = _episodes(act) if task else []
     episode = _updated(act, claim, before)
     similar_successes = _relate(act, episode, others)
-    # Without a similar success the analysis stays the same, and a long log need not be read again.
-    analysis = draft if given or not similar_successes else analysed(story, passed, similar_successes)
-    if not (analysis.success and analysis.is_repeatable):
+    is_repeated = draft.is_repeatable if given else similar_successes and is_worth_repeating(draft.extracted_code)
+    if not (draft.success and is_repeated):
         return episode, None
-    return episode, _skill(act, analysis, described, episode, similar_successes)
+    return episode, _skill(act, draft, described, episode, similar_successes)
 
 
 def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, str | None]:
@@ -333,10 +337,18 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
     return known[0].id
 
 
-def _with_earlier(faults: list[dict[str, Any]], before: Unit | None) -> list[dict[str, Any]]:
+def _faults(
+    act: Act, log: Sequence[Event], before: Unit | None, run: TestRun, passed: bool, succeeded: bool
+) -> list[dict[str, Any]]:
     """The faults of a task, with those that only its last account knows: not all of a long log is read."""
+    faults = faults_of(log, run.command if passed and run.witnessed else "", run if succeeded else None)
+    for fault in faults:
+        if fault.get("unseen") == NOT_RUN and act.caller.root is not None:
+            from mnemarch.code.tests import is_removed
+
+            fault["unseen"] = "removed" if is_removed(act.caller.root, fault["test"]) else NOT_RUN
     known = {fault["key"] for fault in faults}
-    told = () if before is None else before.attributes.get("faults", ())
+    told = () if before is None or len(log) < TOLD_MAX else before.attributes.get("faults", ())
     return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
 
 
@@ -368,26 +380,6 @@ def _tells_more(claim: Claim, before: Unit) -> bool:
     elif before.content != claim.content:
         return True
     return any(each != old.get(name) for name, each in claim.attributes.items() if name not in left_alone)
-
-
-def _approach_of(staged: Sequence[Event]) -> str | None:
-    """What was tried last before the success, if somebody said so after the last failure."""
-    for event in reversed(staged):
-        payload = event.payload or {}
-        if event.type is EventType.ATTEMPT_FAILED:
-            return None
-        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in APPROACH_KINDS:
-            text = without_fenced(payload["text"]).strip()
-            if text:
-                return text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
-    return None
-
-
-def _failed_approaches(staged: Sequence[Event]) -> list[str]:
-    payloads = [event.payload for event in staged if event.type is EventType.ATTEMPT_FAILED and event.payload]
-    # What mended one of several errors did not fail.
-    tried = [payload["approach"] for payload in reversed(payloads) if not payload.get("mended")]
-    return [cut(approach) for approach in tried if approach]
 
 
 def _name(act: Act) -> str:

@@ -269,26 +269,33 @@ def _red_before(met: Met, places: Sequence[str]) -> frozenset[str]:
 
 def _wanted(events: Iterable[Event], tests: Collection[str]) -> set[str]:
     """Which of these tests a task is about: it was asked to mend failing tests, or names one, runs or edits it."""
-    import re  # Only where a test is red that was so before.
-
     from mnemarch.text.words import Patterns
     from mnemarch.units.analysis import TASK_KINDS, is_edit, logged_step
 
     bodies = [event.body for event in events if event.type is EventType.LOGGED and event.body is not None]
     steps = list(map(logged_step, bodies))
     asked = "\n".join(step.text for step in steps if step.kind.lower() in TASK_KINDS)
-    if Patterns("turns", "requests")["mend tests"].search(asked):
+    says = Patterns("turns", "requests")
+    parts = pattern(r"[.;!?]\s|\n").split(asked)
+    if any(says["mend tests"].search(part) and not says["leave tests"].search(part) for part in parts):
         return set(tests)
     ran = "\n".join(str(step.data.get("command")) for step in steps if step.data.get("command"))
     edited = {step.data.get("path") for step in steps if is_edit(step)}
     wanted = set()
     for test in tests:
         file, short = test.partition("::")[0], short_name(test)
-        # A name that is a plain word says nothing.
-        is_named = not short.isalpha() and pattern(rf"(?<!\w){re.escape(short)}(?!\w)").search(f"{asked}\n{ran}")
-        if is_named or file in edited or (file != test and file in asked):
+        # A name that is a plain word says nothing, and `test_cart` in `test_cart.py` is the file.
+        is_word = short.isalpha() and not any(map(str.isupper, short[1:]))
+        is_named = not is_word and _is_in(short, f"{asked}\n{ran}")
+        if is_named or file in edited or (file != test and _is_in(file, asked)):
             wanted.add(test)
     return wanted
+
+
+def _is_in(name: str, text: str) -> bool:
+    import re  # Only where a test is red that was so before.
+
+    return pattern(rf"(?<!\w){re.escape(name)}(?!\w|\.\w)").search(text) is not None
 
 
 def _only_ending(name: str, ran: Iterable[str]) -> str | None:

@@ -215,7 +215,7 @@ class Reader:
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
 
     def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
-        """The live units that the `last` entries of a scope claimed, without these kinds; episodes `kept_at` a level."""
+        """The live units that the `last` entries of a scope claimed, but these kinds; episodes `kept_at` a level."""
         wanted = {"scope_key": scope_key, "but": sorted(but), "kept_at": int(kept_at), "last": last}
         return self._units("claims_of_scope", **wanted)
 
