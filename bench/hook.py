@@ -19,16 +19,19 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import mnemarch
-from bench.spine import program, ratio, shown, texts
+from bench.spine import OBJECTS, SUBJECTS, VERBS, program, ratio, shown, texts
 from mnemarch import Actor, Claim, Scope
 
 PAYLOADS = Path(__file__).parents[1] / "tests" / "fixtures" / "hosts"
 LIMIT = 5.0
 IDS = ("session_id", "sessionId", "conversation_id", "tool_use_id")
+# Nobody says the same in each session.
+ASKED = "How many connections does the pool have?"
 # Processor and clock seconds.
 Cost = tuple[float, float]
 GIT = ("git", "-c", "user.name=bench", "-c", "user.email=bench@example.org")
@@ -95,8 +98,15 @@ def session(root: str, command: list[str], host: str, number: str) -> Iterator[t
         if line["event"] == "failed":
             Path(root, "pool.py").write_text(f"def size():\n    return 1  # {host} {number}\n")
         bare = cost([sys.executable, "-c", "pass"], b"", root, {})
-        stdin = json.dumps(line["stdin"] | own).encode()
+        stdin = json.dumps(line["stdin"] | own).replace(ASKED, f"{ASKED} {said(f'{host} {number}')}").encode()
         yield line["event"], (cost([*command, "hook", "--host", host], stdin, root, line["environ"]), bare)
+
+
+def said(name: str) -> str:
+    """What a person tells beside the question; other words in each session."""
+    number = zlib.crc32(name.encode())
+    subject, verb, thing = (words[number // size % 10] for words, size in ((SUBJECTS, 1), (VERBS, 10), (OBJECTS, 100)))
+    return f"The {subject} {verb} {thing}, so keep {number % 97} of them for {name}."
 
 
 def cost(command: list[str], stdin: bytes, root: str, environ: dict[str, str]) -> Cost:

@@ -294,6 +294,16 @@ def test_what_a_person_asked_for_becomes_a_claim_when_the_agent_ends_its_turn(re
     assert "three connections" in agent(session="s-2").tells("prompt", prompt="How many connections in the pool?")
 
 
+def test_a_question_alone_is_logged_and_never_answers_itself(repo, agent):
+    one = agent()
+    one.tells("prompt", prompt="How many connections does the pool have?")
+    one.tells("stop")
+    assert [entry["text"] for entry in logged(repo, "user")] == ["How many connections does the pool have?"]
+    with mnemarch.open(repo) as memory:
+        assert seat_in(memory, repo).units() == []
+    assert agent(session="s-2").tells("prompt", prompt="How many connections does the pool have?") == ""
+
+
 def test_an_agent_that_is_told_to_go_on_by_a_stop_hook_is_not_logged_again(repo, agent):
     one = agent()
     one.tells("stop", stop_hook_active=True)
@@ -321,16 +331,34 @@ def test_a_compaction_makes_the_agent_forget_what_it_was_shown(repo, agent):
     assert "How many connections does the pool have?" in snapshot.content
 
 
+def test_of_the_compactions_of_a_session_the_last_is_anchored_and_told_once(repo, agent):
+    one = agent()
+    one.tells("prompt", prompt="The pool needs three connections.")
+    for number in range(2):
+        one.tells("compact", trigger=str(number))
+    one.tells("prompt", prompt="The pool also needs a timeout.")
+    one.tells("compact")
+    with mnemarch.open(repo) as memory:
+        anchors = seat_in(memory, repo).units(kind="anchor")
+    assert [anchor.live for anchor in anchors] == [True, False]
+    told = one.tells("start", source="compact")
+    assert "needs a timeout" in told
+    assert "Before a compaction" not in told
+
+
 def test_what_other_tasks_said_of_an_error_arrives_fenced(repo, agent):
-    other = worktree(repo, "other", "fix/other")
-    agent(root=other, session="s-2").fails(1)
+    other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
+    other.fails(1)
+    other.tells("stop")
     said = agent().fails(1)
     assert said.startswith("<mnemarch-memory")
     assert "Seen before in 1 other task" in said
 
 
 def test_what_came_of_an_error_elsewhere_is_told_once_a_session_and_again_after_a_compaction(repo, agent):
-    agent(root=worktree(repo, "other", "fix/other"), session="s-2").fails(1)
+    other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
+    other.fails(1)
+    other.tells("stop")
     one = agent()
     told = [one.fails(1), one.fails(2)]
     one.tells("start", source="compact")
@@ -706,10 +734,12 @@ def accounts(repo):
         return seat_in(memory, repo, actor=Actor.human("ada"), task=None).units(kind="episode")[::-1]
 
 
-def test_an_error_that_is_new_is_told_at_once_and_the_rest_when_the_turn_ends(repo, agent):
+def test_a_task_is_told_when_the_turn_ends(repo, agent):
     one = agent()
     one.tells("prompt", prompt="Make the pool hold three connections")
     one.fails(1)
+    assert accounts(repo) == []
+    one.tells("stop")
     assert ["failed" in unit.content for unit in accounts(repo)] == [True]
     one.fails(2)
     one.passes()
@@ -727,13 +757,13 @@ def test_a_night_tells_of_a_session_that_was_killed(repo, agent):
     one = agent()
     one.fails(1)
     one.passes()
-    assert [unit.attributes["success"] for unit in accounts(repo)] == [False]
+    assert accounts(repo) == []
     with mnemarch.open(repo) as memory:
         person = seat_in(memory, repo, actor=Actor.human("ada"), task=None)
         for _ in range(2):
             memory.maintain(person)
     told = accounts(repo)
-    assert [unit.attributes["success"] for unit in told] == [False, True]
+    assert [unit.attributes["success"] for unit in told] == [True]
     assert told[-1].provenance[0].actor == Actor.agent("claude-code")
 
 
@@ -744,7 +774,7 @@ def test_of_episodes_about_the_same_test_one_is_told_and_a_success_before_failur
         other.fails(number)
         if ends_well:
             other.passes()
-            other.tells("stop")
+        other.tells("stop")
 
     works_in(1, ends_well=False)
     works_in(2, ends_well=False)

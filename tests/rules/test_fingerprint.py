@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from fixtures.steps import steps
-from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint, telling_line
+from mnemarch.text import FINGERPRINT_VERSION
+from mnemarch.text.fingerprint import CORE_CHARS_MAX, Fingerprint, fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import LINE_CHARS_MAX
 
 Faults = dict[str, tuple[str, ...]]

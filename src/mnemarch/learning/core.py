@@ -6,7 +6,6 @@ be erased, and undoing an actor takes only its own. An agent writes for its work
 
 from __future__ import annotations
 
-from datetime import datetime
 from math import log as logarithm
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, MnemarchError, NotAllowed, StoreError
@@ -14,6 +13,7 @@ from mnemarch.learning import tools
 from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
+from mnemarch.model.stamps import datetime
 from mnemarch.model.unit import TRUSTED, Claim, Kind, Status
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_count, checked_text, default_level, typed_methods

@@ -21,6 +21,7 @@ from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.units.gate import withheld_reason
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import rejection_of
+from mnemarch.units.scene import newest_first
 from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False
@@ -189,7 +190,7 @@ def entries_of(reader: Reader, task_key: str) -> list[Event]:
     wanted = (EventType.LOGGED, EventType.TASK_VERIFIED)
     entries: list[Event] = []
     successes = 0
-    for event in reader.events_back(task_key, types=wanted, limit=_ENTRIES_MAX):
+    for event in newest_first(reader, task_key, wanted, _ENTRIES_MAX):
         if event.type is EventType.LOGGED and event.payload:
             entries.append(event)
         elif (event.payload or {}).get("passed"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import timedelta
 
 from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.learning import classify
@@ -13,7 +12,7 @@ from mnemarch.model.caller import ActorKind, Caller
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.outcome import Ingested, Refused, Stored
-from mnemarch.model.stamps import micros
+from mnemarch.model.stamps import micros, timedelta
 from mnemarch.model.unit import Claim
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key

@@ -138,6 +138,13 @@ def _majority(ballot: Counter[str]) -> str:
     return first if count > second else MIXED if count else ""
 
 
+def _dedented(source: str) -> str:
+    """A part of a file without its common margin. The one of `textwrap` loads `re`, and a hook waits for that."""
+    lines = source.splitlines()
+    margin = min((line[: -len(line.lstrip())] for line in lines if line.strip()), key=len, default="")
+    return "\n".join(line.removeprefix(margin) for line in lines)
+
+
 class _Shown:
     """What a text shows on each topic, as pairs of what it is and how it is done. It may be a part of a file."""
 
@@ -146,9 +153,7 @@ class _Shown:
         self._own = set(path.replace("\\", "/").split("/")[:-1])
         self._is_test = pattern(_TEST).search(path) is not None
         self.by_topic: dict[str, Counter[tuple[str, str]]] = {topic: Counter() for topic in _TOPICS}
-        from textwrap import dedent
-
-        waiting = [ast_grep.SgRoot(dedent(source), language).root()]
+        waiting = [ast_grep.SgRoot(_dedented(source), language).root()]
         while waiting:
             node = waiting.pop()
             # What stands inside an f-string has to use the other quotes.

@@ -15,6 +15,7 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
+from mnemarch.text import FINGERPRINT_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _begins_anew(event: Event) -> bool:
 def _attempt(event: Event) -> Attempt:
     payload = event.payload or {}
     known = payload["fingerprint"]
-    if known["version"] != fingerprints.FINGERPRINT_VERSION:
+    if known["version"] != FINGERPRINT_VERSION:
         made = fingerprints.fingerprint(payload["error"])
         known = {"hash": made.hash, "core": made.core}
     return Attempt(
@@ -244,7 +245,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
             "hash": fault.hash,
             "kind": fault.kind,
             "core": fault.core,
-            "version": fingerprints.FINGERPRINT_VERSION,
+            "version": FINGERPRINT_VERSION,
         },
         "approach": given.approach,
         "first": new.first,

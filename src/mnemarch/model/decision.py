@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Level, Scope
+from mnemarch.model.stamps import datetime
 from mnemarch.model.unit import Kind, Unit
 from mnemarch.model.value import Frozen, Names, Record, member_of
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.json_text import from_json
+from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen, Names
 
 TYPE_CHECKING = False

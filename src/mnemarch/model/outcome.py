@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.event import Event, Receipt
+from mnemarch.model.stamps import datetime
 from mnemarch.model.testrun import TestRun
 from mnemarch.model.unit import LinkType, Provenance, Status, Unit
 from mnemarch.model.value import Frozen, Names

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from mnemarch.model.caller import Stream
+from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen, Names, Record, replace
 
 # How the name of a go test begins, after its package; a subtest is package.TestName/case.

@@ -5,11 +5,10 @@ A unit's content never changes; its status, trust and evidence do, through event
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import IN_TREES, Citation
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen, Names, Record, member_of
 
 TYPE_CHECKING = False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from mnemarch.model.outcome import FailedApproach, Verdict
+from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ And what is too worthless to keep.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 
+from mnemarch.model.stamps import datetime
 from mnemarch.model.unit import KEPT_AS, TRUSTED, Kind, Signal, Trust, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import KINDS, kinds_where

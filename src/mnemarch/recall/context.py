@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _BINDING_SHARE = 0.4
 # As few as name a unit: every token of the head is one less for content.
 _ID_CHARS = 6
-SAME_TESTS = "another episode tells of the same tests"
+TOLD_ELSEWHERE = "another item tells the same"
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], domain: str | None) -> Pack:
     """What binds, cut from the end of its order, then as many items as fit, in their order.
 
     An item that doesn't fit makes room for a smaller one after it. The text says how much that binds had no room.
-    Of episodes about the same tests one is told.
+    Of episodes about the same tests one is told, and what was asked before a compaction once.
     """
     if not (found.binding or found.items or found.unlisted):
         return Pack(text="", items=(), left_out=(), withheld=found.withheld, tokens=0, budget=budget)
@@ -57,7 +57,7 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     return Pack(
         text=text,
         items=tuple(items),
-        left_out=tuple(Withheld(unit_id=id, reason=SAME_TESTS if id in again else over) for id in entries),
+        left_out=tuple(Withheld(unit_id=id, reason=TOLD_ELSEWHERE if id in again else over) for id in entries),
         withheld=found.withheld,
         tokens=count(text) if text else 0,
         budget=budget,
@@ -67,11 +67,14 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
 
 def told_once(items: Sequence[Recalled]) -> list[Recalled]:
     """Without episodes of which another tells all: one on the same tests that succeeded where this one failed, or one
-    before it with the same end and the same errors."""
+    before it with the same end and the same errors. Nor anchors of a compaction beside what they lead to."""
     episodes = [_Episode(item.unit) for item in items]
+    compacted = {item.unit.id for item in items if "compaction" in item.unit.attributes.get("tags", ())}
 
     def is_told(place: int) -> bool:
         own = episodes[place]
+        if items[place].unit.attributes.get("target") in compacted:
+            return False
         rivals = [(at, other) for at, other in enumerate(episodes) if own.tests and own.tests <= other.tests]
         return not any(
             other.succeeded > own.succeeded

@@ -5,14 +5,12 @@ No model is asked inside a transaction. What was asked, and what it cost, is in 
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from mnemarch.errors import AnalystFailed, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act
 from mnemarch.model.caller import Actor, Caller, Level
 from mnemarch.model.event import EventType
-from mnemarch.model.stamps import micros
+from mnemarch.model.stamps import micros, timedelta
 from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Cognified
 from mnemarch.model.value import replace

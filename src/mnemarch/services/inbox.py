@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timedelta
 
 from mnemarch.decisions.chain import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
@@ -12,7 +11,7 @@ from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled, Stored
-from mnemarch.model.stamps import micros, short_id
+from mnemarch.model.stamps import datetime, micros, short_id, timedelta
 from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of

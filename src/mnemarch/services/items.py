@@ -7,11 +7,10 @@ who wrote what, and when, stays in the log.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Caller, Level, Scope
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.stamps import datetime, timedelta
 from mnemarch.model.unit import LIVE_STATES, Claim, Kind, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_name, checked_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
 from itertools import islice
 
 from mnemarch.errors import InvalidInput, NotFound
@@ -11,7 +10,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Caller, Scope, checked_id
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, WorktreeInUse
-from mnemarch.model.stamps import checked_instant, instant, micros
+from mnemarch.model.stamps import checked_instant, datetime, instant, micros, timedelta
 from mnemarch.model.unit import Kind, LinkType, Status, Unit
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.units import lookup

@@ -241,7 +241,7 @@ class ProjectionContract:
         put(store, far)
         # Storing a unit is an entry too.
         for last, claims in ((10, ["u-1", "u-4"]), (3, ["u-4"]), (2, [])):
-            units = store.claims_of_scope(HERE.key, but=[Kind.EPISODE], last=last)
+            units = store.claims_of_scope(HERE.key, but=[Kind.EPISODE], kept_at=Level.TASK, last=last)
             assert [unit.id for unit in units] == claims
 
     def test_the_runs_behind_outcomes_are_those_of_one_task(self, store: Probe) -> None:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Reader = Callable[[Sequence[str]], list[Fault]]
 
-# Fingerprints made by other rules cannot be compared: a change of meaning raises the version.
-FINGERPRINT_VERSION = 3
 CORE_CHARS_MAX = 300
 _EMPTY = "no output"
 _BARE_CHARS_MAX = 64

@@ -11,6 +11,7 @@ from mnemarch.model.outcome import CALLER
 from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
+from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
 from mnemarch.text.edits import netted
 from mnemarch.text.prompt import without_fenced
@@ -160,7 +161,7 @@ def faults_of(staged: Iterable[Event], worked: str = "", run: TestRun | None = N
             continue
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             met.fail(payload.get("tells") or event.id, payload)
-        elif _is_success(event):
+        elif is_success(event):
             # An account alone says of no test that it passed.
             is_run = event.type is EventType.ATTEMPTS_CLEARED
             met.end([*met.open], (event.payload or {}).get("unseen") if is_run else met.tests(""))
@@ -207,7 +208,7 @@ class _Faults:
     def step(self, event_id: str, step: LoggedStep) -> None:
         kind = step.kind.lower()
         if kind in TROUBLE:
-            fault = dict(_read_error(step.text))
+            fault = dict(read_error(step.text))
             if all(known["key"] != fault["key"] for known in self.faults.values()):
                 self._meet(event_id, fault)
             return
@@ -280,7 +281,7 @@ def changes_before_failures(staged: Sequence[Event]) -> dict[str, tuple[str, ...
             if steps is not None:
                 changes[event.id] = tuple(changes_in(steps))
             steps = []
-        elif _is_success(event):
+        elif is_success(event):
             steps = None
         elif steps is not None and event.type is EventType.LOGGED and event.body is not None and event.id not in gone:
             steps.append(logged_step(event.body))
@@ -301,12 +302,12 @@ def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
             told = {fault["key"]: fault["tests"] for fault in _told(payload) if fault.get("tests")}
             covered = {test for names in told.values() for test in names}
             tests |= told | {test: (test,) for test in payload.get("tests", ()) if test not in covered}
-        elif _is_success(event):
+        elif is_success(event):
             tests.clear()  # What a success mended is not mended again.
     return [key for key, names in tests.items() if passed.issuperset(names)]
 
 
-def _is_success(event: Event) -> bool:
+def is_success(event: Event) -> bool:
     """Whether all errors before it are gone: the task succeeded, whether its account is kept yet or not."""
     if event.type is EventType.ATTEMPTS_CLEARED and (payload := event.payload):
         return "attempts" not in payload and not payload.get("unstuck")
@@ -315,21 +316,22 @@ def _is_success(event: Event) -> bool:
 
 def account_in(event: Event) -> Mapping[str, Any] | None:
     """What an event tells of its task. What somebody told of the past is an episode too, and no account of this one."""
-    record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
+    # Most units are no accounts, and reading one takes its time.
+    if event.type is not EventType.UNIT_REMEMBERED or '"task_key"' not in (event.body or ""):
+        return None
+    record = (event.payload or {})["unit"]
     return record if record.get("kind") == "episode" and "task_key" in record.get("attributes", {}) else None
 
 
 def _told(payload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """The faults that one failure tells, each error of a run of tests; what is known of them is not read again."""
-    from mnemarch.text.fingerprint import FINGERPRINT_VERSION
-
     is_current = payload["fingerprint"]["version"] == FINGERPRINT_VERSION
     if is_current and "faults" in payload:
         faults: list[Mapping[str, Any]] = payload["faults"]
         return faults
     is_known = is_current and payload.get("line") is not None
     known = {"key": payload["fingerprint"]["hash"], "line": payload["line"]} if is_known else None
-    return [{**(known or _read_error(payload["error"])), "tests": payload.get("tests", ())}]
+    return [{**(known or read_error(payload["error"])), "tests": payload.get("tests", ())}]
 
 
 def command_head(command: str) -> str:
@@ -347,7 +349,7 @@ def command_head(command: str) -> str:
 
 
 @cached(1_024)
-def _read_error(error: str) -> dict[str, str]:
+def read_error(error: str) -> dict[str, str]:
     """The fault that an error tells, and how."""
     from mnemarch.text.fingerprint import fingerprint, telling_line
 

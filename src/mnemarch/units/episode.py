@@ -21,15 +21,16 @@ from mnemarch.units.account import (
     failed_approaches,
     faults_of,
     named,
+    read_error,
     standing_edits,
     text_of,
     with_edits_of_others,
 )
-from mnemarch.units.analysis import analysed, is_edit, is_worth_repeating, steps_of, task_described
+from mnemarch.units.analysis import TROUBLE, analysed, is_edit, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
-from mnemarch.units.scene import TOLD_MAX, account_of, told_of, units_of_task
+from mnemarch.units.scene import TOLD_MAX, account_of, newest_first, told_of, units_of_task
 from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
@@ -57,12 +58,14 @@ _OF_AN_ANALYSIS = frozenset({"critique", "reward", "key_decisions", "analyst", W
 _BY_MODEL = "\nCritique by "
 _SIMILAR_EPISODES_MAX = 3
 _UNITS_AFTER_MAX = 2_000
+_RUN_OR_UNIT = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED)
 
 
 def read_ahead(staged: Sequence[Event]) -> None:
-    """Read a task's errors and what it said before the act that tells of it begins: other writers would wait."""
-    faults_of(staged)
-    analysed(steps_of(staged), False, 0)
+    """Read a task's entries and errors before the act that tells of them begins: other writers would wait."""
+    for step in steps_of(staged):
+        if step.kind.lower() in TROUBLE:
+            read_error(step.text)
 
 
 def consolidate(log: Log, caller: Caller) -> Promotion | None:
@@ -87,14 +90,13 @@ def consolidate(log: Log, caller: Caller) -> Promotion | None:
 
 def _unaccounted(reader: Reader, caller: Caller) -> Event | None:
     """The last run of tests, if no account came after it."""
-    here = caller.scope_key
-    judged = next(iter(reader.events_back(here, types=[EventType.TASK_VERIFIED], limit=1)), None)
-    units = reader.events_back(here, types=[EventType.UNIT_REMEMBERED], limit=_UNITS_AFTER_MAX)
-    if judged is None or judged.erased:
-        return None
-    # Of what was erased nobody knows what it told: it is not told again.
-    told = (unit.position > judged.position and (unit.erased or account_in(unit)) for unit in units)
-    return None if any(told) else judged
+    for event in newest_first(reader, caller.scope_key, _RUN_OR_UNIT, _UNITS_AFTER_MAX):
+        if event.type is EventType.TASK_VERIFIED:
+            return None if event.erased else event
+        # Of what was erased nobody knows what it told: it is not told again.
+        if event.erased or account_in(event):
+            return None
+    return None
 
 
 def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | None) -> Promotion:
@@ -261,8 +263,9 @@ def _last(items: Iterable[object]) -> list[str]:
 
 
 def _episodes(act: Act) -> list[Unit]:
-    visible = act.caller.visible_keys
-    return act.transaction.units_in(visible, kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX)
+    """The accounts of other tasks; what their prompts and agents said lies below the project."""
+    project = act.caller.scope.at(Level.PROJECT).key
+    return act.transaction.units_in([project], kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX)
 
 
 def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
 
 from mnemarch.model.caller import Stream
 from mnemarch.model.citation import IN_TREES
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
+from mnemarch.model.stamps import datetime
 from mnemarch.model.unit import Kind, Link, LinkType, Provenance, Status, Unit
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import TrustRules, confidence_at

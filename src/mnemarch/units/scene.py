@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 
 from mnemarch.code import git
 from mnemarch.code.home import repository_around
@@ -12,14 +11,15 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
+from mnemarch.model.stamps import UTC, datetime
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
 from mnemarch.model.unit import Claim, Kind, Status
-from mnemarch.model.value import Frozen
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
@@ -46,6 +46,7 @@ STAGED = (
 )
 # A task may go on for months: so much of its log an account tells, and so much is looked through for claims.
 TOLD_MAX = 200
+_FIRST_PAGE = 32
 _LOOKED_THROUGH_MAX = 2_000
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
@@ -127,10 +128,12 @@ def read_scene(store: Store, caller: Caller, codebase: Codebase | None, run: Tes
 
 
 def _met(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun, account: bool) -> Met:
-    position, task = reader.position(), task_of(reader, caller, log=account or not run.passed)
+    position, task = reader.position(), task_of(reader, caller, log=account)
+    if not account and not run.passed:
+        task = replace(task, log=_since_success(reader, caller))
     red = _seen_red(reader, caller, run.named(Outcome.FAIL) if run.witnessed else ())
     logged = task.log
-    if red and len(logged) >= TOLD_MAX:
+    if red and (not account or len(logged) >= TOLD_MAX):
         logged = reader.events_back(caller.scope_key, types=[EventType.LOGGED], limit=_LOOKED_THROUGH_MAX)
     if codebase is None:
         return Met(position, task, red, logged)
@@ -187,6 +190,29 @@ def told_of(reader: Reader, caller: Caller, before: int | None = None) -> list[E
     return newest if len(newest) < TOLD_MAX else [*first, *newest[1:]]
 
 
+def newest_first(reader: Reader, scope_key: str, types: Sequence[EventType], limit: int) -> Iterator[Event]:
+    """The newest events of a scope, in growing pages: for whoever needs few of them as a rule."""
+    before, page = None, _FIRST_PAGE
+    while limit > 0:
+        events = reader.events_back(scope_key, before=before, types=types, limit=min(page, limit))
+        yield from events
+        if len(events) < page:
+            return
+        before, limit, page = events[-1].position, limit - page, page * 4
+
+
+def _since_success(reader: Reader, caller: Caller) -> list[Event]:
+    """What a task did since it last succeeded, oldest first, with the success: what a failure is judged by."""
+    from mnemarch.units.account import is_success
+
+    events: list[Event] = []
+    for event in newest_first(reader, caller.scope_key, STAGED, TOLD_MAX):
+        events.append(event)
+        if is_success(event):
+            break
+    return events[::-1]
+
+
 def account_of(units: Sequence[Unit]) -> Unit | None:
     """The last account of a task among the live units that it wrote; not what somebody told of the past."""
     return next((unit for unit in reversed(units) if unit.kind is Kind.EPISODE and "task_key" in unit.attributes), None)
@@ -195,7 +221,7 @@ def account_of(units: Sequence[Unit]) -> Unit | None:
 def units_of_task(reader: Reader, caller: Caller) -> list[Unit]:
     """The live claims of a task, and its account."""
     but = NOT_CLAIMS - {Kind.EPISODE}
-    return reader.claims_of_scope(caller.scope_key, but=but, last=_LOOKED_THROUGH_MAX)
+    return reader.claims_of_scope(caller.scope_key, but=but, kept_at=Level.PROJECT, last=_LOOKED_THROUGH_MAX)
 
 
 def units_citing_tests(reader: Reader, caller: Caller, names: Iterable[str]) -> list[Unit]:

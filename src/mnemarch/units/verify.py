@@ -65,7 +65,8 @@ def read_ahead(task: Task, *, account: bool) -> None:
     refused = [Claim.from_json(event.payload["claim"]) for event in task.refused if event.payload]
     claims: list[Unit | Claim] = [*task.claims, *refused]
     for said in claims:
-        if said.citations:  # What cites nothing is not raised: nobody asks for its keys.
+        # What cites no test is not raised: nobody asks for its keys.
+        if any(item.kind is CitationKind.TEST for item in said.citations):
             keys_of(redacted(said.content)[0])
     if account:
         from mnemarch.units import episode

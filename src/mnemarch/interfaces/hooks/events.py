@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from mnemarch.code import git
-from mnemarch.errors import NotFound
+from mnemarch.errors import NotAllowed, NotFound
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
@@ -164,10 +164,17 @@ def prompt(moment: Moment) -> str:
 
 
 def _log_prompt(moment: Moment, text: str) -> None:
-    receipt = moment.seat.log("user", text, data=DEFERRED)
-    moment.session.change(
-        lambda state: state.update(asked=True, prompts=[*state.get("prompts", ()), receipt.event_id][-_ANCHORED_MAX:])
-    )
+    """A question alone stays in the log: as a memory it would come back as an answer to itself."""
+    from mnemarch.text.turns import ASKS, signs_of
+
+    tells = signs_of(text) != ASKS
+    receipt = moment.seat.log("user", text, data=DEFERRED if tells else None)
+
+    def note(state: dict[str, Any]) -> None:
+        state["asked"] = tells or state.get("asked", False)
+        state["prompts"] = [*state.get("prompts", ()), receipt.event_id][-_ANCHORED_MAX:]
+
+    moment.session.change(note)
 
 
 def before_tool(moment: Moment) -> str:
@@ -214,9 +221,6 @@ def after_tool(moment: Moment) -> str:
     if judged.passed:
         moment.session.change(lambda state: state.update(edits=[], failed_edits=[], failures=0, untold=True))
         return "\n".join([*_raised(judged), *_trust_changed(judged)])
-    if judged.loop is not None and judged.loop.details["count"] == 1:
-        # Whoever meets a new error meanwhile is told; that it was met again waits for the end of the turn.
-        moment.later.append(seat.consolidate)
     failed = [*moment.session.listed("failed_edits"), *moment.session.listed("edits")]
     moment.session.change(lambda state: state.update(edits=[], failed_edits=failed[-100:], failures=1, untold=True))
     return "\n".join([*_verdict(moment, judged.loop), *_trust_changed(judged)])
@@ -264,8 +268,14 @@ def compact(moment: Moment) -> str:
 
     def keep() -> None:
         evidence = decisions.add_evidence(snapshot, ["compaction"])
+        if evidence.mentions > 1:
+            return  # Nothing was asked since an earlier compaction.
         hint = f"Before a compaction in task {moment.seat.scope.task}: {asked[0][:_SHOWN_CHARS]}"
-        decisions.add_anchor(hint, evidence.id, "entrypoint")
+        anchor, earlier = decisions.add_anchor(hint, evidence.id, "entrypoint"), moment.session.state.get("anchor")
+        moment.session.change(lambda state: state.update(anchor=anchor.id))
+        with suppress(NotAllowed, NotFound):  # Somebody else uses it, or it was erased.
+            if earlier:
+                moment.seat.withdraw(earlier, "a later compaction of the same session")
 
     moment.later.append(keep)
     return ""
@@ -302,9 +312,9 @@ def _take_up_prompts(moment: Moment) -> None:
 
 def _shown(moment: Moment, pack: Pack) -> None:
     """What an episode that was shown told as well needs not be shown either."""
-    from mnemarch.recall.context import SAME_TESTS
+    from mnemarch.recall.context import TOLD_ELSEWHERE
 
-    told = [each.unit_id for each in pack.left_out if each.reason == SAME_TESTS]
+    told = [each.unit_id for each in pack.left_out if each.reason == TOLD_ELSEWHERE]
     moment.session.add("shown", [*(item.unit.id for item in (*pack.binding, *pack.items)), *told])
 
 

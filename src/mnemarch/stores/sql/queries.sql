@@ -38,8 +38,8 @@ SELECT * FROM entries WHERE id = :id;
 SELECT b.hash FROM events e JOIN events b ON b.stream = e.stream AND b.position < e.position
 WHERE e.position = :position ORDER BY b.position DESC LIMIT 1;
 
--- event_for_key: The first event that an idempotency key stands for: two clones may each have used it.
-SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = :key ORDER BY position LIMIT 1;
+-- event_for_key: The first event that an idempotency key stands for: two clones may each have used it. The sum: see first_since.
+SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = :key ORDER BY position + 0 LIMIT 1;
 
 -- events: The log in commit order.
 SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
@@ -47,12 +47,12 @@ SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
 -- events_of_scope: What was recorded from exactly one scope.
 SELECT * FROM entries WHERE scope_key = :scope_key AND (:any_type OR type IN (:types)) ORDER BY position LIMIT :limit;
 
--- claims_of_scope: The live units that the newest entries of a scope claimed. Bodies are read last.
+-- claims_of_scope: The live units that the newest entries of a scope claimed; of episodes those kept higher up. Bodies are read last.
 SELECT id, body FROM units WHERE id IN (
   SELECT subject FROM events
   WHERE scope_key = :scope_key AND type = 'unit.remembered' AND position > coalesce((
     SELECT position FROM events WHERE scope_key = :scope_key ORDER BY position DESC LIMIT 1 OFFSET :last), 0))
-  AND live AND NOT kind IN (:but) ORDER BY id;
+  AND live AND NOT kind IN (:but) AND (kind <> 'episode' OR level >= :kept_at) ORDER BY id;
 
 -- events_of_subject: The newest events about one subject, oldest first.
 SELECT * FROM (

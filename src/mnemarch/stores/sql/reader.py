@@ -214,9 +214,10 @@ class Reader:
         units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
 
-    def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], last: int) -> list[Unit]:
-        """The live units that the `last` entries of a scope claimed, without these kinds; by id."""
-        return self._units("claims_of_scope", scope_key=scope_key, but=sorted(but), last=last)
+    def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
+        """The live units that the `last` entries of a scope claimed, but these kinds; episodes `kept_at` a level."""
+        wanted = {"scope_key": scope_key, "but": sorted(but), "kept_at": int(kept_at), "last": last}
+        return self._units("claims_of_scope", **wanted)
 
     def units_replaced(
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int

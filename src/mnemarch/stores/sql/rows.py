@@ -52,7 +52,7 @@ def event_of(row: Any) -> Event:
             seq=seq,
             type=EventType(type),
             actor=Actor.parse(actor),
-            scope=Scope.of(from_json(scope)),
+            scope=_scope_of(scope),
             session=session,
             subject=subject,
             key=key,
@@ -76,6 +76,12 @@ def event_of(row: Any) -> Event:
             event_id=str(id),
         )
     return event
+
+
+@lru_cache(1024)
+def _scope_of(segments: str) -> Scope:
+    """A process meets the same few again and again."""
+    return Scope.of(from_json(segments))
 
 
 def _decoded(what: str, id: str, read: Callable[..., T], *given: Any) -> T:
@@ -235,15 +241,16 @@ def _session_parts(session: str) -> int:
 
 def text_keys(unit: Unit) -> tuple[str, str]:
     """What units of one text, and of one topic, are found by; empty where that is nothing to ask for."""
-    # A recall records what it handed out in a process that starts cold: only a write pays for these.
     from mnemarch.policy.kinds import KINDS
-    from mnemarch.text.canonical import merge_key
-    from mnemarch.text.statements import topic_key
 
     # Nobody decides twice what is in force; a decision is no member of a topic of facts.
     is_decision = unit.kind is units.Kind.DECISION
     if not unit.content or not (is_decision or KINDS[unit.kind].merges):
         return "", ""
+    # Whoever stores nothing of the sort does not load these.
+    from mnemarch.text.canonical import merge_key
+    from mnemarch.text.statements import topic_key
+
     return merge_key(unit.content), "" if is_decision else topic_key(unit.content)
 
 
