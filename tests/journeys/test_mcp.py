@@ -20,8 +20,9 @@ import pytest
 
 import mnemarch
 from fixtures.cases import cases
-from mnemarch import InvalidInput
+from mnemarch import Actor, Claim, InvalidInput, Scope
 from mnemarch.interfaces.tools import CORE_TOOLS, TOOLS, tools_for
+from mnemarch.services.maintenance import is_due
 
 ERAS = ["auto", "legacy"]
 
@@ -224,6 +225,47 @@ def test_a_server_goes_when(shop, how):
     assert process.wait(timeout=30) == (130 if how == "it is interrupted" else 0)
     for stream in (process.stdin, process.stdout, process.stderr):
         stream.close()
+
+
+def ended(process):
+    process.stdin.close()
+    code = process.wait(timeout=60)
+    for stream in (process.stdout, process.stderr):
+        stream.close()
+    return code
+
+
+def test_a_quiet_server_does_the_maintenance_of_the_day(shop):
+    with mnemarch.open(shop) as memory:
+        seat = memory.seat(Actor.agent("claude-code"), Scope(project="shop", task="T-1"), root=str(shop))
+        seat.log("user", "Make the checkout retry.")
+        seat.verify(passed=True, tests=["tests/test_checkout.py::test_retries"], account=False)
+    mark = shop / ".mnemarch" / "maintained"
+    for wait_s in ("-1", "0"):
+        process = greeted(started(shop, "--maintain-after", wait_s))
+        end = time.monotonic() + 60
+        while wait_s == "0" and time.monotonic() < end and is_due(str(mark.parent)):
+            time.sleep(0.05)
+        assert ended(process) == 0
+        assert mark.exists() == (wait_s == "0")
+    with mnemarch.open(shop) as memory:
+        person = memory.seat(Actor.human("ada"), Scope(project="shop"), root=str(shop))
+        [episode] = person.units(kind="episode")
+    # What a session that was killed did not tell.
+    assert episode.attributes["task"] == "Make the checkout retry."
+    two_days_ago = time.time() - 2 * 86_400
+    os.utime(mark, (two_days_ago, two_days_ago))
+    assert is_due(str(mark.parent))
+
+
+def test_a_server_that_maintains_goes_when_its_input_ends(shop):
+    with mnemarch.open(shop) as memory:
+        seat = memory.seat(Actor.human("ada"), Scope(project="shop"), root=str(shop))
+        seat.remember_many([Claim(content=f"Module {number} rounds order {number}.") for number in range(2_000)])
+    assert ended(greeted(started(shop, "--maintain-after", "0"))) == 0
+    with mnemarch.open(shop) as memory:
+        assert memory.audit().ok
+        assert memory.stats().units == 2_000
 
 
 def test_a_server_goes_when_its_host_was_killed_and_the_pipe_stays_open(shop):

@@ -9,7 +9,7 @@ import os
 import secrets
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from mnemarch import __version__, user
 from mnemarch.code.git import task_branch
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, Answer, Call, Command
+from mnemarch.interfaces.hook import local_place
 from mnemarch.interfaces.show import json_text
 from mnemarch.interfaces.tools import Reply, Tool, called, checked, refused_to, tools_for, words
 from mnemarch.lazy import Lazy
@@ -34,6 +35,7 @@ else:
     types = Lazy("mcp_types")
 
 _PARENT_EVERY_S = 2.0
+_MAINTAIN_AFTER_S = 60
 _LOOPBACK = "127.0.0.1"
 # Where hosts say which conversation a request belongs to, in its `_meta`.
 _SESSION_FIELDS = ("sessionId", "threadId")
@@ -53,6 +55,27 @@ class _Desk:
         self.profile = profile
         self.tools = tools_for(profile, denied)
         self._opening = Lock()
+        self.is_maintaining = False
+
+    def maintain_if_due(self) -> None:
+        """Do what nobody has done for a day: agents learn from their edits without a person who thinks of it."""
+        from mnemarch.services.maintenance import is_due
+
+        call = self.call
+        with suppress(MnemarchError, OSError):  # Another process is at it, or nobody may open it.
+            if call.is_absent or call.is_on_server or not is_due(local_place(call.store or call.home.folder)):
+                return
+            with self._opening:
+                call.open()
+            self.is_maintaining = True
+            call.memory.maintain(call.seat)
+        self.is_maintaining = False
+
+    def leave(self, code: int) -> None:
+        """End this process at once. Who maintains the memory still uses it; the store survives that."""
+        if not self.is_maintaining:
+            self.call.close()
+        os._exit(code)
 
     def _reply(self, name: str, arguments: dict[str, Any], session: str | None) -> Reply:
         if name not in self.tools:
@@ -199,36 +222,45 @@ def _session_in(meta: Any) -> str | None:
 # Running
 
 
-def _end_on_signals(call: Call) -> None:
+def _end_on_signals(desk: _Desk) -> None:
     """The SDK ends its streams on an interrupt and then waits for input that may never come."""
 
     def end(number: int, _frame: FrameType | None) -> None:
-        call.close()
-        os._exit(DONE if number == signal.SIGTERM else 128 + number)
+        desk.leave(DONE if number == signal.SIGTERM else 128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
 
 
-async def _while_parent_lives(call: Call) -> None:
+async def _while_parent_lives(desk: _Desk) -> None:
     """A host that was killed may leave the pipe open in another process."""
     from anyio import sleep
 
     parent = os.getppid()
     while os.getppid() == parent:
         await sleep(_PARENT_EVERY_S)
-    call.close()
-    os._exit(DONE)
+    desk.leave(DONE)
 
 
-async def _serve_stdio(desk: _Desk) -> None:
+async def _maintain_when_quiet(desk: _Desk, after_s: float) -> None:
+    from anyio import sleep, to_thread
+
+    await sleep(after_s)
+    await to_thread.run_sync(desk.maintain_if_due, abandon_on_cancel=True)
+
+
+async def _serve_stdio(desk: _Desk, maintain_after_s: float) -> None:
     from anyio import create_task_group
     from mcp.server.stdio import stdio_server
 
     server = _server(desk)
     async with create_task_group() as tasks, stdio_server() as (reading, writing):
-        tasks.start_soon(_while_parent_lives, desk.call)
+        tasks.start_soon(_while_parent_lives, desk)
+        if maintain_after_s >= 0:
+            tasks.start_soon(_maintain_when_quiet, desk, maintain_after_s)
         await server.run(reading, writing, server.create_initialization_options())
+        if desk.is_maintaining:
+            desk.leave(DONE)
         tasks.cancel_scope.cancel()
 
 
@@ -282,8 +314,8 @@ def _mcp(call: Call) -> Answer:
     if options.http is not None:
         _serve_http(desk, options.http)
     else:
-        _end_on_signals(call)
-        anyio.run(_serve_stdio, desk)
+        _end_on_signals(desk)
+        anyio.run(_serve_stdio, desk, -1 if options.profile == "read" else options.maintain_after)
     return Answer(None, str, is_printed=True)
 
 
@@ -300,6 +332,13 @@ COMMANDS = {
                 "deny", WORDS, "a tool to leave out, whatever the profile; repeatable", (), many=True, metavar="TOOL"
             ),
             Parameter("http", NUMBER, "listen on this port of the loopback address instead", None, metavar="PORT"),
+            Parameter(
+                "maintain_after",
+                NUMBER,
+                "do the nightly maintenance after so many seconds, if nobody has for a day; -1 is never (default: 60)",
+                _MAINTAIN_AFTER_S,
+                metavar="SECONDS",
+            ),
             Parameter("tools", FLAG, "only list the tools", False),
         ),
         begins_memory=True,

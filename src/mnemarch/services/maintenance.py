@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 
 from mnemarch.errors import MnemarchError, StoreCorrupt, StoreUnavailable
-from mnemarch.files import PARTIAL_END, locked_if_free
+from mnemarch.files import PARTIAL_END, locked_if_free, make_private
 from mnemarch.learning.knowledge import SemanticMemoryManager
 from mnemarch.learning.reflection import Reflecting
 from mnemarch.log.audit import audited
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 _LOCK = "maintenance.lock"
+# Its time says when the last one ended.
+_ENDED = "maintained"
 # What is written now is younger.
 _LEFT_BEHIND_S = 86_400.0
+_DUE_AFTER_S = 86_400.0
 _RUNS_MAX = 1_000
 
 
@@ -55,6 +58,14 @@ def maintained(
     return Maintained(steps=tuple(steps), dry_run=dry_run)
 
 
+def is_due(place: str) -> bool:
+    """Whether nobody has maintained the memory in this folder for a day."""
+    try:
+        return time.time() - os.stat(os.path.join(place, _ENDED)).st_mtime > _DUE_AFTER_S
+    except FileNotFoundError:
+        return True
+
+
 @contextmanager
 def _alone(place: str | None) -> Iterator[None]:
     """Alone among all processes on this memory; one that is killed lets go. A memory in memory has one process."""
@@ -65,6 +76,9 @@ def _alone(place: str | None) -> Iterator[None]:
         if not is_held:
             raise StoreUnavailable("This memory is being maintained by another process.", hint="Let it finish.")
         yield
+        ended = os.path.join(place, _ENDED)
+        make_private(ended)
+        os.utime(ended)
 
 
 def _prune(engine: Engine, _: Caller, dry_run: bool) -> str:
