@@ -117,7 +117,7 @@ def test_of_many_edits_those_that_the_error_is_about_are_told_in_full(seats):
         edit(seat, "a = 1\n", "a = 2\n", path=path)
     told = faults(seat, seat.verify(run=run(**{"tests/test_alpha.py::test_cart": None})))[ALPHA]["change"]
     assert told[:3] == [f"{path}: `- a = 1` `+ a = 2`" for path in ("alpha.py", "cart.py", "m5.py")]
-    assert told[3:] == ["5 more edits of m4.py, m3.py, m2.py and 2 more files"]
+    assert told[3:] == ["5 more edits of m4.py, m3.py, m2.py and 2 more"]
 
 
 def test_a_patch_is_told_by_the_lines_of_its_file(seats):
@@ -177,7 +177,7 @@ def test_what_somebody_only_says_is_no_success_that_was_seen(seats):
     for task in ("T-2", "T-3"):
         seats.agent(task=task).fail(ALPHA)
         seats.agent(task=task).verify(True)
-    story = {"success": True, "errors": [ALPHA], "approach": "pray"}
+    story = {"success": True, "errors": [ALPHA], "approach": "pray", "attributes": {"witnessed": True}}
     seats.agent(task="T-4").episodes.store("Make it work", **story)
     told = seats.agent(task="T-9").fail(ALPHA).seen_before
     assert told.startswith("Seen before in 4 other tasks, of which 4 succeeded (3 by their own word).")
