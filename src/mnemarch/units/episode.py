@@ -180,7 +180,7 @@ def keep_episode(
     episode = _updated(act, claim, before)
     similar_successes = _relate(act, episode, others)
     is_repeated = draft.is_repeatable if given else similar_successes and is_worth_repeating(draft.extracted_code)
-    if not (draft.success and is_repeated):
+    if not (draft.success and is_seen and is_repeated):
         return episode, None
     return episode, _skill(act, draft, described, episode, similar_successes)
 
