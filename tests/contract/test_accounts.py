@@ -278,6 +278,15 @@ def test_an_edit_that_was_taken_back_is_not_told_as_what_mended_it(memory, tmp_p
     assert "a.py: `" not in seat.get(judged.episode_id).content
 
 
+def test_an_edit_that_was_taken_back_makes_a_long_log_forget_nothing(memory, tmp_path):
+    seat = memory.seat(Actor.agent("coder-1"), Scope(project="shop", worktree="main", task="T-1"), root=str(tmp_path))
+    seat.verify(run=run(test_a=ALPHA))
+    seat.log_many([("thought", f"Thought {number}") for number in range(200)])
+    edit(seat, "", "a = 2\n", path="a.py")
+    write(seat, "a.py", "")
+    assert faults(seat, seat.verify(run=run(test_b=BETA))).keys() == {ALPHA, BETA}
+
+
 def test_what_another_task_edited_in_the_same_worktree_is_told_beside_it(seats):
     seat, other, far = seats.agent(), seats.agent(task="T-2"), seats.agent(task="T-3", worktree="far")
     seat.verify(run=run(test_a=ALPHA))

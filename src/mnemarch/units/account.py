@@ -8,7 +8,6 @@ from mnemarch.model.caller import Level
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import CALLER
-from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
@@ -364,12 +363,13 @@ def standing_edits(root: str | None, logged: Iterable[Event]) -> dict[str, bool]
 def with_edits_of_others(reader: Reader, caller: Caller, log: Sequence[Event]) -> list[Event]:
     """The log of a task, since its first failure with the files that other tasks edited in the same worktree."""
     failed = next((event for event in log if event.type is EventType.ATTEMPT_FAILED), None)
-    if failed is None or caller.scope.worktree is None:
-        return [*log]
-    since, around = micros(failed.recorded_at), caller.scope.at(Level.WORKTREE)
-    events = reader.events_back(around, types=[EventType.LOGGED], since=since, limit=_OTHERS_READ_MAX)
+    if failed is None or caller.scope.worktree is None or not edits_told(log):
+        return [*log]  # Nothing is told that they could have done instead.
+    around = caller.scope.at(Level.WORKTREE)
+    events = reader.events_back(around, types=[EventType.LOGGED], limit=_OTHERS_READ_MAX)
+    foreign = [e for e in events if e.position > failed.position and e.scope.key != caller.scope_key]
     others = [
         replace(edit.sources[0], body=to_json({"kind": "edit", "text": edit.path, "data": {"by": OTHERS}}))
-        for edit in edits_told(event for event in events if event.scope.key != caller.scope_key)
+        for edit in edits_told(foreign)
     ]
     return sorted((*log, *others), key=lambda event: event.position) if others else [*log]
