@@ -57,7 +57,7 @@ class Edit(Frozen):
         return Edit((*earlier.sources, *self.sources), self.path, earlier.before, after, earlier.name)
 
     def stands_in(self, text: str) -> bool:
-        """Whether its file still has it: what it replaced is not back, and most of its lines are there."""
+        """Whether its file still has it: what it replaced is not back, and most of its new lines are there."""
         if self.before.strip() and self.before not in self.after and self.before in text:
             return False
         # What was taken out as a secret is in the file alone.
@@ -65,7 +65,9 @@ class Edit(Frozen):
         if not come or self.after in text:
             return True
         loose = text.translate(_FORMATTED)
-        return 2 * sum(line.translate(_FORMATTED) in loose for line in come) > len(come)
+        there = sum(line.translate(_FORMATTED) in loose for line in come)
+        # A file that was written as a whole has most of its lines from before.
+        return 2 * there > len(come) if self.before else there == len(come)
 
 
 def netted(edits: Iterable[Edit]) -> list[Edit]:
