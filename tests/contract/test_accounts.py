@@ -117,7 +117,7 @@ def test_of_many_edits_those_that_the_error_is_about_are_told_in_full(seats):
         edit(seat, "a = 1\n", "a = 2\n", path=path)
     told = faults(seat, seat.verify(run=run(**{"tests/test_alpha.py::test_cart": None})))[ALPHA]["change"]
     assert told[:3] == [f"{path}: `- a = 1` `+ a = 2`" for path in ("alpha.py", "cart.py", "m5.py")]
-    assert told[3:] == ["5 more edits of m4.py, m3.py, m2.py and 2 more files"]
+    assert told[3:] == ["5 more edits of m4.py, m3.py, m2.py and 2 more"]
 
 
 def test_a_patch_is_told_by_the_lines_of_its_file(seats):
@@ -177,7 +177,7 @@ def test_what_somebody_only_says_is_no_success_that_was_seen(seats):
     for task in ("T-2", "T-3"):
         seats.agent(task=task).fail(ALPHA)
         seats.agent(task=task).verify(True)
-    story = {"success": True, "errors": [ALPHA], "approach": "pray"}
+    story = {"success": True, "errors": [ALPHA], "approach": "pray", "attributes": {"witnessed": True}}
     seats.agent(task="T-4").episodes.store("Make it work", **story)
     told = seats.agent(task="T-9").fail(ALPHA).seen_before
     assert told.startswith("Seen before in 4 other tasks, of which 4 succeeded (3 by their own word).")
@@ -276,6 +276,15 @@ def test_an_edit_that_was_taken_back_is_not_told_as_what_mended_it(memory, tmp_p
     judged = seat.verify(run=run(test_a=None))
     assert faults(seat, judged)[ALPHA]["change"] == ["b.py: `- b = 1` `+ b = 3`"]
     assert "a.py: `" not in seat.get(judged.episode_id).content
+
+
+def test_an_edit_that_was_taken_back_makes_a_long_log_forget_nothing(memory, tmp_path):
+    seat = memory.seat(Actor.agent("coder-1"), Scope(project="shop", worktree="main", task="T-1"), root=str(tmp_path))
+    seat.verify(run=run(test_a=ALPHA))
+    seat.log_many([("thought", f"Thought {number}") for number in range(200)])
+    edit(seat, "", "a = 2\n", path="a.py")
+    write(seat, "a.py", "")
+    assert faults(seat, seat.verify(run=run(test_b=BETA))).keys() == {ALPHA, BETA}
 
 
 def test_what_another_task_edited_in_the_same_worktree_is_told_beside_it(seats):

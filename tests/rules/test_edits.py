@@ -113,3 +113,26 @@ SQL = "--- a/m.sql\n+++ b/m.sql\n@@ -1,2 +1,2 @@\n--- old comment\n+++ odd\n sel
 )
 def test_a_patch_has_the_lines_of_its_own_file_whatever_they_begin_with(patch, path, sides):
     assert sides_of(patch, path) == sides
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "stands"),
+    [
+        ("x = 1\n", "x = 2\n", "y = 0\nx = 2\n", True),
+        ("x = 1\n", "x = 2\n", "x = 1\n", False),
+        ("x = 1\n", "x = 2\n", "x = 1\nif y:\n    x = 2\n", False),
+        ("x = 1\n", "x = {'a':1,}\n", 'x = {"a": 1}\n', True),
+        ("f(1)\n", "f(1, 2)\n", "f(\n    1,\n    2,\n)\n", True),
+        ("d\n", "a = 1\nb = 2\nc = 3\n", "a = 1\nc = 3\n", True),
+        ("d\n", "a = 1\nb = 2\nc = 3\n", "c = 3\n", False),
+        ("", "a = 1\nb = 2\nc = 3\n", "a = 1\nc = 3\n", False),
+        ("", "a = 1\nb = [2]\n", "a = 1\nb = [\n    2,\n]\n", True),
+        ("x = 1\n", "", "y = 0\n", True),
+        ("x = 1\n", "", "y = 0\nx = 1\n", False),
+        ("t = 1", "t = 10", "t = 10\n", True),
+        ("t = 1", "t = 10", "t = 1\n", False),
+        ("k = ''\n", "k = '[REDACTED:aws-key]'\n", "k = 'AKIA'\n", True),
+    ],
+)
+def test_an_edit_stands_in_a_file_that_has_its_text_however_it_is_formatted(before, after, text, stands):
+    assert Edit((), "m.py", before, after).stands_in(text) is stands

@@ -165,6 +165,7 @@ class EpisodicMemoryManager:
             "task": named,
             "task_key": self._caller.scope_key,
             "success": bool(success),
+            "witnessed": False,
             "reward": float(bool(success)),
             "faults": [{"key": error.key, "line": error.line} for error in met],
             "approach": approach,
@@ -382,14 +383,15 @@ def told_before(episodes: Sequence[Unit], fault: str) -> str:
         )
     said = next((episode for episode in worked if episode.attributes.get("approach")), None)
     told = next((episode for episode in worked if telling.what_changed(episode, fault)), said)
-    failed = [[str(each) for each in telling.listed(episode, "failed_approaches")] for episode in episodes]
+    tried = {episode.id: telling.listed(episode, "failed_approaches") for episode in episodes}
     if said is not None:
         approach = str(said.attributes["approach"])
-        fails = [[each for each in tries if telling.is_same(each, approach)] for tries in failed]
-        line += f" What worked, as it was said: {quoted(approach)}{telling.failed_in(sum(map(bool, fails)))}."
-        failed = [[each for each in tries if each not in same] for tries, same in zip(failed, fails, strict=True)]
+        same = {each for tries in tried.values() for each in tries if telling.is_same(each, approach)}
+        fails = sum(not same.isdisjoint(tries) for id, tries in tried.items() if id != said.id)
+        line += f" What worked, as it was said: {quoted(approach)}{telling.failed_in(fails)}."
+        tried = {id: [each for each in tries if each not in same] for id, tries in tried.items()}
     if told is not None and (changed := telling.what_changed(told, fault, episodes)):
         line += f" It was gone there{changed}."
-    if others := list(dict.fromkeys(each for tries in failed for each in tries))[:_SHOWN_MAX]:
-        line += f" What failed: {', '.join(map(quoted, others))}."
+    if failed := list(dict.fromkeys(each for tries in tried.values() for each in tries))[:_SHOWN_MAX]:
+        line += f" What failed: {', '.join(map(quoted, failed))}."
     return f"{line} See episode {short_id((told or (worked or episodes)[0]).id)}."

@@ -76,16 +76,16 @@ def errors_of(episode: Unit) -> list[SeenError]:
 def what_changed(episode: Unit, key: str, others: Sequence[Unit] = ()) -> str:
     """What a task changed before a fault of it was gone, and which test it met it in; empty if that is not known.
 
-    It says in how many of the others the same failed.
+    It says in how many of the others, who met the fault too, the same failed.
     """
     last = _last_fault(episode, key)
     change = texts(last.get("change"))
     if not change:
         return ""
     where = f" ({in_a_line(str(last['test']), _TEST_CHARS_MAX)})" if last.get("test") else ""
-    tried = [[texts(fault.get("tried")) for fault in faults_in(each) if fault.get("key") == key] for each in others]
-    fails = sum(any(set(change).issubset(each) for each in tries) for tries in tried)
-    return f"{where} after {', '.join(change)}{failed_in(fails)}"
+    met = [(each.id, fault) for each in others for fault in faults_in(each) if fault.get("key") == key]
+    fails = {id for id, fault in met if set(change) <= set(texts(fault.get("tried")))} - {episode.id}
+    return f"{where} after {', '.join(change)}{failed_in(len(fails))}"
 
 
 def failed_in(fails: int) -> str:

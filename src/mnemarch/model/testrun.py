@@ -16,7 +16,7 @@ DEFAULT_BRANCH = ""
 # So many different errors of one run are told apart.
 _ERRORS_MAX = 10
 # What became of a test that failed before and is not seen passing.
-UNNAMED, NOT_RUN, SKIPPED = "not named", "not run again", "skipped"
+UNNAMED, NOT_RUN = "not named", "not run again"
 # The exit code of a runner that came across no test.
 _NOTHING_COLLECTED = {"pytest": 5, "unittest": 5}
 
@@ -27,6 +27,7 @@ class Outcome(Names):
     SKIP = "skip"
 
 
+_BECAME = {Outcome.SKIP: "skipped", Outcome.FAIL: "still failing"}
 _ASSERTIONS = ("assert ", "AssertionError")
 
 
@@ -107,12 +108,13 @@ class TestRun(Record):
 
         A file that could not be loaded passes when a test in it does.
         """
-        passed, skipped = self.named(Outcome.PASS), set(self.named(Outcome.SKIP))
+        passed = self.named(Outcome.PASS)
+        others = {each.name: _BECAME[each.outcome] for each in self.results if each.outcome in _BECAME}
         unseen = {}
         for test in set(tests).difference(passed):
             inside, around = (f"{test}::", f"{test}."), base_name(test)
-            if test in skipped:
-                unseen[test] = SKIPPED
+            if test in others:
+                unseen[test] = others[test]
             elif not any(name.startswith(inside) for name in passed):
                 is_unnamed = any(around.startswith((f"{name}::", f"{name}.")) for name in passed)
                 is_other = not passed or any(base_name(name) == around for name in passed)

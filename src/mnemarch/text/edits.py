@@ -19,6 +19,8 @@ _LINES_MAX = 2
 _CODE_CHARS_MAX = 80
 _PATH_CHARS_MAX = 200
 _FILE_OF_PATCH = r"(?m)^\*\*\* \w+ File: (.*)"
+# What a formatter changes.
+_FORMATTED = str.maketrans("'", '"', " \t\n,;()")
 # So far back an edit is looked for that a later one of the file follows.
 _FOLLOWED_MAX = 30
 # What begins something that has a name, in the languages that most code is written in.
@@ -55,12 +57,17 @@ class Edit(Frozen):
         return Edit((*earlier.sources, *self.sources), self.path, earlier.before, after, earlier.name)
 
     def stands_in(self, text: str) -> bool:
-        """Whether its file still has it: what it replaced is not back, and most of its lines are there."""
+        """Whether its file still has it: what it replaced is not back, and most of its new lines are there."""
         if self.before.strip() and self.before not in self.after and self.before in text:
             return False
         # What was taken out as a secret is in the file alone.
         come = [line for line in _only_in(_lines(self.after), _lines(self.before)) if "[REDACTED:" not in line]
-        return not come or self.after in text or 2 * sum(line in text for line in come) > len(come)
+        if not come or self.after in text:
+            return True
+        loose = text.translate(_FORMATTED)
+        there = sum(line.translate(_FORMATTED) in loose for line in come)
+        # A file that was written as a whole has most of its lines from before.
+        return 2 * there > len(come) if self.before else there == len(come)
 
 
 def netted(edits: Iterable[Edit]) -> list[Edit]:

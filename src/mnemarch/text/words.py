@@ -10,6 +10,7 @@ from mnemarch.text.cache import pattern
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Sequence
 
 # For each word its poles, as in `allow+` or `allow-`, and whether it negates by itself.
 Opposites = dict[str, tuple[tuple[str, ...], bool]]
@@ -140,6 +141,12 @@ def in_a_line(text: str, chars_max: int) -> str:
     """The beginning of a text on one line, and printable: what others wrote stays where it is quoted."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
+
+
+def some_of(items: Sequence[str], shown_max: int) -> str:
+    """The first of these texts, and how many more there are."""
+    shown = ", ".join(items[:shown_max])
+    return shown if len(items) <= shown_max else f"{shown} and {len(items) - shown_max} more"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

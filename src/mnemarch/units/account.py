@@ -8,13 +8,13 @@ from mnemarch.model.caller import Level
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import CALLER
-from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
 from mnemarch.text.edits import netted
 from mnemarch.text.prompt import without_fenced
+from mnemarch.text.words import some_of
 from mnemarch.units.analysis import (
     OTHERS,
     TROUBLE,
@@ -81,7 +81,7 @@ def text_of(account: Account) -> str:
         lines.append(f"On top of commit {account.commit[:_COMMIT_CHARS]}.")
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
-        lines.append(f"Tried, and failed: {_listed(quoted, _APPROACHES_MAX)}.")
+        lines.append(f"Tried, and failed: {some_of(quoted, _APPROACHES_MAX)}.")
     if account.faults and not account.critique:
         which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
         lines.append(f"{which}: “{account.faults[-1]['line']}”.")
@@ -103,7 +103,7 @@ def _tested(account: Account) -> str:
     """The tests by name, but only their number if nothing else is known: recall would find it by their names."""
     outcome = "passed" if account.passed else "failed"
     if account.steps or account.failed_approaches or account.critique:
-        return f"{outcome.capitalize()}: {_listed(account.tests, _TESTS_MAX)}."
+        return f"{outcome.capitalize()}: {some_of(account.tests, _TESTS_MAX)}."
     return f"{len(account.tests)} test{'' if len(account.tests) == 1 else 's'} {outcome}."
 
 
@@ -132,11 +132,6 @@ def cut(text: str) -> str:
     return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]} … ({len(text)} characters in all)"
 
 
-def _listed(items: Sequence[str], shown_max: int) -> str:
-    shown = ", ".join(items[:shown_max])
-    return shown if len(items) <= shown_max else f"{shown} and {len(items) - shown_max} more"
-
-
 # Faults: what each is known by, what failed, and what worked again after it
 
 
@@ -162,15 +157,15 @@ def faults_of(staged: Iterable[Event], worked: str = "", run: TestRun | None = N
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             met.fail(payload.get("tells") or event.id, payload)
         elif is_success(event):
-            # An account alone says of no test that it passed.
-            is_run = event.type is EventType.ATTEMPTS_CLEARED
-            met.end([*met.open], (event.payload or {}).get("unseen") if is_run else met.tests(""))
+            if event.type is EventType.ATTEMPTS_CLEARED:
+                met.end([*met.open], (event.payload or {}).get("unseen"))
+            met.open.clear()  # An account alone says of no test that it passed.
         elif event.type is EventType.LOGGED:
             met.step(event.id, logged_step(event.body))
     if worked:
         met.steps.append(LoggedStep(kind="command", text=worked, data={}))
     if run is not None:
-        met.end([*met.open], run.unseen(met.tests("")))
+        met.end([*met.open], run.unseen(fault["test"] for fault in met.open.values() if "test" in fault))
     newest = list(met.faults.values())[-KEPT_MAX:]
     for fault in newest:
         _follow(fault, met.steps[fault.pop("since") :])
@@ -222,10 +217,6 @@ class _Faults:
         if again is not None and (tried := changes_in(self.steps[again["since"] :])):
             again["tried"] = tried[-_THEN_MAX:]
         self.faults[name] = self.open[fault["key"]] = fault | {"since": len(self.steps)}
-
-    def tests(self, became: str) -> dict[str, str]:
-        """The tests that met the faults that are still there, each with what became of it."""
-        return {fault["test"]: became for fault in self.open.values() if "test" in fault}
 
     def end(self, keys: Iterable[str], unseen: Mapping[str, str] | None = None) -> None:
         """These faults are gone, but for those whose tests nobody saw passing."""
@@ -372,13 +363,13 @@ def standing_edits(root: str | None, logged: Iterable[Event]) -> dict[str, bool]
 def with_edits_of_others(reader: Reader, caller: Caller, log: Sequence[Event]) -> list[Event]:
     """The log of a task, since its first failure with the files that other tasks edited in the same worktree."""
     failed = next((event for event in log if event.type is EventType.ATTEMPT_FAILED), None)
-    if failed is None or caller.scope.worktree is None:
-        return [*log]
-    since, around = micros(failed.recorded_at), caller.scope.at(Level.WORKTREE)
-    others = []
-    for event in reader.events_back(around, types=[EventType.LOGGED], since=since, limit=_OTHERS_READ_MAX):
-        step = logged_step(event.body) if event.body is not None and event.scope.key != caller.scope_key else None
-        if step is not None and is_edit(step) and isinstance(path := step.data.get("path"), str):
-            told = to_json({"kind": "edit", "text": path, "data": {"by": OTHERS}})
-            others.append(replace(event, body=told))
+    if failed is None or caller.scope.worktree is None or not edits_told(log):
+        return [*log]  # Nothing is told that they could have done instead.
+    around = caller.scope.at(Level.WORKTREE)
+    events = reader.events_back(around, types=[EventType.LOGGED], limit=_OTHERS_READ_MAX)
+    foreign = [e for e in events if e.position > failed.position and e.scope.key != caller.scope_key]
+    others = [
+        replace(edit.sources[0], body=to_json({"kind": "edit", "text": edit.path, "data": {"by": OTHERS}}))
+        for edit in edits_told(foreign)
+    ]
     return sorted((*log, *others), key=lambda event: event.position) if others else [*log]

@@ -11,7 +11,7 @@ from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.edits import Edit, as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
-from mnemarch.text.words import STOP_WORDS, counted, in_a_line
+from mnemarch.text.words import STOP_WORDS, counted, in_a_line, some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:
     by_share = edits[::-1]
     if len(edits) > _SHOWN_MAX:
         asked = _words(about)
-        by_share.sort(key=lambda edit: -len(asked & (own := _words(f"{edit.path} {edit.name}"))) / len(own))
+        by_share.sort(key=lambda edit: -len(asked & (own := _words(f"{edit.path} {edit.name}"))) / max(1, len(own)))
     told = {id(edit.sources[-1]): told_edit(edit) for edit in by_share[:_SHOWN_MAX]}
     texts = []
     for step in steps:
@@ -192,12 +192,11 @@ def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:
         command = "" if _has_failed(step) else _command(step)
         texts += [as_code(command)] if is_worth_repeating(command) else []
     texts = list(dict.fromkeys(texts))[-_CHANGES_MAX:]
-    others = dict.fromkeys(in_a_line(step.text, _SHOWN_CHARS) for step in steps if step.data.get("by") == OTHERS)
-    texts += [f"edits of {', '.join([*others][:_SHOWN_MAX])} by {OTHERS}"] if others else []
+    others = [in_a_line(step.text, _SHOWN_CHARS) for step in steps if step.data.get("by") == OTHERS]
+    texts += [f"edits of {some_of(list(dict.fromkeys(others)), _SHOWN_MAX)} by {OTHERS}"] if others else []
     if left := by_share[_SHOWN_MAX:]:
         files = list(dict.fromkeys(in_a_line(edit.path, _SHOWN_CHARS) for edit in left))
-        more = f" and {counted(len(files) - _SHOWN_MAX, 'more file')}" if len(files) > _SHOWN_MAX else ""
-        texts.append(f"{counted(len(left), 'more edit')} of {', '.join(files[:_SHOWN_MAX])}{more}")
+        texts.append(f"{counted(len(left), 'more edit')} of {some_of(files, _SHOWN_MAX)}")
     return texts
 
 
@@ -217,7 +216,7 @@ def edits_told(entries: Iterable[Event]) -> list[Edit]:
 
 
 def _words(text: str) -> set[str]:
-    return set(pattern(r"[^\W_]+").findall(text.lower()))
+    return set("".join(char if char.isalnum() else " " for char in text.lower()).split())
 
 
 def _side(step: LoggedStep, name: str) -> str:

@@ -137,10 +137,10 @@ def keep_episode(
     steps = steps_of(logged)
     standing = standing_edits(act.caller.root, logged)
     told = [event for event in staged if (standing or {}).get(event.id, True)]
-    log = with_edits_of_others(act.transaction, act.caller, told)
-    story = steps_of(log)
     succeeded = passed if given is None else given.success
-    faults = _faults(act, log, before, run, passed, succeeded)
+    log = with_edits_of_others(act.transaction, act.caller, told) if succeeded else told
+    story = steps_of(log)
+    faults = _faults(act, log, before if len(staged) >= TOLD_MAX else None, run, passed, succeeded)
     is_seen = not any("unseen" in fault for fault in faults[-1:])
     draft = given or analysed(story, passed, 0, is_seen=is_seen)
     account = Account(
@@ -180,7 +180,7 @@ def keep_episode(
     episode = _updated(act, claim, before)
     similar_successes = _relate(act, episode, others)
     is_repeated = draft.is_repeatable if given else similar_successes and is_worth_repeating(draft.extracted_code)
-    if not (draft.success and is_repeated):
+    if not (draft.success and is_seen and is_repeated):
         return episode, None
     return episode, _skill(act, draft, described, episode, similar_successes)
 
@@ -340,7 +340,7 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
 def _faults(
     act: Act, log: Sequence[Event], before: Unit | None, run: TestRun, passed: bool, succeeded: bool
 ) -> list[dict[str, Any]]:
-    """The faults of a task, with those that only its last account knows: not all of a long log is read."""
+    """The faults of a task, with those that only the account `before` knows: not all of a long log is read."""
     faults = faults_of(log, run.command if passed and run.witnessed else "", run if succeeded else None)
     for fault in faults:
         if fault.get("unseen") == NOT_RUN and act.caller.root is not None:
@@ -348,7 +348,7 @@ def _faults(
 
             fault["unseen"] = "removed" if is_removed(act.caller.root, fault["test"]) else NOT_RUN
     known = {fault["key"] for fault in faults}
-    told = () if before is None or len(log) < TOLD_MAX else before.attributes.get("faults", ())
+    told = () if before is None else before.attributes.get("faults", ())
     return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
 
 
