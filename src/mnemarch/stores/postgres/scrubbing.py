@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from psycopg.errors import InsufficientPrivilege
+
 from mnemarch.errors import StoreUnavailable
 
 TYPE_CHECKING = False
@@ -43,8 +45,12 @@ def rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_max
                 hint="Let them finish, then erase it again.",
             )
         time.sleep(_NAP_S)
+    skipped: list[str] = []
+    connection.add_notice_handler(lambda notice: skipped.append(notice.message_primary))
     for table in tables:
         connection.execute(f"VACUUM FULL {table}")
+    if skipped:  # PostgreSQL only warns of tables that are somebody else's.
+        raise InsufficientPrivilege(skipped[0])
 
 
 def empty_log(connection: Any) -> None:

@@ -169,6 +169,10 @@ def is_loss(error: Exception) -> bool:
     )
 
 
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
 class Sessions(Forkable):
     """The connections of one kind that nobody uses, for all tenants of this process."""
 
@@ -178,11 +182,13 @@ class Sessions(Forkable):
             self._settings: dict[str, Any] = _DEFAULTS | conninfo_to_dict(url)
         except psycopg.Error as error:
             raise InvalidInput(
-                f"The address of the store can't be read: {error}.", hint="Write postgresql://user@host:port/database."
+                f"The address of the store can't be read: {first_line(error)}.",
+                hint="Write postgresql://user@host:port/database.",
             ) from None
         place = self._settings.get("host") or self._settings.get("hostaddr") or "localhost"
         port, database = self._settings.get("port", 5432), self._settings.get("dbname", "")
         self.name = f"postgresql://{place}:{port}/{database}"  # Without a password.
+        self.user = self._settings.get("user") or "the user that connects"
         self._idle: list[Any] = []
         self._lock = allocate_lock()
         self._closed = False

@@ -13,7 +13,15 @@ from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres.news import TELL, News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables, with_derived
-from mnemarch.stores.postgres.sessions import PlainSession, Sessions, is_loss, stored, stored_row, translated_queries
+from mnemarch.stores.postgres.sessions import (
+    PlainSession,
+    Sessions,
+    first_line,
+    is_loss,
+    stored,
+    stored_row,
+    translated_queries,
+)
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries
@@ -60,6 +68,12 @@ class PostgresStore:
         try:
             with self._sessions.plain() as connection:
                 self.id = prepared(connection, self.name, partitions)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreUnavailable(
+                f"{self.name} is not open to {self._sessions.user}: {first_line(error)}.",
+                hint=f"As its administrator: GRANT mnemarch_app TO {self._sessions.user}. If it has no tables yet,"
+                " open it once as a user who may make tables and roles.",
+            ) from None
         except psycopg.Error as error:
             raise self._translation(error) from error
 
@@ -309,8 +323,8 @@ class PostgresStore:
                 empty_log(connection)
         except psycopg.errors.InsufficientPrivilege as error:
             raise StoreUnavailable(
-                f"The content was erased, but files of {self.name} may still hold bytes of it: {_first_line(error)}.",
-                hint="As its administrator, VACUUM FULL the tables, switch the WAL and CHECKPOINT.",
+                f"The content was erased, but files of {self.name} may still hold bytes of it: {first_line(error)}.",
+                hint="As its administrator: VACUUM FULL; SELECT pg_switch_wal(); CHECKPOINT;",
             ) from None
         except psycopg.Error as error:
             raise self._translation(error) from error
@@ -345,7 +359,7 @@ class PostgresStore:
                 sessions.close()
 
     def _translation(self, error: Exception) -> MnemarchError:
-        text = _first_line(error)
+        text = first_line(error)
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return StoreUnavailable(
                 f"{self.name} was locked by other writers for too long.",
@@ -354,7 +368,7 @@ class PostgresStore:
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return StoreUnavailable(
                 f"{self.name}: the role {self._role} is not yours to use: {text}.",
-                hint=f"As its administrator: GRANT {self._role} TO the user that connects.",
+                hint=f"As its administrator: GRANT {self._role} TO {self._sessions.user}.",
             )
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
             return InvalidInput(
@@ -365,13 +379,9 @@ class PostgresStore:
             return StoreCorrupt(f"{self.name} is damaged: {text}.", hint="Restore a backup, or import an export.")
         hint = "Nothing was half-written; call again."
         if isinstance(error, psycopg.Error) and is_loss(error):
-            hint = f"Is the server up, and store.url right? {hint}"
+            hint = f"Is the server up, and store.url right? A password goes into ~/.pgpass or PGPASSWORD. {hint}"
         return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint=hint)
 
 
 class _AllFailed(Exception):
     """The only job of a transaction failed, so the transaction ends."""
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
