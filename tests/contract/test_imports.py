@@ -236,6 +236,25 @@ def test_r4_an_event_touches_only_what_its_own_stream_has(target, tmp_path, reac
     refused_by_both(target, forger.written(tmp_path / "a.jsonl"), f"Line {len(forger.lines) + 1}:")
 
 
+@pytest.mark.parametrize("type", [EventType.LINK_RESOLVED, EventType.LINK_JOINED, EventType.UNIT_ERASED])
+def test_r4_a_log_of_clones_touches_no_link_that_is_here(target, tmp_path, type):
+    """Of their links not every id is in the file; so one that is here must be between units of the file."""
+    bob = target.seat(Actor.human("bob"), BANK)
+    bob.remember("The bank closes at six", level="project")
+    (dispute,) = bob.conflicts()
+    forger = Forger()
+    unit = forger.unit()
+    payloads = {
+        EventType.LINK_RESOLVED: {"link": dispute.id, "winner": None, "reason": "x"},
+        EventType.LINK_JOINED: {"link": dispute.id, "unit": unit},
+        EventType.UNIT_ERASED: {"reason": "x", "links": [dispute.id], "units": [], "events": []},
+    }
+    forger.add(EventType.LOGGED, {"kind": "x", "text": "y"}, stream=Stream("acme", "shop", "w"))
+    forger.add(type, payloads[type])
+    with pytest.raises(InvalidInput, match=f"changes link {dispute.id}"):
+        target.import_(forger.written(tmp_path / "a.jsonl"))
+
+
 @pytest.mark.parametrize(
     "change", [{"id": "another's"}, {"erased_at": 1}, {"occurred_at": 1}, {"kind": "policy"}], ids=str
 )

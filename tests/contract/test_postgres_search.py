@@ -15,7 +15,7 @@ from fixtures.wire import Wire
 from mnemarch import Actor, Citation, Claim, Scope
 from mnemarch.model.caller import Caller
 from mnemarch.recall import index
-from mnemarch.stores.postgres import search
+from mnemarch.stores.postgres import PostgresStore, search
 from mnemarch.text.tokens import TOKENS_VERSION
 
 RANDOM = random.Random(7)
@@ -326,7 +326,7 @@ def test_a_refresh_by_the_indexing_thread_takes_no_counts_from_a_question_under_
         expected = index.frequencies(["gateway", "port"], keys)
         index.refresh()
         assert index.frequencies(["gateway"], keys) == {"gateway": expected["gateway"]}  # Known from here on.
-        asked = search.aside
+        asked = PostgresStore.aside
 
         def refreshed_meanwhile(*given, **options):
             answer = asked(*given, **options)
@@ -335,6 +335,6 @@ def test_a_refresh_by_the_indexing_thread_takes_no_counts_from_a_question_under_
             thread.join()
             return answer
 
-        monkeypatch.setattr(search, "aside", refreshed_meanwhile)
+        monkeypatch.setattr(PostgresStore, "aside", refreshed_meanwhile)
         assert index.frequencies(["gateway", "port"], keys) == expected
         assert min(expected.values()) > 0

@@ -26,7 +26,7 @@ def answer_after(write, row, name, **parameters):
     """What is known of a question after a write, if it was answered before."""
     known = Known(QUERIES)
     assert known.answer(name, parameters, note=True) == []
-    known.learn([(key, [("row",)]) for key, _ in known.asked()])
+    known.learn([(key, [("row",)]) for key in known.questions])
     known.write(known.table_written(write), row)
     return known.answer(name, parameters, note=False)
 
@@ -43,7 +43,7 @@ def test_what_was_not_asked_yet_is_answered_by_nothing_and_asked_later():
     known = Known(QUERIES)
     rows = known.answer("unit", {"id": "a"}, note=True)
     assert (list(rows), bool(rows.fetchone()), rows.fetchone()[0]) == ([], False, 0)
-    assert [question for _, question in known.asked()] == [("unit", {"id": "a"})]
-    known.learn([(key, []) for key, _ in known.asked()])
+    assert list(known.questions.values()) == [("unit", {"id": "a"})]
+    known.learn([(key, []) for key in known.questions])
     assert known.answer("unit", {"id": "a"}, note=True).fetchone() is None
     assert not known.questions

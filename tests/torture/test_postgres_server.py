@@ -44,6 +44,18 @@ def server():
     return server
 
 
+def test_who_may_make_roles_makes_the_tables_and_uses_them(server, tmp_path, monkeypatch):
+    """First of all here: the roles are the server's, and whoever makes them first grants them."""
+    monkeypatch.chdir(tmp_path)
+    url = server.get_uri()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE keeper LOGIN CREATEROLE")
+        connection.execute("CREATE DATABASE kept OWNER keeper")
+    with mnemarch.open(url.replace("postgres:@/postgres", "keeper@/kept")) as memory:
+        memory.seat(Actor.agent("a"), Scope(org="acme", project="shop")).log("note", "by no superuser")
+        assert memory.stats().events == 1
+
+
 def killed_and_started(server) -> None:
     """Kill the server and all its processes, wait until they are gone, and start it again."""
     postmaster = server.get_postmaster_info().process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from mnemarch.log.chain import RememberedLog, checked_chain, entry_hash, is_whole, missing_from, name_of
@@ -238,11 +239,9 @@ def _cut(reader: Reader, store_id: str, known: dict[str, Any]) -> LogCheck | Non
 def _fingerprint(reader: Reader) -> str:
     """A digest of every stored row. The same one says that nothing changed; another says nothing."""
     total = sha256()
-    for row in reader.query("events", after=0, limit=_ALL):
-        total.update(repr(row).encode("utf-8", "surrogatepass"))
-    for stream, head in sorted(reader.heads().items(), key=lambda item: str(item[0])):
-        total.update(repr((stream, head)).encode("utf-8", "surrogatepass"))
-    for row in (*reader.rows(), *reader.query("row_search")):
+    events = reader.query("events", after=0, limit=_ALL)
+    heads = sorted(reader.heads().items(), key=lambda item: str(item[0]))
+    for row in chain(events, heads, reader.rows(), reader.query("row_search")):
         total.update(repr(row).encode("utf-8", "surrogatepass"))
     return total.hexdigest()
 

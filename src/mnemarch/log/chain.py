@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from mnemarch import user
 from mnemarch.errors import StoreCorrupt
+from mnemarch.files import write_private
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json, from_json, kept_json
 from mnemarch.model.stamps import blake2b, micros, sha256
@@ -84,35 +85,36 @@ def checked_chain(
     ends: dict[Stream, tuple[int, bytes, str]] = {}
     emptied: dict[str, str] = {}
     walked = 0
+
+    def broken(at: str | None, problem: str) -> LogCheck:
+        return LogCheck(ok=False, events=walked, first_broken=at, problem=problem)
+
     try:
         for event in events:
             seq, previous, _ = ends.get(event.stream, (0, b"", ""))
             problem = problem_of(event, seq, previous)
             if problem:
-                problem = f"{event.stream} #{event.seq}: {problem}"
-                return LogCheck(ok=False, events=walked, first_broken=event.id, problem=problem)
+                return broken(event.id, f"{event.stream} #{event.seq}: {problem}")
             ends[event.stream] = (event.seq, event.hash, event.id)
             if event.erased:
                 emptied[event.id] = f"{event.stream} #{event.seq}"
             for event_id in _vouched_for(event):
                 emptied.pop(event_id, None)
             if each is not None and not _taken(each, event):
-                problem = f"{event.stream} #{event.seq}: it says what no entry of its type can say"
-                return LogCheck(ok=False, events=walked, first_broken=event.id, problem=problem)
+                return broken(event.id, f"{event.stream} #{event.seq}: it says what no entry of its type can say")
             walked += 1
             if progress and walked % 1000 == 0:
                 progress(walked)
     except StoreCorrupt as error:
-        return LogCheck(ok=False, events=walked, first_broken=error.event_id, problem=error.message)
+        return broken(error.event_id, error.message)
     for stream in dict.fromkeys((*heads, *ends)):
         seq, hash, last_id = ends.get(stream, (0, b"", ""))
         head = heads.get(stream, (0, b""))
         if head != (seq, hash):
             problem = f"{stream} ends at #{seq}, but its head says #{head[0]}: entries were cut off or put in"
-            return LogCheck(ok=False, events=walked, first_broken=last_id or f"{stream} #1", problem=problem)
+            return broken(last_id or f"{stream} #1", problem)
     for event_id, place in emptied.items():
-        problem = f"{place}: its payload was removed, and no erasure says so"
-        return LogCheck(ok=False, events=walked, first_broken=event_id, problem=problem)
+        return broken(event_id, f"{place}: its payload was removed, and no erasure says so")
     return LogCheck(ok=True, events=walked)
 
 
@@ -199,10 +201,8 @@ class RememberedLog:
         # A machine that keeps nothing for its user still has a memory that works.
         with suppress(OSError):
             os.makedirs(os.path.dirname(self._place), exist_ok=True)
-            partial = f"{self._place}.{os.getpid()}"
-            with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(canonical_json({**state, "path": self._named}))
-            os.replace(partial, self._place)
+            content = canonical_json({**state, "path": self._named})
+            write_private(self._place, content.encode(errors="surrogateescape"))
 
 
 def missing_from(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput, StoreCorrupt
 from mnemarch.log.chain import problem_of
-from mnemarch.log.merging import Merge
+from mnemarch.log.merging import Merge, empty_payloads
 from mnemarch.log.projection import begun, digest, keys_of, rebuild
 from mnemarch.model.event import EventType
 from mnemarch.model.upkeep import Copied
@@ -161,22 +161,11 @@ class Copying:
             placed = transaction.append(event, event.hash)
             try:
                 if placed.type is EventType.UNIT_ERASED:
-                    erased += _empty_payloads(transaction, placed)
+                    erased += empty_payloads(transaction, placed)
                 merge.project(placed)
             except DAMAGE as error:
                 raise _damaged(event, f"it can't be applied: {error!r}") from None
         return erased, merge
-
-
-def _empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:
-    """Empty the entries that an erasure names; gives its units, if one of those entries still had its text."""
-    payload, had_text = erasure.payload or {}, False
-    for event_id in payload.get("events", ()):
-        event = transaction.event(event_id)
-        if event is not None and not event.erased:
-            transaction.erase_payload(event_id)
-            had_text = True
-    return [record["id"] for record in payload.get("units", ())] if had_text else []
 
 
 def _pages(reader: Reader, after: int) -> Iterator[list[Event]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mnemarch.log.audit import Replay
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
 
 _KEEPING = frozenset({EventType.UNIT_APPROVED, EventType.UNIT_REVIVED})
@@ -50,6 +51,32 @@ def joint_id(left: str, right: str) -> str:
     return "-".join((named[:8], named[8:12], named[12:16], named[16:20], named[20:]))
 
 
+def link_of(opening: Event) -> str:
+    """The id of the link that an event opened."""
+    return str((opening.payload or {}).get("id", opening.id))
+
+
+def openings(reader: Reader, link: Link) -> list[Event]:
+    """The events that opened a link: one, or one of each clone that did."""
+    about = [event for end in {link.source, link.target} for event in reader.events_of_subject(end)]
+    return [event for event in about if event.type is EventType.LINK_ADDED and link_of(event) == link.id]
+
+
+def opened_by_clones(reader: Reader, change: Event) -> set[str]:
+    """The links that no event opened: this change and one of another clone exclude each other."""
+    ends = [end for end in (change.subject, _replacement(change)) if end] if change.stream.writer else []
+    links = {link.id for end in ends for link in reader.links_of(end)}
+    others = [other for end in ends if links for other in reader.events_of_subject(end)]
+    return links.intersection(joint_id(change.id, other.id) for other in others)
+
+
+def reversed_by(reader: Reader, change: Event) -> Unit | None:
+    """What took the place of a unit, if another clone did the reverse: what it is now follows from both."""
+    new = reader.unit(_replacement(change)) if change.stream.writer else None
+    others = reader.events_of_subject(new.id) if new is not None and new.erased_at is None else ()
+    return new if any(_replacement(other) == change.subject for other in others) else None
+
+
 class _Change(NamedTuple):
     """A change that keeps a unit or takes it away, its time, and the unit before it."""
 
@@ -61,9 +88,8 @@ class _Change(NamedTuple):
 class Merge:
     """Folds a whole log from its beginning. Where streams have one writer, it is the plain fold."""
 
-    def __init__(self, target: Transaction | Replay, reach: Reach | None = None) -> None:
+    def __init__(self, target: Transaction | Replay) -> None:
         self._target = target
-        self._reach = reach
         self._seen: dict[str, dict[str, int]] = {}
         self._changes: dict[str, list[_Change]] = {}
         self._in_force: dict[str, str] = {}
@@ -71,7 +97,7 @@ class Merge:
 
     def on(self, target: Transaction) -> Merge:
         """One that goes on from here in another transaction; this stays as it is, should that fail."""
-        other = Merge(target, self._reach)
+        other = Merge(target)
         other._seen = {writer: dict(seen) for writer, seen in self._seen.items()}
         other._changes = {unit_id: list(changes) for unit_id, changes in self._changes.items()}
         other._in_force, other._versions = dict(self._in_force), dict(self._versions)
@@ -88,7 +114,9 @@ class Merge:
         seen.update(news)
         if event.type is EventType.UNIT_REMEMBERED:
             event = self._born(event)
-        elif event.type in _DID and not self._is_to_apply(event, lamport, seen):
+        elif event.type is EventType.RECALLED and event.payload is not None:
+            event = self._handed_out(event, event.payload)
+        elif event.type in _DID and event.payload is not None and not self._is_to_apply(event, lamport, seen):
             return
         project(self._target, event, keyed=keyed)
 
@@ -151,8 +179,6 @@ class Merge:
             open=True,
         )
         self._target.put_link(link)
-        if self._reach is not None:
-            self._reach.link(link.id)
 
     def _born(self, event: Event) -> Event:
         """A version of a decision, of which another clone has made another version meanwhile, stands beside it."""
@@ -168,6 +194,11 @@ class Merge:
         beside = {name: item for name, item in attributes.items() if name != "root"} | {"beside": root}
         record = unit | {"attributes": beside, "status": str(Status.HYPOTHESIS), "supersedes": None}
         return replace(event, body=canonical_json({"unit": record}))
+
+    def _handed_out(self, event: Event, payload: dict[str, Any]) -> Event:
+        """A recall without what another clone had erased: nothing is known of who was handed that."""
+        left = [id for id in payload["units"] if (unit := self._target.unit(id)) is None or unit.erased_at is None]
+        return replace(event, body=canonical_json(payload | {"units": left}))
 
 
 def _excludes(event: Event, other: Event) -> bool:
@@ -190,6 +221,17 @@ def _told(event: Event) -> str:
     return f"{event.actor} {_DID[event.type]} it"
 
 
+def empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:
+    """Empty the entries that an erasure names; gives its units, if one of those entries still had its text."""
+    payload, had_text = erasure.payload or {}, False
+    for event_id in payload.get("events", ()):
+        event = transaction.event(event_id)
+        if event is not None and not event.erased:
+            transaction.erase_payload(event_id)
+            had_text = True
+    return [record["id"] for record in payload.get("units", ())] if had_text else []
+
+
 def fold(
     transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool, bytes_max: int
 ) -> list[tuple[str, str]]:
@@ -199,7 +241,7 @@ def fold(
     further one of its writer is taken: it would rest on what nobody knows.
     """
     reach = Reach(None if whole else transaction)
-    merge = Merge(transaction, reach)
+    merge = Merge(transaction)
     refused: dict[str, tuple[str, str]] = {}
     for place, event in entries:
         stream = event.stream
@@ -212,8 +254,7 @@ def fold(
             reach.take(event)
             placed = transaction.append(event, event.hash)
             if placed.type is EventType.UNIT_ERASED:
-                for event_id in (placed.payload or {}).get("events", ()):
-                    transaction.erase_payload(event_id)
+                empty_payloads(transaction, placed)
             if whole:
                 merge.project(placed)
             elif placed.type not in WITHOUT_EFFECT:

@@ -106,13 +106,13 @@ def _erase(transaction: Transaction | Replay, event: Event, payload: dict[str, A
 
 def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, Any], *, keyed: bool) -> None:
     """The common shape of a step in a unit's life: fields set, citations and provenance gained, a task's use noted."""
-    if "use" in payload and event.subject is not None:
-        transaction.put_use(Use(unit_id=event.subject, **payload["use"]))
-    for task_key in payload.get("reused_by", ()):
-        transaction.put_use(Use(unit_id=event.subject or "", task_key=task_key, credited=True))
     before = transaction.unit(event.subject or "")
     if before is None or before.erased_at is not None:
         return  # Erased later in the log, or by another clone before this came.
+    if "use" in payload:
+        transaction.put_use(Use(unit_id=before.id, **payload["use"]))
+    for task_key in payload.get("reused_by", ()):
+        transaction.put_use(Use(unit_id=before.id, task_key=task_key, credited=True))
     fields = fields_from_json(payload.get("set", {}))
     gained = [Citation.from_json(item) for item in payload.get("cite", ())]
     if gained:

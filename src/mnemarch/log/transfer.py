@@ -8,8 +8,9 @@ from contextlib import suppress
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
+from mnemarch.log.merging import empty_payloads
 from mnemarch.log.projection import begun, keys_of
-from mnemarch.log.untrusted import ABOUT_UNITS, MALFORMED, Reach, check_form, follows, problem_of
+from mnemarch.log.untrusted import ABOUT_UNITS, MALFORMED, Reach, check_form, follows, problem_of, require
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Imported
@@ -95,10 +96,7 @@ def _appended(
             continue
         placed = transaction.append(event, event.hash)
         if placed.type is EventType.UNIT_ERASED:
-            erasure = placed.payload or {}
-            erased += [record["id"] for record in erasure.get("units", ())]
-            for event_id in erasure.get("events", ()):
-                transaction.erase_payload(event_id)
+            erased += empty_payloads(transaction, placed)
         try:
             merge.project(placed)
         except DAMAGE as error:
@@ -148,6 +146,10 @@ class ExportFile:
         for number, event in self.events():
             self._check_here(number, event, reader)
             events.append((number, event))
+        for link_id in self._reach.unseen_links:
+            if any(self._reach.scope_of(unit_id) is None for unit_id in reader.units_of_link(link_id)):
+                problem = f"The file changes link {link_id}, which is here and not of this file. Nothing was imported."
+                raise InvalidInput(problem, hint="The file was changed; export it again.")
         here = [stream for stream in reader.heads() if stream not in self._heads]
         for org, number in self._for_an_org.items():
             if any(stream.org == org for stream in here):
@@ -204,11 +206,6 @@ class ExportFile:
             raise _refused(number, f"event {event.id} is about {event.subject}, which belongs to {other.stream}")
 
 
-def _require(holds: bool, problem: str) -> None:
-    if not holds:
-        raise ValueError(problem)
-
-
 def _refused(number: int, problem: str) -> InvalidInput:
     return InvalidInput(
         f"Line {number}: {problem}. Nothing was imported.", hint="The file was changed; export it again."
@@ -254,11 +251,11 @@ def _event(number: int, line: str, bytes_max: int) -> Event:
     try:
         record = json.loads(line)
         of_writer = {"writer": "", "clock": ""} | record
-        _require(isinstance(record, dict) and set(of_writer) == _FIELDS, "it has other fields")
+        require(isinstance(record, dict) and set(of_writer) == _FIELDS, "it has other fields")
         record = of_writer
         for names, kinds in ((_TEXTS, (str,)), (_TEXTS_OR_NULL, (str, type(None))), (_NUMBERS, (int,))):
             wrong = [name for name in names if type(record[name]) not in kinds]
-            _require(not wrong, f"{', '.join(wrong)} is of a wrong type")
+            require(not wrong, f"{', '.join(wrong)} is of a wrong type")
         event = Event(
             id=record["id"],
             stream=Stream(checked_name(record["org"], "an org"), record["project"], record["writer"]),

@@ -116,10 +116,10 @@ def check_payload(type: EventType, payload: Any) -> None:
     _check_fields(PAYLOADS.get(type, _STEP), payload, "its payload")
     for changes in changes_in(type, payload):
         fixed = _FIXED.intersection(changes) | ({"erased_at"} if changes.get("erased_at") is not None else set())
-        _require(not fixed, f"it changes what never changes: {', '.join(sorted(fixed))}")
+        require(not fixed, f"it changes what never changes: {', '.join(sorted(fixed))}")
     if type is EventType.UNIT_REMEMBERED:
         missing = {"kind", "content", "scope", "domain", "status", "trust"} - payload["unit"].keys()
-        _require(not missing, f"unit has no {', '.join(sorted(missing))}")
+        require(not missing, f"unit has no {', '.join(sorted(missing))}")
     if type is EventType.LINK_ADDED:
         Link.from_json(payload["link"] | {"id": ""})
 
@@ -135,27 +135,27 @@ def is_id(item: Any) -> bool:
     return isinstance(item, str) and len(item) == ID_CHARS and _HEX.issuperset(item)
 
 
-def _require(holds: bool, problem: str) -> None:
+def require(holds: bool, problem: str) -> None:
     if not holds:
         raise ValueError(problem)
 
 
 def _check_fields(shape: Mapping[str, str], fields: Any, what: str) -> None:
-    _require(isinstance(fields, dict), f"{what} is no object")
+    require(isinstance(fields, dict), f"{what} is no object")
     for marked, kind in shape.items():
         name = marked.removesuffix("?")
-        _require(name in fields or marked != name, f"{what} has no {name}")
+        require(name in fields or marked != name, f"{what} has no {name}")
         if name in fields:
             _check(kind, fields[name], name)
 
 
 def _check_record(cls: Any, record: Any, what: str) -> None:
     """By the annotations of the class. What is left out has a default, or the class itself refuses."""
-    _require(isinstance(record, dict), f"{what} is no object")
+    require(isinstance(record, dict), f"{what} is no object")
     stored = dict(cls.json_names)
     kinds = {stored.get(name, name): kind for name, kind in cls.__annotations__.items()}
     for name, item in record.items():
-        _require(name in kinds, f"{what} has an unknown field {name}")
+        require(name in kinds, f"{what} has an unknown field {name}")
         _check(kinds[name], item, name, sys.modules[cls.__module__].__dict__)
 
 
@@ -163,22 +163,22 @@ def _check(kind: str, item: Any, what: str, namespace: Mapping[str, Any] | None 
     """Whether an item is of a type, written as in the tables above or as an annotation of a record."""
     first, *others = kind.split(" | ")
     if item is None:
-        _require(kind.endswith("?") or "None" in others or kind == "any", f"{what} is missing")
+        require(kind.endswith("?") or "None" in others or kind == "any", f"{what} is missing")
         return
     name = first.removesuffix("?")
     if name.startswith(("list[", "tuple[")) and name != "tuple[tuple[str, str], ...]":
-        _require(isinstance(item, list), f"{what} is no list")
+        require(isinstance(item, list), f"{what} is no list")
         inner = name.partition("[")[2][:-1].removesuffix(", ...")
         for each in item:
             _check(inner, each, what, namespace)
     elif name.startswith("by_id["):
-        _require(isinstance(item, dict), f"{what} is no object")
+        require(isinstance(item, dict), f"{what} is no object")
         for id, each in item.items():
-            _require(is_id(id), f"{what} has a name that is no id")
+            require(is_id(id), f"{what} has a name that is no id")
             _check(name.partition("[")[2][:-1], each, what, namespace)
     elif name in _PLAIN:
-        _require(type(item) is _PLAIN[name], f"{what} is no {name}")
-        _require(name != "int" or abs(item) < _NUMBER_MAX, f"{what} is out of range")
+        require(type(item) is _PLAIN[name], f"{what} is no {name}")
+        require(name != "int" or abs(item) < _NUMBER_MAX, f"{what} is out of range")
     else:
         _check_special(name, item, what, namespace or {})
 
@@ -186,12 +186,12 @@ def _check(kind: str, item: Any, what: str, namespace: Mapping[str, Any] | None 
 def _check_special(name: str, item: Any, what: str, namespace: Mapping[str, Any]) -> None:
     cls = _CLASSES.get(name) or namespace.get(name)
     if name == "id":
-        _require(is_id(item), f"{what} is no id")
+        require(is_id(item), f"{what} is no id")
     elif name == "float":
-        _require(type(item) in (int, float) and isfinite(item), f"{what} is no number")
-        _require(what not in _SHARES or 0 <= item <= 1, f"{what} is not from 0 to 1")
+        require(type(item) in (int, float) and isfinite(item), f"{what} is no number")
+        require(what not in _SHARES or 0 <= item <= 1, f"{what} is not from 0 to 1")
     elif name == "datetime":
-        _require(type(item) is int, f"{what} is no instant")
+        require(type(item) is int, f"{what} is no instant")
         instant(item)
     elif name in _PARTS:
         _check_fields(_PARTS[name], item, what)
@@ -200,15 +200,15 @@ def _check_special(name: str, item: Any, what: str, namespace: Mapping[str, Any]
     elif isinstance(cls, type) and issubclass(cls, Names):
         cls(item)
     elif name == "Scope":
-        _require(isinstance(item, list) and len(item) == 4, f"{what} is no scope")
+        require(isinstance(item, list) and len(item) == 4, f"{what} is no scope")
         Scope.of(item)
     elif name == "Actor":
         Actor.parse(item)
     elif name == "Level":
         Level.parse(item)
     elif name.startswith(("Mapping[", "tuple[tuple[")):
-        _require(isinstance(item, dict), f"{what} is no object")
-        _require(name[0] == "M" or all(isinstance(each, str) for each in item.values()), f"{what} is no text")
+        require(isinstance(item, dict), f"{what} is no object")
+        require(name[0] == "M" or all(isinstance(each, str) for each in item.values()), f"{what} is no text")
     else:
         assert name == "any", name
 
@@ -226,14 +226,13 @@ class Reach:
         self._keys: set[tuple[str, str, str, str]] = set()
         self._units: dict[str, Scope] = {}
         self._links: set[str] = set()
+        # Where clones met, links are there that no event opened, or only one that was emptied since.
+        self._has_writers = False
+        self.unseen_links: set[str] = set()
         self._subjects: dict[str, Stream] = {}
 
     def __len__(self) -> int:
         return len(self._events)
-
-    def link(self, link_id: str) -> None:
-        """A link that no event added: two events made it together."""
-        self._links.add(link_id)
 
     def scope_of(self, unit_id: str) -> Scope | None:
         scope = self._units.get(unit_id)
@@ -256,20 +255,24 @@ class Reach:
         return owner
 
     def _has_link(self, link_id: str) -> bool:
-        return link_id in self._links or (self._known is not None and self._known.link(link_id) is not None)
+        if link_id in self._links or (self._known is not None and self._known.link(link_id) is not None):
+            return True
+        self.unseen_links.add(link_id)
+        return self._has_writers
 
     def take(self, event: Event) -> None:
         """Raise ValueError unless it stays within its own stream and within what came before."""
         stream, payload = event.stream.shared, event.payload
-        _require((event.scope.org, event.scope.project) == (stream.org, stream.project), "its scope is elsewhere")
-        _require(self._stream_of(event.id) is None, "its id came before")
+        require((event.scope.org, event.scope.project) == (stream.org, stream.project), "its scope is elsewhere")
+        require(self._stream_of(event.id) is None, "its id came before")
+        self._has_writers = self._has_writers or bool(event.stream.writer)
         if event.key is not None:
             key = (event.scope.key, str(event.actor), event.key, event.stream.writer)
-            _require(key not in self._keys, f"its key {event.key!r} came before")
+            require(key not in self._keys, f"its key {event.key!r} came before")
             self._keys.add(key)
         if event.type is EventType.UNIT_REMEMBERED:
             is_new = is_id(event.subject) and self.scope_of(event.subject or "") is None
-            _require(is_new, "its unit came before, or has no id")
+            require(is_new, "its unit came before, or has no id")
             born = Scope.of(payload["unit"]["scope"]) if payload else Scope(org=stream.org, project=stream.project)
             self._put(event, event.subject or "", born)
         elif event.type in ABOUT_UNITS:
@@ -277,9 +280,9 @@ class Reach:
         elif event.type is not EventType.UNIT_ERASED and not event.type.startswith("link."):
             owner = self._owner_of(event.subject or "") if event.subject else None
             is_of_rule = event.type in (EventType.RULE_JUDGED, EventType.RULE_DROPPED)
-            _require(not is_of_rule or owner is not None, f"no rule {event.subject} came before")
+            require(not is_of_rule or owner is not None, f"no rule {event.subject} came before")
             owner = self._subjects[event.subject or ""] = owner or stream
-            _require(event.subject is None or owner == stream, f"{event.subject} belongs to {owner}")
+            require(event.subject is None or owner == stream, f"{event.subject} belongs to {owner}")
         if event.type is EventType.LINK_ADDED:
             self._links.add((payload or {}).get("id", event.id))
         elif event.type is EventType.RULE_LEARNED:
@@ -297,7 +300,7 @@ class Reach:
                 link = payload["link"]
                 self._require_units(event, [link["source"], link["target"], *payload.get("others", ())])
             case EventType.LINK_JOINED | EventType.LINK_RESOLVED:
-                _require(self._has_link(payload["link"]), f"no link {payload['link']} came before")
+                require(self._has_link(payload["link"]), f"no link {payload['link']} came before")
                 self._require_units(event, [payload["unit"]] if "unit" in payload else [])
             case EventType.RELATION_ADDED | EventType.RELATION_DROPPED:
                 self._require_units(event, [payload["source"], payload["target"]])
@@ -312,31 +315,31 @@ class Reach:
         """What a revert of it would bring back is of its own project."""
         self._require_units(event, [*payload["units"], *payload["voices"], *payload.get("restored", ())])
         for fields in changes_in(event.type, payload):
-            _require("scope" not in fields or _is_own(event, Scope.of(fields["scope"])), "its scope is elsewhere")
+            require("scope" not in fields or _is_own(event, Scope.of(fields["scope"])), "its scope is elsewhere")
         links = {resolved["link"]: resolved["winner"] for resolved in payload.get("links", ())}
         self._require_units(event, filter(None, links.values()))
         cleared = [ledger["cleared"] for ledger in payload["ledgers"]]
         for id in (*payload["claims"], *payload["requests"], *cleared):
-            _require(self._stream_of(id) == event.stream.shared, f"no event {id} of this project came before")
+            require(self._stream_of(id) == event.stream.shared, f"no event {id} of this project came before")
         for id in links:
             is_own = self._stream_of(id) in (event.stream.shared, None) and self._has_link(id)
-            _require(is_own, f"no event {id} of this project came before")
+            require(is_own, f"no event {id} of this project came before")
         for ledger in payload["ledgers"]:
             owner = self._owner_of(ledger["subject"])
-            _require(owner == event.stream.shared, f"{ledger['subject']} belongs to {owner}")
+            require(owner == event.stream.shared, f"{ledger['subject']} belongs to {owner}")
 
     def _check_erasure(self, event: Event, payload: dict[str, Any]) -> None:
         units = [record["id"] for record in payload["units"]]
         self._require_units(event, units)
-        _require(all(map(self._has_link, payload["links"])), "it drops a link that did not come before")
+        require(all(map(self._has_link, payload["links"])), "it drops a link that did not come before")
         scopes = list(map(self.scope_of, units))
         is_wide = any(scope is not None and scope.project is None for scope in scopes)
         for event_id in payload["events"]:
             stream = self._stream_of(event_id)
-            _require(stream is not None, f"it empties {event_id}, which did not come before")
+            require(stream is not None, f"it empties {event_id}, which did not come before")
             own = event.stream.shared
             is_own = stream == own or (is_wide and stream is not None and stream.org == own.org)
-            _require(is_own, f"it empties {event_id} of {stream}")
+            require(is_own, f"it empties {event_id} of {stream}")
 
     def _put(self, event: Event, unit_id: str, scope: Scope) -> None:
         self._units[unit_id] = scope
@@ -345,8 +348,8 @@ class Reach:
     def _require_units(self, event: Event, unit_ids: Iterable[str]) -> None:
         for unit_id in unit_ids:
             scope = self.scope_of(unit_id)
-            _require(scope is not None, f"no unit {unit_id} came before")
-            _require(scope is not None and _is_own(event, scope), f"unit {unit_id} belongs to {scope}")
+            require(scope is not None, f"no unit {unit_id} came before")
+            require(scope is not None and _is_own(event, scope), f"unit {unit_id} belongs to {scope}")
 
 
 def _is_own(event: Event, scope: Scope) -> bool:
@@ -355,17 +358,17 @@ def _is_own(event: Event, scope: Scope) -> bool:
 
 def check_form(event: Event, bytes_max: int) -> None:
     """Raise ValueError, or InvalidInput, if this can't be an event that an act recorded."""
-    _require(is_id(event.id), "its id has a wrong form")
-    _require(len(event.payload_hash) == len(event.hash) == 32, "a hash has a wrong form")
+    require(is_id(event.id), "its id has a wrong form")
+    require(len(event.payload_hash) == len(event.hash) == 32, "a hash has a wrong form")
     names = {"an actor's id": event.actor.id, "a session": event.session, "a subject": event.subject}
     names |= dict(zip(("an org", "a project", "a worktree", "a task"), event.scope.segments, strict=True))
     for what, name in names.items():
         if name is not None:
             checked_name(name, what)
     if event.body is not None:
-        _require(len(event.body.encode()) <= bytes_max, f"its payload is over the limit of {bytes_max} bytes")
+        require(len(event.body.encode()) <= bytes_max, f"its payload is over the limit of {bytes_max} bytes")
         payload = event.payload
-        _require(canonical_json(payload) == event.body, "its payload is not in canonical form")
+        require(canonical_json(payload) == event.body, "its payload is not in canonical form")
         check_payload(event.type, payload)
 
 

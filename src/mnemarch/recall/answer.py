@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Sketch
+    from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Unit
     from mnemarch.policy.trust import TrustRules
     from mnemarch.ports import Reranker, Store
@@ -110,6 +111,7 @@ class Recall:
         self._read: dict[str, Unit | None] = {}
         self._asked_of: set[str] = set()
         self._contested: set[str] = set()
+        self._tests: list[TestRecord] = []
         self._red: set[str] = set()
 
     def answer(self, newest: Newest | None = None) -> Found:
@@ -273,8 +275,10 @@ class Recall:
         return {unit_id: unit for unit_id in unit_ids if (unit := self._read[unit_id]) is not None}
 
     def _note(self, reader: Reader, unit_ids: Sequence[str]) -> None:
-        """See which of these units are contested, and which the caller's task was handed before."""
+        """See which of these are contested, how their tests did here, and which the caller's task was handed before."""
+        scope, stream = self._caller.scope, self._caller.stream
         self._contested = reader.contested(unit_ids, self._visible)
+        self._tests = reader.tests_behind(stream, scope.worktree, unit_ids) if scope.worktree else []
         self.handed_before = reader.noted_uses(unit_ids, self._caller.scope_key)
         self._asked_of = set(unit_ids)
 
@@ -342,10 +346,10 @@ class Recall:
             reader.together(lambda reader: self._note(reader, ids))
         contested = self._contested.intersection(ids)
         self.handed_before = self.handed_before.intersection(ids)
-        if proven := [item.unit for item in (*bound, *items) if item.unit.proof is not None]:
-            from mnemarch.units.status import red_here
+        if self._tests:
+            from mnemarch.units.status import red_among
 
-            self._red = red_here(reader, self._caller, proven)
+            self._red = red_among([item.unit for item in (*bound, *items)], self._tests, self._caller.scope)
         if self._red:
             # Of one tier, what fails here comes after what holds here (R8).
             items.sort(key=lambda item: (item.tier, item.unit.id in self._red))

@@ -251,6 +251,17 @@ class ProjectionContract:
         for names, runs in ((["test_a", "test_b", "test_c"], [here.id]), (["test_b"], [])):
             assert [event.id for event in store.runs_behind(SHOP, names, HERE.key)] == runs
 
+    def test_the_tests_behind_units_are_found_by_every_name_that_they_are_cited_by(self, store: Probe) -> None:
+        citing = made_unit("u-1", citations=tuple(map(Citation.test, ("test_a", "b.py::test_b", "pkg.TestC"))))
+        store.put_unit(citing, canonical_key=None, topic_key=None, searchable_at=1)
+        there = ["a.py::test_a", "b.py::test_b", "b.py::test_b[1]", "pkg.TestC/part"]
+        for name in (*there, "test_d", "b.py::test_bc"):
+            store.put_test(made_test(name, place="main"))
+        store.put_test(made_test("a.py::test_a", place="feat"))
+        store.put_test(made_test("a.py::test_a", place="main", witnessed=False))
+        found = store.tests_behind(SHOP, "main", [citing.id, "u-0"])
+        assert sorted((record.name, record.witnessed) for record in found) == [(name, True) for name in there]
+
     def test_a_unit_comes_back_as_it_was_put_whatever_its_text_is(self, store: Probe) -> None:
         for number, text in enumerate(HOSTILE_NAMES):
             unit = _full_unit(f"{number}-{text}", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.log.merging import link_of, opened_by_clones, openings, reversed_by
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import micros
@@ -91,7 +92,7 @@ class Plan:
         self.units[unit.id] = unit
         own = list(reader.events_of_subject(unit.id))
         for link in reader.links_of(unit.id):
-            own += [*filter(None, [reader.event(link.id)]), *reader.events_of_subject(link.id)]
+            own += [*openings(reader, link), *reader.events_of_subject(link.id)]
         told = [event for event in own if event.type in _CONTENT]
         for event in (*own, *_refusals_of(self._act, told)):
             self._take_event(event)
@@ -112,6 +113,8 @@ class Plan:
             if event.type is not EventType.LINK_ADDED:
                 self._mentioning[unit.id] = unit
         self.events[event.id] = event
+        if (reverse := reversed_by(self._act.transaction, event)) is not None:
+            self._mentioning[reverse.id] = reverse
         if event.type in _STAGED:
             self._take_quotes([event.id], _texts_of(event))
             for made in self._made_of(event):
@@ -298,7 +301,8 @@ def carry_out(act: Act, plan: Plan, reason: str) -> None:
     """Empty the events, leave tombstones, and say again without the text what still holds."""
     texts = plan.texts
     links = {link.id for unit_id in plan.units for link in act.transaction.links_of(unit_id)}
-    links |= {event.id for event in plan.events.values() if event.type is EventType.LINK_ADDED}
+    links |= {link_of(event) for event in plan.events.values() if event.type is EventType.LINK_ADDED}
+    links |= {link_id for event in plan.events.values() for link_id in opened_by_clones(act.transaction, event)}
     conflicts = _conflicts_left(act, links, plan)
     payloads = {event.id: event.payload or {} for event in plan.events.values()}
     for event_id in plan.events:
@@ -329,12 +333,13 @@ def _has_copy(texts: Sequence[str], said: str) -> bool:
 def _conflicts_left(act: Act, link_ids: set[str], plan: Plan) -> list[tuple[Link, list[str]]]:
     """The conflicts that still have two members or more when these units are gone."""
     known = [link for link_id in sorted(link_ids) if (link := act.transaction.link(link_id)) is not None]
-    members = {
-        link.id: [unit_id for unit_id in act.transaction.units_of_link(link.id) if unit_id not in plan.units]
-        for link in known
-        if link.winner not in plan.units
-    }
-    return [(link, members[link.id]) for link in known if len(members.get(link.id, ())) > 1]
+    left = []
+    for link in known:
+        members = act.transaction.units(act.transaction.units_of_link(link.id)).values()
+        ids = [unit.id for unit in members if unit.erased_at is None and unit.id not in plan.units]
+        if len(ids) > 1 and link.winner not in plan.units:
+            left.append((link, ids))
+    return left
 
 
 def _restate_outcome(
@@ -378,7 +383,8 @@ def _tombstone(unit: Unit) -> dict[str, object]:
 
 def _restated(unit: Unit, texts: Sequence[str]) -> dict[str, Any]:
     """Every changeable field of a unit as it stands, without the erased text: the events that set them are empty."""
-    fields = {name: item for name, item in unit_to_json(unit).items() if name not in _FIXED}
+    stored: dict[str, Any] = {**dict.fromkeys(Unit.json_optional), **unit_to_json(unit)}
+    fields = {name: item for name, item in stored.items() if name not in _FIXED}
     for name in ("contradiction_note", "archive_reason"):
         if fields[name] is not None and _has_copy(texts, fields[name]):
             fields[name] = _ERASED

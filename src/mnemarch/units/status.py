@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Scope, Stream
+    from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Claim, Proof, Unit, Use
     from mnemarch.policy.promotion import CitedTest
     from mnemarch.stores.sql.reader import Reader
@@ -196,22 +197,15 @@ def follow_tests(act: Act, unit: Unit) -> Unit:
     return unit
 
 
-def red_here(reader: Reader, caller: Caller, units: Iterable[Unit]) -> set[str]:
+def red_among(units: Iterable[Unit], here: Sequence[TestRecord], scope: Scope) -> set[str]:
     """The ids of verified units whose every test was last seen failing in the caller's worktree (R2).
 
     The label of a project's unit follows the default branch; a reader who stands where its tests fail has to know.
     """
-    place = caller.scope.worktree
     shown = {unit.id: tests for unit in units if unit.status in TRUSTED and (tests := _tests_behind(unit.proof))}
-    if place is None or not shown:
-        return set()
-    names = {short_name(name) for tests in shown.values() for name in tests}
-    here = [item for item in reader.tests(caller.stream, names, called=True) if item.witnessed and item.place == place]
-    scope = caller.scope.at(Level.PROJECT)
+    scope = scope.at(Level.PROJECT)
     return {
-        unit_id
-        for unit_id, tests in shown.items()
-        if here and all(standing(name, here, scope).failed for name in meant(tests))
+        unit_id for unit_id, tests in shown.items() if all(standing(name, here, scope).failed for name in meant(tests))
     }
 
 

@@ -150,7 +150,7 @@ def _refuse_unknown(address: str) -> None:
         )
     if address.startswith(_FILE):
         return
-    if "://" in address and not address.startswith(POSTGRES):
+    if ":/" in address[2:] and not address.startswith(POSTGRES):  # A drive of Windows is one letter.
         raise InvalidInput(
             f"No store is known by {address!r}.",
             hint="Name a folder, file:FOLDER or postgresql://HOST/DATABASE, or nothing for this repository's.",

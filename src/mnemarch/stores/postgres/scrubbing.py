@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 
+from psycopg.errors import InsufficientPrivilege
+
 from mnemarch.errors import StoreUnavailable
+from mnemarch.stores.postgres.sessions import first_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +35,22 @@ def with_derived(connection: Any, tables: Sequence[str]) -> list[str]:
     return [*tables, *(name for (name,) in there)]
 
 
-def rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_max: float) -> None:
+def scrubbed(connection: Any, tables: Sequence[str], name: str, wait_s_max: float, *, rewrite: bool) -> int:
+    """Leave nothing of what was erased in the tables and in the server's log; gives the number of tables."""
+    tables = with_derived(connection, tables)
+    try:
+        if rewrite:
+            _rewrite_tables(connection, tables, name, wait_s_max)
+        _empty_log(connection)
+    except InsufficientPrivilege as error:
+        raise StoreUnavailable(
+            f"The content was erased, but files of {name} may still hold bytes of it: {first_line(error)}.",
+            hint="As its administrator: VACUUM FULL; SELECT pg_switch_wal(); CHECKPOINT;",
+        ) from None
+    return len(tables)
+
+
+def _rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_max: float) -> None:
     """Leave nothing in the tables but their rows. Whoever still reads what was there before would keep it there."""
     (now,) = connection.execute("SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text)").fetchone()
     give_up_at = time.monotonic() + wait_s_max
@@ -43,11 +61,15 @@ def rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_max
                 hint="Let them finish, then erase it again.",
             )
         time.sleep(_NAP_S)
+    skipped: list[str] = []
+    connection.add_notice_handler(lambda notice: skipped.append(notice.message_primary))
     for table in tables:
         connection.execute(f"VACUUM FULL {table}")
+    if skipped:  # PostgreSQL only warns of tables that are somebody else's.
+        raise InsufficientPrivilege(skipped[0])
 
 
-def empty_log(connection: Any) -> None:
+def _empty_log(connection: Any) -> None:
     """Have the server let go of its log, and write over the old segments that it keeps for later."""
     for _ in range(_ROUNDS):
         connection.execute("SELECT pg_switch_wal()")

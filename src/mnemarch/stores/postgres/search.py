@@ -10,7 +10,6 @@ from xxhash import xxh3_64_intdigest
 
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch, bm25, rarity
-from mnemarch.stores.postgres.aside import aside
 from mnemarch.stores.postgres.sessions import translated_queries
 from mnemarch.stores.postgres.views import tenants_of
 from mnemarch.text.coherence import Coherence
@@ -43,7 +42,7 @@ class DatabaseIndex:
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
         assert store.stream is not None
-        self._org, *_, self._tenant = (*tenants_of(store.stream), store.tenant)
+        self._org, self._tenant = tenants_of(store.stream)[0], store.tenant
         self.refresh()
 
     def refresh(self) -> None:
@@ -52,7 +51,7 @@ class DatabaseIndex:
         self._candidates: tuple[Any, list[Sketch]] = (None, [])
 
     def _asked(self, name: str, /, **parameters: Any) -> list[Any]:
-        return aside(self._store, lambda session: self._ask(session, name, **parameters).fetchall())
+        return self._store.aside(lambda session: self._ask(session, name, **parameters).fetchall())
 
     def _ask(self, session: Session, name: str, /, **parameters: Any) -> Any:
         return session.execute(_TEXTS[name], {"tenant": self._tenant, **parameters})
@@ -174,8 +173,8 @@ class DatabaseIndex:
     def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
         is_done: bool | None = False
         while is_done is False:
-            is_done = aside(
-                self._store, lambda session: self._take_in(session, changes_after, rebuild=rebuild), writes=True
+            is_done = self._store.aside(
+                lambda session: self._take_in(session, changes_after, rebuild=rebuild), writes=True
             )
         self.refresh()
         return bool(is_done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -53,6 +54,11 @@ def translated_queries(*paths: str) -> dict[str, str]:
 
 def stored_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: stored(item) for name, item in row.items()}
+
+
+def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Many rows as one parameter, with bytes in hexadecimal."""
+    return json.dumps(list(map(stored_row, rows)), default=bytes.hex, ensure_ascii=False)
 
 
 def stored(item: Any) -> Any:
@@ -146,7 +152,7 @@ class PlainSession:
 
     def row(self, text: str, parameters: Mapping[str, str], statement: int) -> list[str]:
         """The first row of one statement of a text, counted from 0, as PostgreSQL writes it."""
-        whole = _PARAMETER.sub(lambda name: self._escaped(parameters[name[1]].encode()).decode(), text)
+        whole = _PARAMETER.sub(lambda name: self._escaped(stored(parameters[name[1]]).encode()).decode(), text)
         self._connection.pgconn.send_query(whole.encode())
         results = self._connection.wait(execute(self._connection.pgconn))
         for result in results:
@@ -169,6 +175,10 @@ def is_loss(error: Exception) -> bool:
     )
 
 
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
 class Sessions(Forkable):
     """The connections of one kind that nobody uses, for all tenants of this process."""
 
@@ -178,11 +188,13 @@ class Sessions(Forkable):
             self._settings: dict[str, Any] = _DEFAULTS | conninfo_to_dict(url)
         except psycopg.Error as error:
             raise InvalidInput(
-                f"The address of the store can't be read: {error}.", hint="Write postgresql://user@host:port/database."
+                f"The address of the store can't be read: {first_line(error)}.",
+                hint="Write postgresql://user@host:port/database.",
             ) from None
         place = self._settings.get("host") or self._settings.get("hostaddr") or "localhost"
         port, database = self._settings.get("port", 5432), self._settings.get("dbname", "")
         self.name = f"postgresql://{place}:{port}/{database}"  # Without a password.
+        self.user = self._settings.get("user") or "the user that connects"
         self._idle: list[Any] = []
         self._lock = allocate_lock()
         self._closed = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from _thread import _local
+from contextlib import contextmanager
 from functools import partial
 
 import psycopg
@@ -12,8 +12,8 @@ from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreErro
 from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres.news import TELL, News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
-from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables, with_derived
-from mnemarch.stores.postgres.sessions import PlainSession, Sessions, is_loss, stored, stored_row, translated_queries
+from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
+from mnemarch.stores.postgres.sessions import PlainSession, Sessions, as_json, first_line, is_loss, translated_queries
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries
@@ -21,7 +21,7 @@ from mnemarch.stores.sql.rows import event_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
 
     from mnemarch.model.caller import Stream
@@ -57,11 +57,8 @@ class PostgresStore:
         self._lock_wait_s_max = lock_wait_s_max
         self._streams: dict[Stream, PostgresStore] = {}
         self._bind(None)
-        try:
-            with self._sessions.plain() as connection:
-                self.id = prepared(connection, self.name, partitions)
-        except psycopg.Error as error:
-            raise self._translation(error) from error
+        with self._operating() as connection:
+            self.id = prepared(connection, self.name, partitions)
 
     def _bind(self, stream: Stream | None) -> None:
         self.name = self._sessions.name
@@ -116,6 +113,35 @@ class PostgresStore:
     def _begin_as(self, session: Session, begin: str, wait_s_max: float) -> None:
         session.execute(begin)
         session.execute(_QUERIES.texts["begin"], self._settings(wait_s_max))
+
+    def aside(self, work: Callable[[Session], T], *, writes: bool = False) -> T:
+        """Run `work` beside the log, in a transaction that locks no stream; again if the connection was lost."""
+
+        def run(session: Session) -> T:
+            self._begin_as(session, "BEGIN" if writes else "BEGIN READ ONLY", self._lock_wait_s_max)
+            result = work(session)
+            session.end()
+            if writes:
+                session.sync()
+            return result
+
+        try:
+            return self._sessions.use_patiently(run)
+        except (psycopg.Error, OSError) as error:
+            raise self._translation(error) from error
+
+    def plain(self) -> Any:
+        """A connection as the user who connects: for what is no tenant's, and what no transaction may hold."""
+        return self._sessions.plain()
+
+    @contextmanager
+    def _operating(self) -> Iterator[Any]:
+        """The same, with errors of ours."""
+        try:
+            with self.plain() as connection:
+                yield connection
+        except psycopg.Error as error:
+            raise self._translation(error) from error
 
     def _settings(self, wait_s_max: float) -> dict[str, Any]:
         """The role, the tenants and the time-outs, all for one transaction only."""
@@ -198,13 +224,13 @@ class PostgresStore:
         """Adds events of jobs at the end of the stream. Nothing waits for this process while the stream is locked."""
         assert self.stream is not None
         rows = [
-            stored_row(event_columns(event)) | {"before": before, "after": after}
+            event_columns(event) | {"before": before, "after": after}
             for event, before, after in (job.entry for job in jobs if job.entry)
         ]
         parameters = self._settings(wait_s) | {
-            "org": stored(self.stream.org),
-            "project": stored(self.stream.project or ""),
-            "entries": json.dumps(rows, default=bytes.hex, ensure_ascii=False),
+            "org": self.stream.org,
+            "project": self.stream.project or "",
+            "entries": as_json(rows),
             "first": rows[0]["id"],
         }
 
@@ -292,7 +318,7 @@ class PostgresStore:
                 transaction.undo_job(begun)
             else:
                 transaction.end_job()
-        transaction.finish()
+        transaction.show_own()
 
     # Maintenance
 
@@ -301,20 +327,8 @@ class PostgresStore:
 
         What replicas, archives and backups keep is out of this store's reach.
         """
-        try:
-            with self._sessions.plain() as connection:
-                tables = with_derived(connection, _TABLES)
-                if rewrite:
-                    rewrite_tables(connection, tables, self.name, self._lock_wait_s_max)
-                empty_log(connection)
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise StoreUnavailable(
-                f"The content was erased, but files of {self.name} may still hold bytes of it: {_first_line(error)}.",
-                hint="As its administrator, VACUUM FULL the tables, switch the WAL and CHECKPOINT.",
-            ) from None
-        except psycopg.Error as error:
-            raise self._translation(error) from error
-        return len(tables)
+        with self._operating() as connection:
+            return scrubbed(connection, _TABLES, self.name, self._lock_wait_s_max, rewrite=rewrite)
 
     def backup(self, path: str) -> None:
         raise InvalidInput(
@@ -324,16 +338,13 @@ class PostgresStore:
 
     def check(self) -> str | None:
         """What of the tables is not as it was made; or None."""
-        try:
-            with self._sessions.plain() as connection:
-                tables = with_derived(connection, _TABLES)
-                rows = connection.execute(
-                    "SELECT relname FROM pg_class WHERE oid = ANY(SELECT to_regclass(n) FROM unnest(%s::text[]) n)"
-                    " AND relrowsecurity AND relforcerowsecurity",
-                    [tables],
-                ).fetchall()
-        except psycopg.Error as error:
-            raise self._translation(error) from error
+        with self._operating() as connection:
+            tables = with_derived(connection, _TABLES)
+            rows = connection.execute(
+                "SELECT relname FROM pg_class WHERE oid = ANY(SELECT to_regclass(n) FROM unnest(%s::text[]) n)"
+                " AND relrowsecurity AND relforcerowsecurity",
+                [tables],
+            ).fetchall()
         missing = sorted(set(tables) - {name for (name,) in rows})
         return f"the table {missing[0]} is missing, or its row-level security is off" if missing else None
 
@@ -345,17 +356,17 @@ class PostgresStore:
                 sessions.close()
 
     def _translation(self, error: Exception) -> MnemarchError:
-        text = _first_line(error)
+        text = first_line(error)
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return StoreUnavailable(
                 f"{self.name} was locked by other writers for too long.",
                 hint="Call again, or raise store.lock_wait_s_max in mnemarch.toml.",
             )
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
-            return StoreUnavailable(
-                f"{self.name}: the role {self._role} is not yours to use: {text}.",
-                hint=f"As its administrator: GRANT {self._role} TO the user that connects.",
-            )
+            role, name = self._role if self._role in text else "mnemarch_app", self._sessions.user
+            hint = f"As its administrator: GRANT {role} TO {name}."
+            hint += " If it has no tables yet, open it once as a user who may make tables and roles."
+            return StoreUnavailable(f"{self.name} is not open to {name}: {text}.", hint=hint)
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
             return InvalidInput(
                 "PostgreSQL keeps no name of more than some 2,700 bytes, and one here is longer; nothing was stored.",
@@ -365,13 +376,9 @@ class PostgresStore:
             return StoreCorrupt(f"{self.name} is damaged: {text}.", hint="Restore a backup, or import an export.")
         hint = "Nothing was half-written; call again."
         if isinstance(error, psycopg.Error) and is_loss(error):
-            hint = f"Is the server up, and store.url right? {hint}"
+            hint = f"Is the server up, and store.url right? A password goes into ~/.pgpass or PGPASSWORD. {hint}"
         return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint=hint)
 
 
 class _AllFailed(Exception):
     """The only job of a transaction failed, so the transaction ends."""
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

@@ -10,8 +10,7 @@ from xxhash import xxh3_64_hexdigest
 from mnemarch.embedding.vectors import Head, best_first, row_of, text_key, unpacked
 from mnemarch.errors import StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
-from mnemarch.stores.postgres.aside import aside, own_connection
-from mnemarch.stores.postgres.sessions import translated_queries
+from mnemarch.stores.postgres.sessions import first_line, translated_queries
 from mnemarch.stores.postgres.views import tenants_of
 
 TYPE_CHECKING = False
@@ -56,7 +55,7 @@ class PgVectors:
 
     def _run(self, work: Callable[[_Ask], T], *, writes: bool = False) -> T:
         try:
-            return aside(self._store, lambda session: work(_Ask(session, self._schema, self._ours)), writes=writes)
+            return self._store.aside(lambda session: work(_Ask(session, self._schema, self._ours)), writes=writes)
         except StoreCorrupt:
             self._schema, self._head = "", Head()
             raise StoreUnavailable(
@@ -80,7 +79,7 @@ class PgVectors:
         if self._has_tables():
             return
         try:
-            with own_connection(self._store) as connection, connection.transaction():
+            with self._store.plain() as connection, connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [_TABLES_LOCK])
                 connection.execute(_TEXTS["extension"])
                 *_, schema, version = connection.execute(_TEXTS["tables"], {"extension": _EXTENSION}).fetchone()
@@ -91,9 +90,8 @@ class PgVectors:
                     )
                 connection.execute(_TEXTS["schema"].replace("%%", "%").replace("@pgvector", schema))
         except (psycopg.Error, OSError) as error:
-            line = str(error).strip().partition("\n")[0]
             raise StoreUnavailable(
-                f"The tables for vectors can't be made in {self._store.name}: {line}.",
+                f"The tables for vectors can't be made in {self._store.name}: {first_line(error)}.",
                 hint="Have whoever owns the other tables run: mnemarch reindex --meaning",
             ) from error
         self._schema = schema
@@ -225,15 +223,16 @@ class PgVectors:
     def _make_index(self, tenant: str, name: str, dim: int) -> None:
         values = {"pgvector": self._schema, "tenant": tenant, "embedder": self._ours["embedder"], "name": name}
         try:
-            with own_connection(self._store) as connection:
+            with self._store.plain() as connection:
                 if connection.execute(_TEXTS["alone"], {"name": name}).fetchone()[0]:
                     for each in ("drop_index", "new_index", "analyse"):
                         connection.execute(_filled(each, {**values, "dim": str(dim)}))
         except psycopg.errors.InsufficientPrivilege:
             return
         except (psycopg.Error, OSError) as error:
-            line = str(error).strip().partition("\n")[0]
-            raise StoreUnavailable(f"The index of vectors was not made: {line}.", hint="Call again.") from error
+            raise StoreUnavailable(
+                f"The index of vectors was not made: {first_line(error)}.", hint="Call again."
+            ) from error
 
 
 class _Ask:
@@ -263,12 +262,12 @@ def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:
             session.execute(_TEXTS["erase_rows"], {"ids": list(unit_ids)})
             session.execute(_TEXTS["erase_later"], {"ids": list(unit_ids), "tenants": tenants})
 
-    aside(store, work, writes=True)
+    store.aside(work, writes=True)
 
 
 def has_vectors(store: PostgresStore) -> bool:
     """Whether somebody began to make vectors in this memory."""
-    row = aside(store, lambda session: session.execute("SELECT to_regclass('vectors') IS NOT NULL").fetchone())
+    row = store.aside(lambda session: session.execute("SELECT to_regclass('vectors') IS NOT NULL").fetchone())
     return bool(row[0])
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import count
 from typing import Any
 
 from mnemarch.model.caller import Level, Scope
-from mnemarch.stores.postgres.sessions import stored_row
+from mnemarch.stores.postgres.sessions import as_json
 from mnemarch.stores.sql.remote import Redo, RemoteReader, RemoteTransaction
 from mnemarch.stores.sql.rows import event_of, searchable_of
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
-    from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Searchable, Unit
     from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.sql.queries import Queries
@@ -45,11 +43,6 @@ def tenants_of(stream: Stream) -> tuple[str, ...]:
     """What one who acts in a stream may see: the tenant of the org, then its own."""
     own, wide = tenant_of(stream.org, stream.project), tenant_of(stream.org, None)
     return (own,) if own == wide else (wide, own)
-
-
-def _where(stream: Stream) -> dict[str, str]:
-    tenant = tenant_of(stream.org, stream.project)
-    return {"org": stream.org, "project": stream.project or "", "tenant": tenant, "writer": stream.writer}
 
 
 class OfTenants(RemoteReader):
@@ -83,7 +76,7 @@ class OfTenants(RemoteReader):
         super()._answer()
         self.ends.update((tenant, tuple(end)) for tenant, *end in ends)
 
-    def _show_own(self) -> None:
+    def show_own(self) -> None:
         """Let the server see what was written here."""
 
     @property
@@ -91,19 +84,17 @@ class OfTenants(RemoteReader):
         return self._tenants[-1] if self._tenants else ""
 
     def query(self, name: str, /, **parameters: Any) -> Any:
-        parameters.setdefault("tenant", self._tenant)
+        if "tenant" not in parameters:
+            org = parameters.get("org")  # A row of a stream is its tenant's.
+            parameters["tenant"] = tenant_of(org, parameters["project"] or None) if org else self._tenant
         return super().query(name, **parameters)
-
-    def head(self, stream: Stream) -> tuple[int, bytes]:
-        row = self._one("head", **_where(stream))
-        return row[1:] if row else (0, b"")
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
         """Every event in order. All of them are sorted once, on the server, and come page by page."""
         if limit is not None or self._is_rehearsing:
             yield from super().events(after=after, limit=limit)
             return
-        self._show_own()
+        self.show_own()
         name = f"log_{next(_numbers)}"
         text = self._queries.texts["all_events"]
         self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {text}", {"after": after})
@@ -199,8 +190,7 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
 
     def _send_rows(self, name: str, rows: list[dict[str, Any]]) -> None:
         if name == "append" and len(rows) > 1:
-            texts = json.dumps(list(map(stored_row, rows)), default=bytes.hex, ensure_ascii=False)
-            name, rows = "append_all", [{"rows": texts}]
+            name, rows = "append_all", [{"rows": as_json(rows)}]
         super()._send_rows(name, rows)
 
     def together(self, work: Callable[[Any], T]) -> T:
@@ -241,20 +231,11 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         self._clock = max(position for *_, position in self._ends)
         return self._ends[0][:2]  # type: ignore[no-any-return]
 
-    def head(self, stream: Stream) -> tuple[int, bytes]:
-        return self._head(stream)[1:]
-
     def _head(self, stream: Stream) -> tuple[int, int, bytes]:
-        head = self._heads.get(stream)
-        if head is None:
-            where = _where(stream)
-            is_own = self._tenants and where["tenant"] == self._tenants[-1] and not stream.writer
-            if is_own and self._clock is None:
-                head = (0, *self._see_end())
-            else:
-                head = self._one("head", **where) or (0, 0, b"")
-            self._heads[stream] = head
-        return head
+        is_first = self._clock is None and stream not in self._heads
+        if is_first and self._tenants[-1:] == (tenant_of(stream.org, stream.project),) and not stream.writer:
+            self._heads[stream] = (0, *self._see_end())
+        return super()._head(stream)
 
     def _move_head(self, stream_id: int, event: Event, hash: bytes) -> int:
         if self._clock is None:
@@ -271,20 +252,16 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         self.query("append", position=self._clock, writer=self.stream.writer, **row)
         return self._clock
 
-    def _show_own(self) -> None:
+    def show_own(self) -> None:
         self.write_heads()
         self._send()
-
-    def finish(self) -> None:
-        """Send all that is to be committed."""
-        self._show_own()
 
     def write_heads(self) -> None:
         """Move the ends of streams to where this transaction has come."""
         moved, self._moved = self._moved, {}
         changed, self._changed = self._changed, {}
         for stream, end in moved.items():
-            where = _where(stream)
+            where = {"org": stream.org, "project": stream.project or "", "writer": stream.writer}
             if not self._tenants:
                 self.query("new_stream", **where)
             if stream.writer:
@@ -312,8 +289,3 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
                 self._changed[tenant] = unit.scope.org, self._clock or searchable_at or 0
         finally:
             self._row_tenant = ""
-
-    def put_test(self, record: TestRecord) -> None:
-        self._row_tenant = tenant_of(record.stream.org, record.stream.project)
-        super().put_test(record)
-        self._row_tenant = ""

@@ -7,7 +7,7 @@ from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.queries import Queries
@@ -149,9 +149,6 @@ class Known:
 
     def unmark(self, marks: Any) -> None:
         self._written = marks
-
-    def asked(self) -> Iterator[tuple[Any, tuple[str, dict[str, Any]]]]:
-        return ((key, question) for key, question in self.questions.items() if key is not None)
 
     def learn(self, answers: Iterable[tuple[Any, list[Any]]]) -> None:
         """Take answers that hold now, and keep the older ones that still do."""

@@ -384,6 +384,14 @@ WHERE org = :org AND project = :project AND name IN (:names) ORDER BY name, plac
 SELECT name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests
 WHERE org = :org AND project = :project AND called IN (:names) ORDER BY name, place, witnessed;
 
+-- tests_behind: What was seen in one place of the tests that some units cite: as people call them, or by whole names with what follows.
+SELECT name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests
+WHERE org = :org AND project = :project AND place = :place AND witnessed AND name IN (
+  SELECT t.name FROM citations c JOIN tests t ON t.called = c.ref
+  WHERE c.unit_id IN (:unit_ids) AND c.kind = 'test' AND t.org = :org AND t.project = :project
+  UNION SELECT t.name FROM citations c JOIN tests t ON t.name >= c.ref AND t.name < c.ref || '\'
+  WHERE c.unit_id IN (:unit_ids) AND c.kind = 'test' AND t.org = :org AND t.project = :project);
+
 -- runs_behind: The runs of one task that gave the newest outcomes of some tests.
 SELECT * FROM entries WHERE scope_key = :scope_key AND id IN (
   SELECT event_id FROM tests WHERE org = :org AND project = :project AND name IN (:names));

@@ -292,13 +292,10 @@ class Reader:
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[tuple[Link, list[str]]]:
         """The undecided links that have two or more live units in these scopes, or one with itself; with their ids."""
-        bodies: dict[str, str] = {}
-        units: dict[str, list[str]] = {}
+        links: dict[str, tuple[Link, list[str]]] = {}
         for link_id, body, unit_id in self.query("open_links", scope_keys=scope_keys, type=type):
-            bodies[link_id] = body
-            units.setdefault(link_id, []).append(unit_id)
-        links = [(link_of((id, body)), units[id]) for id, body in bodies.items()]
-        return [(link, members) for link, members in links if len(members) > 1 or link.source == link.target]
+            links.setdefault(link_id, (link_of((link_id, body)), []))[1].append(unit_id)
+        return [(link, ids) for link, ids in links.values() if len(ids) > 1 or link.source == link.target]
 
     def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
         """The undecided conflicts that any of these few units is in, the oldest first."""
@@ -310,9 +307,13 @@ class Reader:
 
     def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
         """The newest outcomes of these tests, place by place; with `called` by the short names people give them."""
-        name, org = "tests_called" if called else "tests", stream.org
-        rows = self._in_parts(name, "names", names, org=org, project=stream.project or "")
-        return [test_of(stream, row) for row in rows]
+        where = {"org": stream.org, "project": stream.project or ""}
+        return [test_of(stream, row) for row in self._in_parts(f"tests{'_called' * called}", "names", names, **where)]
+
+    def tests_behind(self, stream: Stream, place: str, unit_ids: Iterable[str]) -> list[TestRecord]:
+        """The newest outcomes that this program saw in one place of the tests that these units cite."""
+        where = {"org": stream.org, "project": stream.project or "", "place": place}
+        return [test_of(stream, row) for row in self._in_parts("tests_behind", "unit_ids", unit_ids, **where)]
 
     def runs_behind(self, stream: Stream, names: Iterable[str], scope_key: str) -> list[Event]:
         """The runs of one task that gave the newest outcomes of these tests."""

@@ -85,8 +85,8 @@ class RemoteReader(Reader):
 
     def _answer(self) -> None:
         """Ask all that was asked, in one round trip."""
-        asked = {key: self._ask(name, parameters) for key, (name, parameters) in self._known.asked()}
-        self._known.learn([(key, cursor.fetchall()) for key, cursor in asked.items()])
+        asked = [(key, self._ask(*question)) for key, question in self._known.questions.items() if key is not None]
+        self._known.learn([(key, cursor.fetchall()) for key, cursor in asked])
 
     def _ask(self, name: str, parameters: dict[str, Any]) -> Any:
         return self._execute(*self._queries.bound(name, parameters))

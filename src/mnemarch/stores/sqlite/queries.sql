@@ -15,3 +15,7 @@ WHERE live AND kind IN ('episode', 'skill') AND kind = :kind AND scope_key IN (:
   AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
   AND id < :before
 ORDER BY id DESC LIMIT :limit;
+
+-- tests_called: The newest outcomes of some tests by what people call them, without a look at all others of the project.
+SELECT name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests INDEXED BY tests_called
+WHERE org = :org AND project = :project AND called IN (:names) ORDER BY name, place, witnessed;

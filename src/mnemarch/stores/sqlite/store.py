@@ -384,7 +384,7 @@ class InMemoryStore(SqliteStore):
         raise InvalidInput(f"A memory without a file has no backup for {path!r}.", hint="Use export instead.")
 
     def _rest(self) -> bool:
-        """Each side goes on with a raw.copy of its own."""
+        """Each side goes on with a copy of its own."""
         return not is_mine(self._turn) and self._turn.acquire(blocking=False)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:

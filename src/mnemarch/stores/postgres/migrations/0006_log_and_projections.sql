@@ -1,10 +1,19 @@
 -- A tenant is a project, or an org for what lies at its level; its name is the key of that scope. It comes first in every
 -- key. Row-level security, forced, lets the application's role see the tenants that its transaction names, and no other.
-DO $$ BEGIN CREATE ROLE mnemarch_app NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
-DO $$ BEGIN CREATE ROLE mnemarch_operator NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+DO $$
+DECLARE name text;
+BEGIN
+  FOREACH name IN ARRAY ARRAY['mnemarch_app', 'mnemarch_operator'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
+      BEGIN EXECUTE format('CREATE ROLE %I NOLOGIN', name); EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END;
+    END IF;
+  END LOOP;
+END $$;
 -- Whoever makes the tables may use them. PostgreSQL 16 and later don't let the maker of a role become it by itself.
-DO $$ BEGIN
-  IF NOT pg_has_role(current_user, 'mnemarch_app', 'MEMBER') OR NOT pg_has_role(current_user, 'mnemarch_operator', 'MEMBER')
+DO $$
+DECLARE able text := CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END;
+BEGIN
+  IF NOT pg_has_role(current_user, 'mnemarch_app', able) OR NOT pg_has_role(current_user, 'mnemarch_operator', able)
   THEN EXECUTE format('GRANT mnemarch_app, mnemarch_operator TO %I', current_user); END IF;
 END $$;
 
