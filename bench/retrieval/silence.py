@@ -1,11 +1,12 @@
 """What `floor="auto"` costs and spares: recall@10 that it loses, and questions without an answer that get no item.
 
-    python -m bench.retrieval.silence [--sets locomo,small] [--semantic] [--limit 60] [--keep FOLDER]
+    python -m bench.retrieval.silence [--sets locomo,small] [--semantic] [--prompt] [--limit 60] [--keep FOLDER]
 
 Each set is halved, LoCoMo by conversations: the weights were fitted to the halves "tune" and are judged by "held".
 "small" is our own set in five memories of 30 facts. Questions without an answer are near (about what the memory is
 about), of a stranger (another conversation, another of the small memories) or foreign (of another set). Precision is
-the share of the silences that lose nothing.
+the share of the silences that lose nothing. With --prompt it is what a hook shows at a prompt, which also leaves out
+what is much less close than the best and what shares too few words.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bench.retrieval.variants import DEFAULT, SEMANTIC, config_of
 from mnemarch import Actor, Scope
 
 _ITEMS = 10
+_TOKENS = 8_000
 _SMALL, _SMALL_MEMORIES = "small", 5
 _FOREIGN_MAX = 60
 NEAR, STRANGER, FOREIGN = "near", "stranger", "foreign"
@@ -47,6 +49,7 @@ def main() -> None:
     )
     parser.add_argument("--sets", type=lambda text: text.split(","), default=SETS, help=", ".join(SETS))
     parser.add_argument("--semantic", action="store_true", help="with the sentence model")
+    parser.add_argument("--prompt", action="store_true", help="what a hook shows at a prompt, not what recall gives")
     parser.add_argument("--limit", type=int, help="so many questions with an answer of a public set at most")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the loaded memories there, and use those that are")
     options = parser.parse_args()
@@ -55,10 +58,11 @@ def main() -> None:
     for name in options.sets:
         if name == _SMALL or sets.missing([name]) is None:
             with tempfile.TemporaryDirectory(prefix="mnemarch-bench-") as scratch:
-                _measure(name, options.keep or scratch, options.limit, SEMANTIC if options.semantic else DEFAULT)
+                variant = SEMANTIC if options.semantic else DEFAULT
+                _measure(name, options.keep or scratch, options.limit, variant, prompt=options.prompt)
 
 
-def _measure(name: str, keep: str, limit: int | None, variant: str) -> None:
+def _measure(name: str, keep: str, limit: int | None, variant: str, *, prompt: bool) -> None:
     given = _small() if name == _SMALL else sets.retrieval(name)
     with Progress(f"{name}: loading", len(given.turns)) as progress:
         held = loaded(given, keep, progress)
@@ -71,26 +75,30 @@ def _measure(name: str, keep: str, limit: int | None, variant: str) -> None:
             for scope in held.turns
         }
 
-        def answer(scope: str, text: str) -> tuple[list[str], bool]:
+        def answer(scope: str, text: str) -> tuple[list[str], list[str]]:
             found = seats[scope].recall(text, k=_ITEMS)
-            return [item.unit.id for item in found.items], found.fit < memory.config.recall.floor
+            units = [item.unit.id for item in found.items]
+            if prompt:
+                shown = seats[scope].context(text, _TOKENS, floor="auto").items
+                return units, [item.unit.id for item in shown][:_ITEMS]
+            return units, units if found.fit >= memory.config.recall.floor else []
 
         for half in ("tune", "held"):
             print(_row(name, half, [each for each in asked if each.half == half], answer))
 
 
-def _row(name: str, half: str, asked: list[Asked], answer: Callable[[str, str], tuple[list[str], bool]]) -> str:
+def _row(name: str, half: str, asked: list[Asked], answer: Callable[[str, str], tuple[list[str], list[str]]]) -> str:
     recalls, lost, silences = [], [], []
     silent: dict[str, list[bool]] = {NEAR: [], STRANGER: [], FOREIGN: []}
     for each in asked:
-        units, is_silent = answer(each.scope, each.text)
+        units, shown = answer(each.scope, each.text)
         found = scored(units, each.gold).recall[_ITEMS] if each.gold else 0.0
         if each.gold:
             recalls.append(found)
-            lost.append(found if is_silent else 0.0)
+            lost.append(found - scored(shown, each.gold).recall[_ITEMS])
         else:
-            silent[each.kind].append(is_silent or not units)
-        if is_silent:
+            silent[each.kind].append(not shown)
+        if not shown:
             silences.append(not found)
     shares = "".join(f"{_mean(part):>10.2f}" if part else f"{'':>10}" for part in silent.values())
     measured = f"{len(recalls):>6}{_mean(recalls):>8.3f}{_mean(lost):>8.3f}{shares}{_mean(silences):>11.2f}"

@@ -84,7 +84,7 @@ _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
         for name in (
             *("weight_similarity", "weight_recency", "weight_importance", "half_life_hours", "fusion", "neighbours"),
             *("sessions", "speakers", "dates", "frame", "spelling", "intent", "own_session", "everyday", "turns"),
-            "distinct",
+            *("distinct", "common"),
         )
     },
 }

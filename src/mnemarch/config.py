@@ -105,6 +105,7 @@ class RecallRules(Frozen):
     intent: bool = True
     own_session: bool = True
     everyday: bool = True
+    common: bool = True
     turns: bool = True
     distinct: bool = True
     fusion: str = "weighted"

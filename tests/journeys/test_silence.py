@@ -57,3 +57,25 @@ def test_fit_tells_what_is_answered_from_what_is_not(seat):
 def test_a_floor_is_a_share_or_auto(seat, floor):
     with pytest.raises(InvalidInput, match="floor must be a number from 0 to 1"):
         seat.recall("backup", floor=floor)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "fact"),
+    [
+        (
+            "users still see a stale photo after we replaced it",
+            "The CDN holds product images for 30 days, then purges them.",
+        ),
+        ("로그인이 자꾸 잠기는데 비밀번호를 몇 번 틀리면 그래?", "Six wrong passwords lock an account for 20 minutes."),
+    ],
+)
+def test_a_prompt_is_shown_what_answers_it_in_other_words(seat, prompt, fact):
+    seat.remember(fact)
+    assert [item.unit.content for item in seat.context(prompt, floor="auto").items] == [fact]
+
+
+def test_one_word_of_the_same_topic_finds_nothing(tmp_path):
+    with mnemarch.open(tmp_path) as memory:
+        seat = memory.seat(Actor.agent("coder"), Scope(project="shop", task="t1"))
+        seat.remember("Seen in production.")
+        assert not seat.recall("How many connections does the pool have?").items

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.cases import cases
-from mnemarch.text.everyday import widened
+from mnemarch.text.everyday import weight_of, widened
 from mnemarch.text.tokens import query_tokens
 from mnemarch.text.words import entries
 
@@ -51,13 +51,23 @@ def test_who_asks_for_a_kind_of_thing_may_mean_any_and_who_names_one_means_it():
     assert "dentist" not in wider("when did I see the dermatologist?")
 
 
+def test_a_word_of_the_same_topic_weighs_less_than_a_word_for_the_same_thing():
+    of_cache = wider("is the cache stale?")
+    assert 0 < of_cache["ttl"][1] < of_cache["캐싱"][1]
+
+
+def test_a_word_that_is_said_all_the_time_tells_less_than_one_that_is_rare_everywhere():
+    assert weight_of("still") < weight_of("wrong") < weight_of("certif") < weight_of("kubernet") == 1.0
+    assert weight_of("어디") < weight_of("배포") == 1.0
+
+
 def test_other_words_widen_nothing():
     assert wider("Mina likes Busan") == {}
     assert wider("") == {}
 
 
 def test_every_group_has_two_words_at_least_and_none_twice():
-    groups = [line.split() for part in ("groups", "kinds") for line in entries("everyday", part)]
+    groups = [line.split() for part in ("groups", "kinds", "topics") for line in entries("everyday", part)]
     assert len(groups) > 100
     for group in groups:
         assert len(group) == len(set(group)), group

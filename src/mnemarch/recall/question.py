@@ -127,6 +127,8 @@ class Question:
     def __init__(self, text: str, rules: RecallRules) -> None:
         self.text = text = text[:_QUERY_CHARS_MAX]
         self.weights = _weighed(text, query_tokens(text), frame=rules.frame)
+        if rules.common:
+            self.weights = {token: weight * everyday.weight_of(token) for token, weight in self.weights.items()}
         self.wider = everyday.widened(text, self.weights) if rules.everyday else {}
         self.speakers = _speakers(text) if rules.speakers else frozenset()
         self.dates: Sequence[Date] = questions.dates_in(text) if rules.dates and _may_name_a_date(text) else ()

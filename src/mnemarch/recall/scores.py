@@ -54,8 +54,10 @@ SELF_CONTAINED = 180
 _WINDOW_WEIGHT = 1.8
 # For the share of the question that a text and its neighbours say, however often and however rare.
 _COVERAGE_WEIGHT = 0.35
-# Words that were not asked for themselves add less together than the one that was.
+# Words that were not asked for themselves add less together than the one that was. A single word of its topic, which
+# weighs less than this beside it, finds nothing.
 _WIDER_MAX = 0.9
+_WIDER_MIN = 0.4
 _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
@@ -63,7 +65,7 @@ _INTENT_BONUS = 0.05
 # Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
 # a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
 # these shares of their cosine, and their vectors are not quite alike.
-_MEANING_WEIGHT = 1.5
+_MEANING_WEIGHT = 0.7
 _MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
@@ -183,6 +185,8 @@ def judged(
         # The window contains the text itself; its neighbours' share is the rest.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
+        if sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
+            lexical = 0.0
         bonuses: Bonuses = {}
         if meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
             bonuses["meaning"] = meaning
@@ -232,9 +236,9 @@ def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
 
 
 class Weights:
-    """What each term adds to a score, and which of them were asked."""
+    """What each term adds to a score, which of them were asked, and the share of others in what was."""
 
-    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "weights")
+    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "shares", "weights")
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self.weights = [term.weight * (_K1 + 1) for term in terms]
@@ -242,6 +246,9 @@ class Weights:
         self.asked_total = sum(self.asked_weights) or 1.0
         self.instead_of = [term.instead_of for term in terms]
         self.asked = sum([term.is_asked for term in terms])
+        self.shares = [
+            1.0 if term.is_asked else term.asked_weight / (terms[term.instead_of].asked_weight or 1.0) for term in terms
+        ]
 
 
 def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:

@@ -31,10 +31,10 @@ _TOKENS_MAX = 10_000_000
 _TOKENS_OF_AN_ITEM = 40
 _ITEMS_MIN = 8
 _QUERY_CHARS_MAX = 500
-# What answers a question shares so many of its telling words, if it has as many.
+# What answers a question says so many of its telling words, itself or in other words, if it has as many.
 _SHARED_WORDS_MIN = 2
-# Beside a clear answer, what is less than half as close to the question is noise to somebody who did not ask for it.
-_OF_BEST_MIN = 0.5
+# Beside a clear answer, what is much less close to the question is noise to somebody who did not ask for it.
+_OF_BEST_MIN = 0.6
 
 
 class Answering:
@@ -225,9 +225,11 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
 
     The best item may be about the question by its meaning alone, as in another language: the floor has judged it.
     """
-    from mnemarch.text.tokens import telling_tokens
+    from mnemarch.text.everyday import widened
+    from mnemarch.text.tokens import query_tokens, telling_tokens
 
-    asked = set(telling_tokens(query)) if sure else set()
+    asked = dict.fromkeys(query_tokens(query), 1.0) if sure else {}
+    words = {word: word for word in asked} | {other: word for other, (word, _) in widened(query, asked).items()}
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
     closest = max((item.why.get("similarity", 0.0) for item in found.items), default=0.0) if sure else 0.0
 
@@ -236,8 +238,8 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
         is_meant = item is found.items[0] and item.why.get("meaning", 0.0) > 0.0
         if item.why.get("similarity", 0.0) < _OF_BEST_MIN * closest:
             return False
-        shared = len(asked.intersection(telling_tokens(item.unit.content)))
-        return not is_own and (is_meant or shared >= shared_min)
+        shared = {words[token] for token in telling_tokens(item.unit.content) if token in words}
+        return not is_own and (is_meant or len(shared) >= shared_min)
 
     binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
     unlisted = 0 if without else found.unlisted
