@@ -73,6 +73,7 @@ CALLS = {
         [Edit((0,), "m.py", "", text), Edit((1,), "m.py", text, f"{text} ")]
     ),
     "edits.told_edit": lambda text: PUBLIC["edits.told_edit"](Edit((), "m.py", text, f"not {text}")),
+    "words.some_of": lambda text: PUBLIC["words.some_of"]([text, text], 1),
     "words.in_a_line": lambda text: PUBLIC["words.in_a_line"](text, 80),
     "everyday.widened": lambda text: PUBLIC["everyday.widened"](text, dict.fromkeys(query_tokens(text), 1.0)),
     "fingerprint_skeleton.in_test": lambda text: fingerprint_skeleton.in_test(

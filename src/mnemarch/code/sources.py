@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from mnemarch.code.git import is_hash, output
 from mnemarch.code.home import repository_around
@@ -258,18 +258,21 @@ def _stamped(look: os.stat_result) -> Hashable:
     return (look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns, look.st_ctime_ns)
 
 
-def standing(root: str, edits: Sequence[Edit]) -> Iterator[tuple[Edit, bool]]:
-    """Of edits whether their files below the root still have them: `git checkout` takes back what was only tried.
+def standing_edits(root: str | None, edits: Sequence[Edit]) -> dict[str, bool] | None:
+    """Of the entries of edits, whether their files below the root still have them; None without a folder or an edit.
 
-    Nothing is said of a file that is not there in a folder without git: it may be elsewhere.
+    `git checkout` takes back what was only tried. Nothing is said of a file that is not there in a folder without git:
+    it may be elsewhere.
     """
-    folder = Folder(root)
-    files: dict[str, Source | Check | None] = {}
+    if root is None or not edits or not os.path.isdir(root):
+        return None
+    folder, files, stands = Folder(root), dict[str, Source | Check | None](), dict[str, bool]()
     for edit in reversed(edits):
         if edit.path not in files:
             files[edit.path] = folder.read(edit.path) if len(files) < _EDITED_MAX else None
-        file = files[edit.path]
+        file, ids = files[edit.path], [entry.id for entry in edit.sources]
         if isinstance(file, Source):
-            yield edit, edit.stands_in(file.text)
+            stands |= dict.fromkeys(ids, edit.stands_in(file.text))
         elif file is None or file.state != GONE or repository_around(root) is not None:
-            yield edit, False
+            stands |= dict.fromkeys(ids, False)
+    return stands

@@ -74,9 +74,9 @@ def is_missing(tree: WorkTree, test: str) -> bool:
     return not inherits
 
 
-def is_removed(root: str, test: str) -> bool:
+def is_removed(root: str | None, test: str) -> bool:
     """Whether the working tree at a root lacks the test; not if there is no tree."""
-    return os.path.isdir(root) and is_missing(WorkTree(root), test)
+    return root is not None and os.path.isdir(root) and is_missing(WorkTree(root), test)
 
 
 def file_of(codebase: Codebase, test: str) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from mnemarch.model.caller import Level
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
@@ -12,7 +10,6 @@ from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
-from mnemarch.text.edits import netted
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import some_of
 from mnemarch.units.analysis import (
@@ -345,19 +342,6 @@ def read_error(error: str) -> dict[str, str]:
     from mnemarch.text.fingerprint import fingerprint, telling_line
 
     return {"key": fingerprint(error).hash, "line": telling_line(error)[:KEPT_CHARS_MAX]}
-
-
-# What the working tree and its other tasks say of it
-
-
-def standing_edits(root: str | None, logged: Iterable[Event]) -> dict[str, bool] | None:
-    """Of the entries that tell an edit, whether its file still has it; None without edits or a tree to look into."""
-    edits = netted(edits_told(logged))
-    if not edits or root is None or not os.path.isdir(root):
-        return None
-    from mnemarch.code.sources import standing
-
-    return {entry.id: is_there for edit, is_there in standing(root, edits) for entry in edit.sources}
 
 
 def with_edits_of_others(reader: Reader, caller: Caller, log: Sequence[Event]) -> list[Event]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mnemarch.code.sources import standing_edits
+from mnemarch.code.tests import is_removed
 from mnemarch.log.act import receipt_for
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
@@ -11,6 +13,7 @@ from mnemarch.model.outcome import RULES, Promotion
 from mnemarch.model.testrun import NOT_RUN, Outcome, TestResult, TestRun
 from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace
+from mnemarch.text.edits import netted
 from mnemarch.units.account import (
     KEPT_CHARS_MAX,
     KEPT_MAX,
@@ -22,11 +25,18 @@ from mnemarch.units.account import (
     faults_of,
     named,
     read_error,
-    standing_edits,
     text_of,
     with_edits_of_others,
 )
-from mnemarch.units.analysis import TROUBLE, analysed, is_edit, is_worth_repeating, steps_of, task_described
+from mnemarch.units.analysis import (
+    TROUBLE,
+    analysed,
+    edits_told,
+    is_edit,
+    is_worth_repeating,
+    steps_of,
+    task_described,
+)
 from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
@@ -135,7 +145,7 @@ def keep_episode(
     """Keep what happened (G9) in place of the account `before`, linked to similar episodes; and a skill (G10, G11)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = steps_of(logged)
-    standing = standing_edits(act.caller.root, logged)
+    standing = standing_edits(act.caller.root, netted(edits_told(logged)))
     told = [event for event in staged if (standing or {}).get(event.id, True)]
     succeeded = passed if given is None else given.success
     log = with_edits_of_others(act.transaction, act.caller, told) if succeeded else told
@@ -343,10 +353,8 @@ def _faults(
     """The faults of a task, with those that only the account `before` knows: not all of a long log is read."""
     faults = faults_of(log, run.command if passed and run.witnessed else "", run if succeeded else None)
     for fault in faults:
-        if fault.get("unseen") == NOT_RUN and act.caller.root is not None:
-            from mnemarch.code.tests import is_removed
-
-            fault["unseen"] = "removed" if is_removed(act.caller.root, fault["test"]) else NOT_RUN
+        if fault.get("unseen") == NOT_RUN and is_removed(act.caller.root, fault["test"]):
+            fault["unseen"] = "removed"
     known = {fault["key"] for fault in faults}
     told = () if before is None else before.attributes.get("faults", ())
     return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
