@@ -46,7 +46,6 @@ STAGED = (
 )
 # A task may go on for months: so much of its log an account tells, and so much is looked through for claims.
 TOLD_MAX = 200
-_FIRST_PAGE = 32
 _LOOKED_THROUGH_MAX = 2_000
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
@@ -192,7 +191,7 @@ def told_of(reader: Reader, caller: Caller, before: int | None = None) -> list[E
 
 def newest_first(reader: Reader, scope_key: str, types: Sequence[EventType], limit: int) -> Iterator[Event]:
     """The newest events of a scope, in growing pages: for whoever needs few of them as a rule."""
-    before, page = None, _FIRST_PAGE
+    before, page = None, reader.first_page
     while limit > 0:
         events = reader.events_back(scope_key, before=before, types=types, limit=min(page, limit))
         yield from events

@@ -37,11 +37,12 @@ ALL = 1 << 62
 # Types that no index is kept for: they come all the time.
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
-_AFTER_ALL_IDS = "\U0010ffff"
 
 
 class Reader:
-    """One consistent view of the store."""
+    """One consistent view of the store. `first_page` of many rows is asked for where few may do."""
+
+    first_page = 32
 
     def __init__(self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries) -> None:
         self._execute = execute
@@ -106,8 +107,8 @@ class Reader:
 
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = (), first: int = ALL) -> Iterator[Event]:
         """The `first` events of these types recorded from exactly this scope."""
-        wanted = {"scope_key": scope_key, "types": list(types), "any_type": not types, "limit": first}
-        return map(event_of, self.query("events_of_scope", **wanted))
+        wanted = {"types": list(types), "any_type": not types, "limit": first}
+        return map(event_of, self.query("events_of_scope", scope_key=scope_key, **wanted))
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int = ALL) -> Iterator[Event]:
         """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
@@ -140,8 +141,8 @@ class Reader:
 
     def ingested_since(self, scope_key: str, actor: str, session: str | None, since: int) -> int:
         """How many entries an actor handed to the write pipeline in one session since a moment."""
-        wanted: dict[str, Any] = {"scope_key": scope_key, "actor": actor, "session": session or "", "since": since}
-        return int(self._one("ingested_since", first=self._first_since(since), **wanted)[0])
+        wanted = {"actor": actor, "session": session or "", "since": since, "first": self._first_since(since)}
+        return int(self._one("ingested_since", scope_key=scope_key, **wanted)[0])
 
     def waiting_entries(self, scope_key: str, actor: str, since: int, limit: int) -> list[Event]:
         """The entries since a moment that were over the rate limit and came to nothing yet, oldest first."""
@@ -205,7 +206,7 @@ class Reader:
     ) -> list[Unit]:
         """Units of these scopes, newest first, older than the unit `before`."""
         wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "live": live, "limit": limit}
-        wanted |= {"level": None if level is None else int(level), "before": before or _AFTER_ALL_IDS}
+        wanted |= {"level": None if level is None else int(level), "before": before or "\U0010ffff"}
         if live and kind in ("policy", "anchor", "core", "episode", "skill"):
             name = "accounts_in" if kind in ("episode", "skill") else "guides_in"
             return self._units(name, scope_keys=scope_keys, **wanted)
@@ -216,8 +217,7 @@ class Reader:
 
     def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
         """The live units that the `last` entries of a scope claimed, but these kinds; episodes `kept_at` a level."""
-        wanted = {"scope_key": scope_key, "but": sorted(but), "kept_at": int(kept_at), "last": last}
-        return self._units("claims_of_scope", **wanted)
+        return self._units("claims_of_scope", scope_key=scope_key, but=sorted(but), kept_at=int(kept_at), last=last)
 
     def units_replaced(
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int

@@ -45,6 +45,9 @@ class Redo(BaseException):
 class RemoteReader(Reader):
     """A reader that asks in rounds."""
 
+    # Each further page would be a trip.
+    first_page = ALL
+
     def __init__(self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries) -> None:
         super().__init__(execute, queries)
         self._begin_view()
