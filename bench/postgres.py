@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +28,20 @@ THREADS = 32
 ROUNDS = 3
 SCOPE = Scope(org="acme", project="shop", task="T-1")
 _BARE = "CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL)"
+
+
+def processor_s(url: str) -> float:
+    """The processor time so far of this process, and of the server if it is on this machine."""
+    stats = {}
+    with psycopg.connect(url) as connection:
+        (backend,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(FileNotFoundError, ProcessLookupError):  # It has ended.
+                stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+    parent = int(stats[backend][1]) if backend in stats else 0
+    ticks = [int(tick) for fields in stats.values() if int(fields[1]) == parent != 0 for tick in fields[11:13]]
+    ticks += [int(tick) for tick in stats[parent][13:15]] if parent else []  # Of connections that were closed.
+    return time.process_time() + sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def in_threads(seconds: float, make) -> tuple[float, float]:
@@ -61,11 +76,17 @@ def appends(url: str, seconds: float) -> None:
     with mnemarch.open(url) as memory:
         seat = memory.seat(Actor.agent("bench"), SCOPE)
         seat.log("note", "first")
-        rounds = []
+        rounds, spent = [], []
         for _ in range(ROUNDS):  # By turns, so that a busy machine is busy for both.
+            begun_s = processor_s(url)
             ours = in_threads(seconds, lambda: (lambda: seat.log("note", text), lambda: None))
+            half_s = processor_s(url)
             rounds.append((*ours, *in_threads(seconds, bare)))
+            spent.append((half_s - begun_s, processor_s(url) - half_s))
     print_rounds(f"{THREADS} threads, one project", rounds)
+    for name, rate_at, at in (("ours", 0, 0), ("bare", 2, 1)):
+        each = [s[at] / (r[rate_at] * seconds) for s, r in zip(spent, rounds, strict=True)]
+        print(f"processor time of an event, client and server together: {name} {statistics.median(each) * 1e6:,.0f} µs")
 
 
 def print_rounds(what: str, rounds: list[tuple[float, float, float, float]]) -> None:

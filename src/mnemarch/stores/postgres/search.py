@@ -10,7 +10,7 @@ from xxhash import xxh3_64_intdigest
 
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch, bm25, rarity
-from mnemarch.stores.postgres.sessions import translated_queries
+from mnemarch.stores.postgres.sessions import as_json, translated_queries
 from mnemarch.stores.postgres.views import tenants_of
 from mnemarch.text.coherence import Coherence
 from mnemarch.text.tokens import TOKENS_VERSION, sketched
@@ -226,12 +226,11 @@ class DatabaseIndex:
                 sketch = sketched(unit)
                 taking.note(sketch, 1)
                 place = sketch.place if unit.session else None
-                words = _numbers(sketch.distinct(), [unit.scope_key])
+                words = ",".join(map(str, _numbers(sketch.distinct(), [unit.scope_key])))
                 named: dict[str, Any] = {"id": unit.id, "scope_key": unit.scope_key, "state": unit.state}
-                named |= {"tenant": self._tenant, "kind": unit.kind, "domain": unit.domain, "place": place}
-                rows.append({**named, "words": words, "sketch": sketch.to_line()})
-        if rows:
-            session.execute_many(_TEXTS["put"], rows)
+                named |= {"kind": unit.kind, "domain": unit.domain, "place": place}
+                rows.append({**named, "words": f"{{{words}}}", "sketch": sketch.to_line()})
+        self._ask(session, "put", rows=as_json(rows))
 
     def _count(self, session: Session, counts: Mapping[tuple[str, str], int]) -> None:
         changed = sorted((key, word, count) for (key, word), count in counts.items() if count)

@@ -24,9 +24,10 @@ DELETE FROM search_texts WHERE tenant = :tenant AND id IN (:ids) RETURNING sketc
 -- forget: Have what was erased at the org's level leave the indexes of its other projects.
 SELECT search_forget(CAST(:ids AS TEXT[]));
 
--- put: One text.
+-- put: Many texts, given as JSON: one statement costs a fraction of many.
 INSERT INTO search_texts (tenant, id, scope_key, state, kind, domain, place, words, sketch)
-VALUES (:tenant, :id, :scope_key, :state, :kind, :domain, :place, :words, :sketch);
+SELECT :tenant, id, scope_key, state, kind, domain, place, CAST(words AS BIGINT[]), sketch
+FROM json_to_recordset(CAST(:rows AS JSON)) AS t (id text, scope_key text, state text, kind text, domain text, place text, words text, sketch text);
 
 -- count: Count words in more texts, or in fewer.
 INSERT INTO search_words (tenant, scope_key, word, units)
