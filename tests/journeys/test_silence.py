@@ -79,3 +79,13 @@ def test_one_word_of_the_same_topic_finds_nothing(tmp_path):
         seat = memory.seat(Actor.agent("coder"), Scope(project="shop", task="t1"))
         seat.remember("Seen in production.")
         assert not seat.recall("How many connections does the pool have?").items
+
+
+def test_words_near_in_meaning_stand_for_a_word_that_nobody_wrote(seat):
+    fact = "Undo keeps the last steps of an editing session in memory."
+    seat.remember(fact)
+    assert seat.recall("what puppy or kitten").items == ()
+    seat.remember("A dog and a cat guard the server room.")
+    assert [item.unit.content for item in seat.recall("what puppy or kitten").items] == [
+        "A dog and a cat guard the server room."
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.cases import cases
-from mnemarch.text.everyday import weight_of, widened
+from mnemarch.text.everyday import near, weight_of, widened
 from mnemarch.text.tokens import query_tokens
 from mnemarch.text.words import entries
 
@@ -72,3 +72,9 @@ def test_every_group_has_two_words_at_least_and_none_twice():
     for group in groups:
         assert len(group) == len(set(group)), group
         assert len({tuple(query_tokens(word.replace("_", " "))) for word in group}) > 1, group
+
+
+def test_a_word_has_others_near_in_meaning_that_weigh_less_than_words_for_the_same_thing():
+    assert "imag" in near("photo")
+    assert all(0 < share < 0.6 for share in near("photo").values())
+    assert not near("no-such-word")

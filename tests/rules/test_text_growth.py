@@ -103,6 +103,7 @@ EXEMPT = {
             "words.entries",
             "words.grouped",
             "words.inflected",
+            "words.line_of",
             "words.listed",
             "words.opposites",
             "words.kinds_of",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.lazy import Lazy
 from mnemarch.log.act import MOMENT_S
 from mnemarch.model.caller import Level
 from mnemarch.model.search import place, rarity
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from mnemarch.ports import MeaningIndex, SearchIndex
     from mnemarch.recall.index import Newest
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import everyday
+else:
+    everyday = Lazy("mnemarch.text.everyday")
 
 # A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
 _COMMON_MIN = 20_000
@@ -80,18 +84,21 @@ class Finder(LiveIndex):
         scope_keys: Sequence[str],
         *,
         spelling: bool,
-        wider: Mapping[str, tuple[str, float]] = _NOT_WIDER,
+        wider: dict[str, tuple[str, float]] = _NOT_WIDER,
     ) -> list[Term]:
         """Each word of a question with its weight in these scopes: rare words tell more.
 
-        Words with the same beginning stand for one that no text contains. A `wider` word is no rarer than the one
-        that was asked.
+        Words with the same beginning, and words near in meaning, stand for one that no text contains. A `wider` word
+        is no rarer than the one that was asked.
         """
         with self._lock:
             documents = self.documents_in(scope_keys)
             terms = []
             rarities: dict[str, float] = {}
-            self._count([*weights, *wider], scope_keys)
+            self._count([*weights], scope_keys)
+            if spelling:
+                wider = self._near(weights, scope_keys) | wider
+            self._count([*wider], scope_keys)
             numbers = {word: number for number, word in enumerate(weights)}
             for word, weight in weights.items():
                 words = [word]
@@ -107,6 +114,16 @@ class Finder(LiveIndex):
                     least = min(rarities[asked], rarity(seen, documents))
                     terms.append(Term([word], weight, least, instead_of=numbers[asked]))
             return terms
+
+    def _near(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> dict[str, tuple[str, float]]:
+        """Words near in meaning to those that no text contains, each with the one that was asked and its weight."""
+        return {
+            other: (word, share * weight)
+            for word, weight in weights.items()
+            if not self._frequency(word, scope_keys)
+            for other, share in everyday.near(word).items()
+            if other not in weights
+        }
 
     def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:
         """Words that share the beginning of this one: as much of it as any word has, but not less than half."""

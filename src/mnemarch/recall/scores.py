@@ -54,10 +54,10 @@ SELF_CONTAINED = 180
 _WINDOW_WEIGHT = 1.8
 # For the share of the question that a text and its neighbours say, however often and however rare.
 _COVERAGE_WEIGHT = 0.35
-# Words that were not asked for themselves add less together than the one that was. A single word of its topic, which
-# weighs less than this beside it, finds nothing.
+# Words that were not asked for themselves add less together than the one that was. A single word of its topic, or near
+# it, weighs less than the least here and finds nothing.
 _WIDER_MAX = 0.9
-_WIDER_MIN = 0.4
+_WIDER_MIN = 0.45
 _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05

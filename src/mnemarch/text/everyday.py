@@ -8,12 +8,14 @@ from functools import cache
 
 from mnemarch.text.cache import cached
 from mnemarch.text.tokens import query_tokens
-from mnemarch.text.words import entries, grouped
+from mnemarch.text.words import entries, grouped, line_of
 
 # What a word that was not asked for itself weighs beside one that was, by the mark of its line: any entry of a line
 # stands for the others, only the first one does, or they belong to one topic.
 _SHARES = {"=": 0.6, ">": 0.6, "~": 0.25}
 _FIRST = ">"
+# The same for a word that is near in meaning to one that nobody wrote.
+_NEAR_SHARE = 0.3
 # A Korean word is several tokens, and together they weigh no more than a word of another language beside them.
 _WORD_MAX = 2.0
 _WORDS_MAX = 64
@@ -29,6 +31,12 @@ def weight_of(token: str) -> float:
 @cache
 def _common() -> dict[str, float]:
     return {token: float(weight) for weight, tokens in grouped("common", "weights").items() for token in tokens}
+
+
+def near(token: str) -> dict[str, float]:
+    """The tokens of English words near in meaning to this one, each with its share; a common word has less."""
+    weight = weight_of(token)
+    return {other: _NEAR_SHARE * min(1.0, weight_of(other) / weight) for other in line_of("near", token)}
 
 
 def widened(text: str, weights: Mapping[str, float]) -> dict[str, tuple[str, float]]:

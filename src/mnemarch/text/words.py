@@ -28,6 +28,13 @@ def listed(file: str, *sections: str) -> list[str]:
     return [word for section in sections for line in entries(file, section) for word in line.split()]
 
 
+def line_of(file: str, word: str) -> list[str]:
+    """What comes after a word on its line of data/FILE.txt; most lines of a long file are never read."""
+    text = _text(file)
+    at = text.find(f"\n{word} ") + 1
+    return text[at : text.find("\n", at)].split()[1:] if at else []
+
+
 def grouped(file: str, section: str) -> dict[str, list[str]]:
     """For each line `name: words` of a section the words of that name."""
     return {name: words.split() for name, _, words in (line.partition(":") for line in entries(file, section))}
@@ -55,18 +62,23 @@ class Patterns(dict[str, "re.Pattern[str]"]):
 
 
 @cache
+def _text(file: str) -> str:
+    with open(os.path.join(_FOLDER, f"{file}.txt"), encoding="utf-8") as content:
+        return content.read()
+
+
+@cache
 def _sections(file: str) -> dict[str, list[str]]:
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
-    with open(os.path.join(_FOLDER, f"{file}.txt"), encoding="utf-8") as content:
-        for line in content.read().splitlines():
-            first = line[:1]
-            if first == "[":
-                lines = sections.setdefault(line.strip("[]"), [])
-            elif first == " ":
-                lines[-1] += line[1:]
-            elif first not in ("", "#"):
-                lines.append(line)
+    for line in _text(file).splitlines():
+        first = line[:1]
+        if first == "[":
+            lines = sections.setdefault(line.strip("[]"), [])
+        elif first == " ":
+            lines[-1] += line[1:]
+        elif first not in ("", "#"):
+            lines.append(line)
     return sections
 
 
