@@ -15,6 +15,7 @@ from mnemarch.config import AnalystRules, Config, LearningRules
 from mnemarch.interfaces.operate import TEXTS
 from mnemarch.learning import LLMClassifier, MemoryEvent
 from mnemarch.learning.analyst import analysis_by_model
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.upkeep import Cognified
 from mnemarch.services.analysis import MeteredModel
 from mnemarch.text.prompt import estimated_tokens
@@ -68,6 +69,11 @@ def person(memory):
     return memory.seat(Actor.human("ada"), Scope(project="shop"))
 
 
+def seen(passed):
+    results = (TestResult("tests/test_pool.py::test_burst", Outcome.PASS if passed else Outcome.FAIL),)
+    return TestRun("pytest", "pytest -q", results, exit_code=int(not passed), witnessed=True)
+
+
 def work(memory, task="T-1", passed=True, extra=()):
     seat = agent(memory, task)
     seat.log("goal", "Make checkout survive a burst of orders")
@@ -77,7 +83,7 @@ def work(memory, task="T-1", passed=True, extra=()):
     seat.log("command", "make pool", data={"command": "make pool", "exit": 0})
     for kind, text in extra:
         seat.log(kind, text)
-    return seat.verify(passed, tests=["tests/test_pool.py::test_burst"])
+    return seat.verify(run=seen(passed))
 
 
 def usage(memory):
@@ -96,7 +102,7 @@ def test_a_verified_task_is_analysed_and_the_critique_says_whose_it_is(opened, s
     [call] = usage(memory)
     assert (call["model"], call["input_tokens"], call["output_tokens"], call["money"]) == ("fake-1", 1000, 200, 0.003)
     assert memory.rebuild().same
-    again = agent(memory).verify(True, tests=["tests/test_pool.py::test_burst"])
+    again = agent(memory).verify(run=seen(True))
     assert (again.episode_id, len(server.requests)) == (judged.episode_id, 1)
 
 

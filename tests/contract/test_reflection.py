@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mnemarch
+from fixtures.green import GREEN
 from mnemarch import Actor, InvalidInput, Scope, Status
 from mnemarch.config import config_from
 from mnemarch.model.stamps import short_id
@@ -255,7 +256,7 @@ def test_a_bug_pattern_does_not_take_the_place_of_a_lesson(seats):
         seat.fail(POOL_ERROR, approach="wait longer")
         if passed:
             seat.log("fix", "Raise the pool size")
-        seat.verify(passed, **({} if passed else {"error": POOL_ERROR}))
+        seat.verify(**({"run": GREEN} if passed else {"passed": False, "error": POOL_ERROR}))
     seats.agent().reflect()
     items = seats.agent(worktree="other").recall(POOL_ERROR).items
     derived = sorted(str(item.unit.kind) for item in items if item.unit.is_derived)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 import mnemarch
+from fixtures.green import GREEN
 from fixtures.repositories import git, repository
 from mnemarch import (
     Analysis,
@@ -916,7 +917,7 @@ def test_a_skill_of_undescribed_tasks_holds_only_their_code(seats):
     for task in ("T-1", "T-2"):
         agent = seats.agent(task=task)
         agent.log("thought", "The pool is exhausted before the retry", data={"code": "retry(3)"})
-        promotion = agent.verify(True, tests=[TEST])
+        promotion = agent.verify(run=GREEN)
     skill = agent.get(promotion.skill_id)
     assert skill.attributes["code"] == "retry(3)"
     assert "The pool is exhausted" not in skill.content
@@ -927,7 +928,7 @@ def test_a_skill_is_handed_out_elsewhere_and_no_task_is_asked_to_verify_it(seats
         agent = seats.agent(task=task)
         agent.log("task", "Deploy the release")
         agent.log("command", "make push", data={"command": "make push", "exit": 0})
-        promotion = agent.verify(True, tests=[TEST])
+        promotion = agent.verify(run=GREEN)
         assert [refusal for refusal in promotion.refused if refusal.unit_id == promotion.skill_id] == []
     items = seats.agent("other", worktree="feature", task="T-9").recall("how do I deploy the release").items
     assert items[0].unit.id == promotion.skill_id
@@ -1079,7 +1080,7 @@ def test_g10_repeated_success_makes_a_skill_by_the_rules_alone(seats):
         agent = seats.agent(task=task)
         agent.log("plan", "Add a retry to the checkout client")
         agent.log("tool", "ran it", data={"code": "retry(3)"})
-        promotion = agent.verify(True, tests=[TEST])
+        promotion = agent.verify(run=GREEN)
     assert agent.get(promotion.skill_id).attributes["code"] == "retry(3)"
 
 

@@ -106,6 +106,24 @@ def test_a_rule_is_trusted_by_seen_successes_of_two_tasks_or_by_a_person(memory,
     assert seat(memory).rules.get_code_rule(rule.id).status == "trusted"
 
 
+YAML = ("a{0} = yaml.safe_load(f{0})\n", "a{0} = yaml.load(f{0}, Loader=yaml.UnsafeLoader)\n")
+
+
+@pytest.mark.parametrize(("patch", "judge", "success"), [(YAML, "human:ada", False), (YAML, "orchestrator:lead", True)])
+def test_a_rule_that_was_called_wrong_or_is_about_security_waits_for_a_person(memory, patch, judge, success):
+    def learn(numbers):
+        for number in numbers:
+            seat(memory, f"agent:coder-{number % 2}").rules.learn(*(side.format(number) for side in patch))
+
+    learn(range(9))
+    [rule] = seat(memory).rules.find_code_rules()
+    seat(memory, judge).rules.update_code_rule_confidence(rule.id, success)
+    learn(range(9, 14))
+    assert seat(memory).rules.get_code_rule(rule.id).status == "candidate"
+    seat(memory, "human:kim").rules.update_code_rule_confidence(rule.id, True)
+    assert seat(memory).rules.get_code_rule(rule.id).status == "trusted"
+
+
 @pytest.mark.parametrize(
     ("setting", "statuses"),
     [

@@ -118,15 +118,17 @@ def may_recur(rule: CodeRule) -> bool:
 def _earned(act: Act, rule: CodeRule, task: str | None) -> CodeRule:
     """A rule is not trusted on an agent's word, whatever its name: witnessed successes of two tasks bear it out.
 
-    Or a person does; nobody else bears out a rule about security.
+    Or a person or a lead does; only a person a rule about security. What one of them called wrong stays untrusted.
     """
-    if rule.confidence < rule.promotion_threshold or act.caller.actor.kind is not ActorKind.AGENT:
+    needed = {ActorKind.HUMAN} if rule.category == Category.SECURITY else {*ActorKind} - {ActorKind.AGENT}
+    if rule.confidence < rule.promotion_threshold or act.caller.actor.kind in needed:
         return rule
     told = [event for event in (act.transaction.event(rule.id), *act.transaction.events_of_subject(rule.id)) if event]
-    if any(event.actor.kind is not ActorKind.AGENT for event in told):
-        return rule
+    verdicts = [(event.payload or {}).get("success", True) for event in told if event.actor.kind is not ActorKind.AGENT]
     tasks = {task, *((event.payload or {}).get("task") for event in told)} - {None}
-    if len(tasks) >= _TASKS_MIN and rule.category != Category.SECURITY:
+    if verdicts and verdicts[-1] and any(event.actor.kind in needed for event in told):
+        return rule
+    if not verdicts and len(tasks) >= _TASKS_MIN and rule.category != Category.SECURITY:
         return rule
     return replace(rule, confidence=rule.promotion_threshold - _UNTRUSTED_BY)
 
@@ -295,7 +297,7 @@ class CodeRules:
         def work(act: Act) -> CodeRule:
             act.require_at(Deed.VALIDATE, Level.PROJECT, f"judge code rule {rule.id}")
             now = next(_rule_of(row) for row in act.transaction.code_rules(self._project_id) if row["id"] == rule.id)
-            judged = reinforce_rule(now, bool(success), ema_alpha)
+            judged = _earned(act, reinforce_rule(now, bool(success), ema_alpha), None)
             self._judge(act, judged, {"success": bool(success)})
             return judged
 

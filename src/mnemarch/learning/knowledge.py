@@ -201,7 +201,12 @@ def entries_of(reader: Reader, task_key: str) -> list[Event]:
 
 
 def _bug_patterns(episode: Unit) -> list[Claim]:
-    """How the last error of a task that succeeded was mended, and each that its tests met, if it is known how."""
+    """How the last error of a task that succeeded was mended, and each that its tests met, if it is known how.
+
+    By the word of an agent alone nothing was (R21).
+    """
+    if not episode.attributes.get("witnessed"):
+        return []
     passed = episode.attributes.get("tests") or ()
     # An error whose test did not run again may still be there.
     faults = [fault for fault in faults_in(episode) if fault.get("test") in (None, *passed)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.code.sources import standing_edits
 from mnemarch.code.tests import is_removed
 from mnemarch.log.act import receipt_for
-from mnemarch.model.caller import Level
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
@@ -182,7 +182,7 @@ def keep_episode(
         attributes=_attributes(act, account, draft, task)
         | _traces(act, account, staged)
         | _waiting(act, draft, story)
-        | {"witnessed": run.witnessed}
+        | {"witnessed": run.witnessed or act.caller.actor.kind is ActorKind.HUMAN}
         | ({} if standing is None else {"standing": [id for id, stands in standing.items() if stands]}),
     )
     # Tasks that nothing describes resemble each other only in that.
@@ -291,9 +291,10 @@ def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
 def _is_repeated(episode: Unit, earlier: Unit) -> bool:
     """Whether a success repeats an earlier one: the same task, or one that differs in a number and ran the same.
 
-    What an agent told of work that nobody verified is in its worktree, and repeats nothing.
+    An agent's word for it is none, under however many names (R21).
     """
-    if not earlier.attributes.get("success") or earlier.level < Level.PROJECT:
+    was_seen = all(unit.attributes.get("witnessed") for unit in (episode, earlier))
+    if not earlier.attributes.get("success") or not was_seen:
         return False
     from mnemarch.text.difference import differences
 

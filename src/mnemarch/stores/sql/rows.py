@@ -10,7 +10,6 @@ from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import from_json, kept_json
 from mnemarch.model.stamps import instant, micros
-from mnemarch.text.cache import cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,13 +95,7 @@ def _decoded(what: str, id: str, read: Callable[..., T], *given: Any) -> T:
 
 def unit_of(row: tuple[str, str]) -> Unit:
     id, body = row
-    return _decoded("unit", id, _unit_in, body)
-
-
-@cached(500)
-def _unit_in(body: str) -> Unit:
-    """Each task that is learned from is compared with those before it."""
-    return units.unit_from_json(from_json(body))
+    return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
 
 
 def event_columns(event: Event) -> dict[str, Any]:
