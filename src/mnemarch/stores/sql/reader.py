@@ -45,8 +45,7 @@ class Reader:
     first_page = 32
 
     def __init__(self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries) -> None:
-        self._execute = execute
-        self._queries = queries
+        self._execute, self._queries = execute, queries
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         """The rows of a named query."""
@@ -146,8 +145,8 @@ class Reader:
 
     def waiting_entries(self, scope_key: str, actor: str, since: int, limit: int) -> list[Event]:
         """The entries since a moment that were over the rate limit and came to nothing yet, oldest first."""
-        wanted: dict[str, Any] = {"scope_key": scope_key, "actor": actor, "since": since, "limit": limit}
-        return list(map(event_of, self.query("waiting_entries", first=self._first_since(since), **wanted)))
+        wanted = {"actor": actor, "since": since, "first": self._first_since(since), "limit": limit}
+        return list(map(event_of, self.query("waiting_entries", scope_key=scope_key, **wanted)))
 
     def scopes(self) -> list[Scope]:
         """Every scope that something was recorded from."""
