@@ -323,7 +323,10 @@ def test_agents_words_make_no_skill_and_no_bug_pattern_under_whatever_names(seat
 
     assert [work("one", passed=True), work("two", passed=True), work("three", run=GREEN)] == [None] * 3
     assert len(patterns(seats)) == 1, "the run that was seen teaches"
-    assert work("four", run=GREEN) is not None
+    skill = work("four", run=GREEN)
+    assert seats.agent().get(skill).live
+    seats.human(worktree=None, task=None).undo("agent:three")
+    assert not seats.agent().get(skill).live, "one success is left, and nothing was repeated"
 
 
 def test_tasks_that_differ_by_a_number_make_a_skill(seats):

@@ -137,7 +137,7 @@ def test_a_waiting_claim_whose_text_is_rejected_meanwhile_stays_refused_also_by_
 def test_a_rejected_skill_is_not_made_again_by_the_next_success(seats):
     analysis = {"success": True, "critique": "worked", "score": 0.9, "is_repeatable": True, "suggested_skill_name": "s"}
     analysis["extracted_code"] = "vault rotate"
-    agent = seats.agent()
+    agent = seats.human()
     agent.log("task", "Rotate the keys")
     skill = agent.verify(True, tests=[TEST], analysis=analysis).skill_id
     seats.human().reject(skill, "dangerous")

@@ -188,11 +188,11 @@ def keep_episode(
     # Tasks that nothing describes resemble each other only in that.
     others = _episodes(act) if task else []
     episode = _updated(act, claim, before)
-    similar_successes = _relate(act, episode, others)
-    is_repeated = draft.is_repeatable if given else similar_successes and is_worth_repeating(draft.extracted_code)
-    if not (draft.success and is_seen and is_repeated):
+    repeated = _relate(act, episode, others)
+    is_repeated = draft.is_repeatable if given else repeated and is_worth_repeating(draft.extracted_code)
+    if not (draft.success and is_seen and is_repeated and episode.attributes["witnessed"]):
         return episode, None
-    return episode, _skill(act, draft, described, episode, similar_successes)
+    return episode, _skill(act, draft, described, episode, repeated)
 
 
 def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, str | None]:
@@ -212,11 +212,11 @@ def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, st
     )
     others = _episodes(act)
     newer = _superseding(act, claim, episode, f"analysed by {analysis.analyst}")
-    successes = _relate(act, newer, others)
+    repeated = _relate(act, newer, others)
     # A model says that something can be repeated; that it was, the episodes have to say (G10).
-    if not (successes and analysis.success and analysis.is_repeatable and episode.attributes.get("success")):
+    if not (repeated and analysis.success and analysis.is_repeatable and episode.attributes.get("success")):
         return newer, None
-    return newer, _skill(act, analysis, str(episode.attributes["task"]), newer, successes)
+    return newer, _skill(act, analysis, str(episode.attributes["task"]), newer, repeated)
 
 
 def _waiting(act: Act, analysis: Analysis, story: Sequence[LoggedStep]) -> dict[str, Any]:
@@ -278,14 +278,14 @@ def _episodes(act: Act) -> list[Unit]:
     return act.transaction.units_in([project], kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX)
 
 
-def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
-    """Link an episode to similar ones (G11); gives how many of them succeeded in the same way (G10)."""
+def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> list[Unit]:
+    """Link an episode to similar ones (G11); gives those that succeeded in the same way (G10)."""
     others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
     similar = resembling(str(episode.attributes["task"]), tasks, act.config.gate)
     for other, similarity in similar[:_SIMILAR_EPISODES_MAX]:
         link_units(act, episode.id, other.id, LinkType.SIMILAR_TO, similarity, "similar episode")
-    return sum(_is_repeated(episode, other) for other, _ in similar)
+    return [other for other, _ in similar if _is_repeated(episode, other)]
 
 
 def _is_repeated(episode: Unit, earlier: Unit) -> bool:
@@ -304,7 +304,7 @@ def _is_repeated(episode: Unit, earlier: Unit) -> bool:
     return not differences(*(str(unit.attributes["task"]) for unit in (episode, earlier)))
 
 
-def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: int) -> str | None:
+def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, repeated: Sequence[Unit]) -> str | None:
     """One skill for what is the same: a further success counts for it. A rejected skill is not made again.
 
     There is none without a step worth repeating, whoever analysed the task.
@@ -317,13 +317,16 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
         content=f"{name}: {task}\n{code}".strip() if task else f"{name}\n{code}".strip(),
         kind=Kind.SKILL,
         level=Level.PROJECT,
-        citations=tuple(item for item in episode.citations if item.kind is CitationKind.TEST),
+        citations=(
+            *(item for item in episode.citations if item.kind is CitationKind.TEST),
+            *(Citation.log(unit.provenance[0].event_id) for unit in (episode, *repeated[:_CITED_LOGS_MAX])),
+        ),
         importance=0.7,
         attributes={
             KEPT_AS: REPEATED,
             "name": name,
             "code": code,
-            "successes": successes + 1,
+            "successes": len(repeated) + 1,
             "failures": 0,
             "success_rate": 1.0,
             "episode": episode.id,

@@ -109,9 +109,9 @@ class Undoing(Frozen):
             if why is None or any(self.said(unit, source) for source in _voices(act, unit)):
                 yield unit, why
         going = [unit.provenance[0].event_id for unit in units if stays[unit.id] is None and unit.kind is Kind.EPISODE]
-        # What was learned from episodes goes with them; the next reflection makes it anew of those that are left.
+        # What was learned from episodes goes with them: a reflection, or the next success, makes it anew of those left.
         for lesson in act.transaction.units_citing(act.caller.visible_keys, CitationKind.LOG, going):
-            if lesson.live and lesson.is_derived:
+            if lesson.live and lesson.id not in stays and (lesson.is_derived or lesson.kind is Kind.SKILL):
                 yield lesson, None if lesson.status is Status.HYPOTHESIS else "somebody verified it"
 
     def given_back(self, act: Act, going: Container[str]) -> Iterator[tuple[Unit, dict[str, Any], str | None]]:
