@@ -12,6 +12,7 @@ from mnemarch.model.unit import (
     LIVE_STATES,
     PAST_STATE,
     REPLACED_STATE,
+    TRUSTED,
     TRUSTED_STATE,
     Kind,
     Status,
@@ -159,6 +160,7 @@ class Recall:
             candidates,
             around,
             meanings=meanings,
+            noise=noise or 0.0,
             nominated=nominated,
             coherence=coherence,
             own_session=session if self._rules.own_session else None,
@@ -278,7 +280,9 @@ class Recall:
         """See which of these are contested, how their tests did here, and which the caller's task was handed before."""
         scope, stream = self._caller.scope, self._caller.stream
         self._contested = reader.contested(unit_ids, self._visible)
-        self._tests = reader.tests_behind(stream, scope.worktree, unit_ids) if scope.worktree else []
+        # What is not read yet may be verified.
+        may_cite = any((unit := self._read.get(id)) is None or unit.status in TRUSTED for id in unit_ids)
+        self._tests = reader.tests_behind(stream, scope.worktree, unit_ids) if scope.worktree and may_cite else []
         self.handed_before = reader.noted_uses(unit_ids, self._caller.scope_key)
         self._asked_of = set(unit_ids)
 

@@ -156,12 +156,16 @@ def judged(
     around: Sequence[Sketch],
     *,
     meanings: Mapping[str, float] = _NO_MEANINGS,
+    noise: float = 0.0,
     nominated: Mapping[str, float] = _NO_MEANINGS,
     coherence: float,
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1."""
+    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1.
+
+    Unrelated texts are as near in meaning as `noise`.
+    """
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
     needles = [(number, f" {word} ", len(word) + 2) for number, term in enumerate(terms) for word in term.words]
     counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
@@ -188,7 +192,8 @@ def judged(
         if sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
             lexical = 0.0
         bonuses: Bonuses = {}
-        if meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
+        is_meant = lexical or near or session[number] or meanings.get(sketch.id, 0.0) > noise
+        if is_meant and meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
             bonuses["meaning"] = meaning
         if sketch.id in nominated:
             bonuses["asked"] = _NOMINATED_WEIGHT * nominated[sketch.id]
