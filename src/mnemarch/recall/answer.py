@@ -12,7 +12,6 @@ from mnemarch.model.unit import (
     LIVE_STATES,
     PAST_STATE,
     REPLACED_STATE,
-    TRUSTED,
     TRUSTED_STATE,
     Kind,
     Status,
@@ -280,9 +279,8 @@ class Recall:
         """See which of these are contested, how their tests did here, and which the caller's task was handed before."""
         scope, stream = self._caller.scope, self._caller.stream
         self._contested = reader.contested(unit_ids, self._visible)
-        # What is not read yet may be verified.
-        may_cite = any((unit := self._read.get(id)) is None or unit.status in TRUSTED for id in unit_ids)
-        self._tests = reader.tests_behind(stream, scope.worktree, unit_ids) if scope.worktree and may_cite else []
+        may_be_sure = any((unit := self._read.get(id)) is None or unit.status != Status.HYPOTHESIS for id in unit_ids)
+        self._tests = reader.tests_behind(stream, scope.worktree, unit_ids) if scope.worktree and may_be_sure else []
         self.handed_before = reader.noted_uses(unit_ids, self._caller.scope_key)
         self._asked_of = set(unit_ids)
 

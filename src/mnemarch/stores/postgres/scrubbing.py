@@ -45,7 +45,7 @@ def scrubbed(connection: Any, tables: Sequence[str], name: str, wait_s_max: floa
     except InsufficientPrivilege as error:
         raise StoreUnavailable(
             f"The content was erased, but files of {name} may still hold bytes of it: {first_line(error)}.",
-            hint="Let its administrator run VACUUM FULL, then pg_switch_wal() and CHECKPOINT.",
+            hint="Let its administrator run VACUUM FULL, switch the write-ahead log and make a checkpoint.",
         ) from None
     return len(tables)
 
