@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from textwrap import indent
 
 import pytest
 from hypothesis import example, given, settings
@@ -325,6 +326,37 @@ def test_what_ends_or_halts_a_function_or_loop_is_written_only_inside_of_one(lan
     assert (made != source) == is_applied
     if language == "python":
         compile(made, "made.py", "exec")
+
+
+@pytest.mark.parametrize(("body", "is_applied"), [("{ f(y); }", True), ("{ if (!y) return; f(y); }", False)])
+def test_what_ends_a_function_is_not_moved_out_of_it(body, is_applied):
+    rule = CodeRule(
+        name="x",
+        category="readability",
+        before_pattern="$A.forEach($NAME_1 => { $$$BODY_1; });",
+        after_pattern="for (const $NAME_1 of $A) { $$$BODY_1; }",
+        languages=("typescript",),
+    )
+    source = f"ys.forEach(y => {body});\n"
+    assert (rule.apply(source) != source) == is_applied
+
+
+LOOP = "for i in range(len({0})):\n    print({0}[i])\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "is_applied"),
+    [
+        (LOOP.format("ys"), True),
+        ("x = 1\n" + LOOP.format("ys") + "print(x)\n", False),
+        ("def f(x):\n    return x\n\n\ndef g(ys):\n" + indent(LOOP.format("ys"), "    "), True),
+        ("def f(ys, x):\n" + indent(LOOP.format("ys"), "    ") + "    return x\n", False),
+        (LOOP.format("x"), False),
+    ],
+)
+def test_a_name_that_a_rule_brings_in_takes_the_place_of_no_other(source, is_applied):
+    rule = only_rule(LOOP.format("xs"), "for x in xs:\n    print(x)\n")
+    assert (apply_rules([rule], source, "python", is_file=True) != source) == is_applied
 
 
 def test_a_part_of_a_file_teaches_what_its_function_is_not_seen_to_be():

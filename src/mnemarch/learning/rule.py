@@ -9,6 +9,7 @@ import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
+from mnemarch.learning.generalise import bound_in
 from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
 from mnemarch.learning.trees import (
     Node,
@@ -56,8 +57,9 @@ class Form(NamedTuple):
     """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs.
 
     `keywords` are those that only the new side passes, `unbound` the imported names that only the old side has.
-    `enclosed` are the variables that the new side moves into a function, `formatted` those right of a `%`.
-    `jumps` are the kinds that only the new side has and that need a function or a loop around them.
+    `enclosed` are the variables that the new side moves into a function or out of one, `formatted` those right of `%`.
+    `jumps` are the kinds that only the new side has and that need a function or a loop around them,
+    `fresh` the names that only the new side binds.
     `is_python` says that the new side is syntax of the Python that runs here: what newer ones added can't be tried.
     """
 
@@ -75,6 +77,7 @@ class Form(NamedTuple):
     enclosed: frozenset[str]
     formatted: frozenset[str]
     jumps: frozenset[str]
+    fresh: frozenset[str]
     is_python: bool
 
 
@@ -147,13 +150,14 @@ def form_of(before: str, after: str, language: str) -> Form | None:
     gained = keywords[1] - keywords[0]
     sample = VARIABLE.sub(lambda at: f"*{at[1]}" if at[1] else f"{at[2]}", after)
     readable = language == "python" and _is_python(sample, ast.PyCF_ONLY_AST)
-    enclosed = _variables_in(made, kinds.closures) - _variables_in(nodes, kinds.closures)
+    enclosed = _variables_in(made, kinds.closures) ^ _variables_in(nodes, kinds.closures)
     right = (node.children[2].text for root in nodes for node in root.walk() if _is_formatting(node))
     formatted = frozenset(name for name in right if len(name.partition("_")[0]) == 1)  # No tuple was seen there.
     old_kinds, new_kinds = ({node.kind for root in side for node in root.walk()} for side in (nodes, made))
     jumps = (kind for kind in kinds.needs if kind in new_kinds - old_kinds)
     loose = frozenset(kind for kind in jumps if new_kinds.isdisjoint(kinds.needs[kind][0].split()))
-    more = (new.holders, made, needed, unneeded, gained, unbound, enclosed, formatted, loose, readable)
+    fresh = frozenset(bound_in(made, kinds)) - old.words
+    more = (new.holders, made, needed, unneeded, gained, unbound, enclosed, formatted, loose, fresh, readable)
     return Form(named, nodes, old.words, after, variables, *more)
 
 
@@ -284,9 +288,15 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
 
 
 def _has_room(tree: Tree, hit: Hit, *, is_file: bool) -> bool:
-    """Whether each jump that comes in has its function or loop around it. Of a part of a file that is not known."""
-    kinds, jumps = tree.kinds, hit.rule.form.jumps
-    around = list(_around(tree.root, hit)) if jumps else []
+    """Whether each jump that comes in has its function or loop around it, and each new name is new where it stands.
+
+    Of a part of a file it is not known what stands around it.
+    """
+    kinds, jumps, fresh = tree.kinds, hit.rule.form.jumps, hit.rule.form.fresh if is_file else frozenset()
+    around = [tree.root, *_around(tree.root, hit)] if jumps or fresh else []
+    scope = next((node for node in reversed(around) if node.kind in kinds.scopes), tree.root)
+    if fresh and not fresh.isdisjoint(leaf.text for leaf in scope.walk() if leaf.kind in kinds.names):
+        return False
     for jump in jumps:
         holders, says = kinds.needs[jump][0].split(), kinds.needs[jump][1]
         inner = next((node for node in reversed(around) if node.kind in kinds.scopes.union(holders)), None)
@@ -335,8 +345,8 @@ def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:
     """Whether what is written means what the example meant: nothing is passed twice, each name still has its import.
 
     A quote would end the f-string that it comes into, and a block that uses a name of another variable may depend on
-    where it stands. A `return` ends what it stands in, so it can't be moved into a function; a tuple right of `%` is
-    several values.
+    where it stands. A `return` ends what it stands in, so it can't be moved into a function or out of it; a tuple right
+    of `%` is several values.
     """
     kinds = tree.kinds
     moved = (inner for name in form.enclosed for node in bound[name] for inner in node.walk())
