@@ -312,6 +312,25 @@ def test_a_file_in_another_encoding_is_left_alone_byte_for_byte(cli):
     assert (cli.home / "uses.py").read_bytes() == written
 
 
+def test_a_link_out_of_the_folder_and_a_read_only_file_are_left_alone_and_named(cli, tmp_path_factory):
+    cli.ok("rules", "learn")
+    outside = tmp_path_factory.mktemp("elsewhere") / "outside.py"
+    outside.write_text(USES, encoding="utf-8")
+    (cli.home / "link.py").symlink_to(outside)
+    (cli.home / "inner.py").symlink_to("uses.py")
+    locked = cli.home / "locked.py"
+    locked.write_text(USES, encoding="utf-8")
+    locked.chmod(0o444)
+    run = cli("rules", "apply", ".", "--candidates", "--yes")
+    assert "note: ./link.py leads out of what was named and was left alone" in run.err
+    assert "note: ./locked.py is read-only and was left alone" in run.err
+    assert {file.read_text(encoding="utf-8") for file in (outside, locked)} == {USES}
+    assert "universal_newlines" not in (cli.home / "uses.py").read_text(encoding="utf-8")
+    assert (run.exit_code, (cli.home / "inner.py").is_symlink()) == (0, True)
+    cli.ok("rules", "apply", "link.py", "--candidates", "--yes")
+    assert "universal_newlines" not in outside.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("form", ["staged", "diff"])
 def test_what_is_staged_and_a_diff_file_teach_as_well(cli, form):
     (cli.home / "uses.py").write_text(USES.replace("universal_newlines", "text"), encoding="utf-8")

@@ -10,7 +10,7 @@ from fixtures.cases import cases
 from mnemarch.errors import AnalystFailed
 from mnemarch.importers.markdown import rules_in
 from mnemarch.learning import Bucket, Classified, HybridClassifier, MemoryEvent, RuleBasedClassifier
-from mnemarch.learning.classify import CONSIDERED, clauses_of, importance_of, standing_wishes
+from mnemarch.learning.classify import CONSIDERED, clauses_of, importance_of, standing_wishes, without_telling
 from mnemarch.learning.pipeline import pre_filter
 
 RULES = RuleBasedClassifier()
@@ -331,3 +331,78 @@ def test_what_a_program_assumes_or_claims_is_no_hearsay(text):
     classified = RULES.classify(MemoryEvent(text, "user"))
     assert classified.why != "only considers it"
     assert str(classified.bucket) != "LEFT_OUT"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "content"),
+    [
+        ("Remember that the limit is 100 requests per minute.", "FACT", "the limit is 100 requests per minute."),
+        ("Remember: the staging host is stage-2.example.com", "FACT", "the staging host is stage-2.example.com"),
+        ("Please remember the deploy key lives in kv/deploy", "FACT", "the deploy key lives in kv/deploy"),
+        ("I want you to remember we ship on Mondays.", "FACT", "we ship on Mondays."),
+        ("Note that prices are in cents.", "FACT", "prices are in cents."),
+        ("Keep in mind that prices are stored in cents.", "FACT", "prices are stored in cents."),
+        ("Don't forget that mobile is on the legacy API.", "FACT", "mobile is on the legacy API."),
+        ("FYI the cron job runs at 02:00 UTC", "FACT", "the cron job runs at 02:00 UTC"),
+        ("Save this: the on-call channel is #ops-eu", "FACT", "the on-call channel is #ops-eu"),
+        ("Add to memory that we use uv, not pip.", "FACT", "we use uv, not pip."),
+        ("Remember that I prefer tabs.", "PREFERENCE", "I prefer tabs."),
+        ("Fix the login. Remember: always use pnpm", "PREFERENCE", "always use pnpm"),
+        ("API 제한은 분당 100건이라는 걸 기억해줘", "FACT", "API 제한은 분당 100건이다"),
+        ("가격은 센트로 저장된다는 점을 명심해", "FACT", "가격은 센트로 저장된다"),
+        ("기억해: 스테이징 서버는 stage-2 야", "FACT", "스테이징 서버는 stage-2 야"),
+        ("Remember to run the tests", "LEFT_OUT", "Remember to run the tests"),
+        ("Remember that bug we had?", "EPISODIC", "Remember that bug we had?"),
+        ("No print statements are left in the parser.", "FACT", "No print statements are left in the parser."),
+        ("Save this file", "LEFT_OUT", "Save this file"),
+        ("Notes that nobody reads are deleted.", "FACT", "Notes that nobody reads are deleted."),
+    ],
+)
+def test_what_one_is_told_to_remember_is_what_is_remembered(text, expected, content):
+    assert bucket(text) == expected
+    told = without_telling(text)
+    assert (standing_wishes(told) if expected == "PREFERENCE" else told) == content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Translate to Korean: "I always prefer tea to coffee."',
+        '"항상 탭을 써라"라고 README에 적혀 있는데 틀렸어.',
+        "Forget that I prefer tabs.",
+        "Ignore the rule to always use pnpm.",
+        "Never mind, use npm",
+        "always fails on CI, the login test",
+        "I like how you always explain things.",
+        "Assume we always deploy on Friday.",
+        "Add a check so that users must never upload files over 5 MB.",
+        "항상 실패하는 로그인 테스트를 고쳐줘",
+        "함수 이름은 항상 camelCase로 바꾸는 스크립트를 짜줘",
+        "예전에는 탭을 선호했어",
+        "사용자가 다크모드를 선호하면 다크 테마를 보여줘",
+        "탭을 항상 쓰라는 건 아니야.",
+        "버튼이 항상 보이게 해줘",
+    ],
+)
+def test_what_only_sounds_like_a_standing_wish_is_none(text):
+    assert bucket(text) != "PREFERENCE"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok always use pnpm",
+        "no, use pnpm instead",
+        "I no longer want conventional commits.",
+        "주석 좀 그만 달아",
+        "Never mind the linter, always run the tests",
+        "Forget that I prefer tabs. From now on use spaces.",
+        "앞으로 항상 실패하는 테스트는 건너뛰어줘",
+        "항상 테스트는 pytest로 작성해줘",
+        "Make sure that you never push to main",
+        'Always end a reply with "have a nice day"',
+        "나는 함수형 스타일을 선호하는 편이야",
+    ],
+)
+def test_a_standing_wish_is_one_however_it_begins(text):
+    assert bucket(text) == "PREFERENCE"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from textwrap import indent
 
 import pytest
 from hypothesis import example, given, settings
@@ -291,6 +292,89 @@ def test_what_python_would_not_read_is_not_written(before, after, source):
     assert rule.apply("a.split()[0]\n'{}'.format(x)\n") != "a.split()[0]\n'{}'.format(x)\n"
 
 
+SLEEP = "time.sleep($A)", "await asyncio.sleep($A)"
+UNWRAP = "$A.unwrap()", "$A?"
+STOP = "raise Stop", "break"
+GIVE = "out.append($A)", "yield $A"
+
+
+@pytest.mark.parametrize(
+    ("language", "patterns", "source", "is_applied"),
+    [
+        ("python", SLEEP, "async def f():\n    time.sleep(1)\n", True),
+        ("python", SLEEP, "def f():\n    time.sleep(1)\n", False),
+        ("python", SLEEP, "async def f():\n    def g():\n        time.sleep(1)\n", False),
+        ("python", SLEEP, "async def f():\n    return lambda: time.sleep(1)\n", False),
+        ("python", SLEEP, "class A:\n    x = [time.sleep(2)]\n", False),
+        ("python", SLEEP, "time.sleep(1)\n", False),
+        ("python", STOP, "while a:\n    if b:\n        raise Stop\n", True),
+        ("python", STOP, "def f():\n    raise Stop\n", False),
+        ("python", STOP, "for a in b:\n    def f():\n        raise Stop\n", False),
+        ("python", GIVE, "def f():\n    yield 1\n    out.append(2)\n", True),
+        ("python", GIVE, "def f():\n    out.append(2)\n", False),
+        ("rust", UNWRAP, "fn f() -> io::Result<i32> {\n    let x = y.unwrap();\n    Ok(x)\n}\n", True),
+        ("rust", UNWRAP, "fn main() {\n    let x = y.unwrap();\n}\n", False),
+        ("rust", UNWRAP, "fn f() -> Result<V, E> {\n    v.map(|q| q.unwrap())\n}\n", False),
+        ("typescript", ("wait($A)", "await wait($A)"), "const f = async () => { wait(1); };\n", True),
+        ("typescript", ("wait($A)", "await wait($A)"), "async function f() { a.map(b => wait(b)); }\n", False),
+    ],
+)
+def test_what_ends_or_halts_a_function_or_loop_is_written_only_inside_of_one(language, patterns, source, is_applied):
+    before, after = patterns
+    rule = CodeRule(name="x", category="readability", before_pattern=before, after_pattern=after, languages=(language,))
+    made = apply_rules([rule], source, language, is_file=True)
+    assert (made != source) == is_applied
+    if language == "python":
+        compile(made, "made.py", "exec")
+
+
+@pytest.mark.parametrize(("body", "is_applied"), [("{ f(y); }", True), ("{ if (!y) return; f(y); }", False)])
+def test_what_ends_a_function_is_not_moved_out_of_it(body, is_applied):
+    rule = CodeRule(
+        name="x",
+        category="readability",
+        before_pattern="$A.forEach($NAME_1 => { $$$BODY_1; });",
+        after_pattern="for (const $NAME_1 of $A) { $$$BODY_1; }",
+        languages=("typescript",),
+    )
+    source = f"ys.forEach(y => {body});\n"
+    assert (rule.apply(source) != source) == is_applied
+
+
+LOOP = "for i in range(len({0})):\n    print({0}[i])\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "is_applied"),
+    [
+        (LOOP.format("ys"), True),
+        ("x = 1\n" + LOOP.format("ys") + "print(x)\n", False),
+        ("def f(x):\n    return x\n\n\ndef g(ys):\n" + indent(LOOP.format("ys"), "    "), True),
+        ("def f(ys, x):\n" + indent(LOOP.format("ys"), "    ") + "    return x\n", False),
+        (LOOP.format("x"), False),
+    ],
+)
+def test_a_name_that_a_rule_brings_in_takes_the_place_of_no_other(source, is_applied):
+    rule = only_rule(LOOP.format("xs"), "for x in xs:\n    print(x)\n")
+    assert (apply_rules([rule], source, "python", is_file=True) != source) == is_applied
+
+
+def test_a_part_of_a_file_teaches_what_its_function_is_not_seen_to_be():
+    rule = only_rule("time.sleep(1)\n", "await asyncio.sleep(1)\n")
+    assert rule.apply("async def f():\n    time.sleep(1)\n") == "async def f():\n    await asyncio.sleep(1)\n"
+    assert rule.apply("def f():\n    time.sleep(1)\n") == "def f():\n    time.sleep(1)\n"
+
+
+def test_a_file_that_python_compiles_is_one_that_it_compiles_afterwards():
+    rule = CodeRule(name="x", category="readability", before_pattern="old($A)", after_pattern="None = $A")
+    named = CodeRule(name="y", category="readability", before_pattern="same($A)", after_pattern="nonlocal_($A)")
+    own = CodeRule(name="z", category="readability", before_pattern="take($A)", after_pattern="nonlocal $A")
+    source = "def f(a):\n    old(a)\n    take(a)\n    same(a)\n"
+    assert apply_rules([rule], source, "python", is_file=True) == source
+    assert apply_rules([own], source, "python", is_file=True) == source
+    assert "nonlocal_(a)" in apply_rules([named], source, "python", is_file=True)
+
+
 @pytest.mark.parametrize(
     ("language", "source", "is_applied"),
     [
@@ -304,7 +388,7 @@ def test_what_python_would_not_read_is_not_written(before, after, source):
 def test_no_comment_is_dropped_where_they_are_to_be_kept(language, source, is_applied):
     patterns = {"before_pattern": "old($A)", "after_pattern": "new($A)"}
     rule = CodeRule(name="x", category="readability", languages=(language,), **patterns)
-    applied = apply_rules([rule], source, language, keep_comments=True)
+    applied = apply_rules([rule], source, language, is_file=True)
     assert applied == (source.replace("old", "new") if is_applied else source)
 
 

@@ -112,7 +112,9 @@ def _apply(call: Call) -> Answer:
     for path in _files(call):
         before = _read(path)
         after = call.seat.rules.rewritten(before, path, candidates=call.options.candidates)
-        if after != before:
+        if after != before and (why := _left_alone(path, call.options.paths)):
+            print(f"note: {clean(path)} {why} and was left alone", file=sys.stderr)
+        elif after != before:
             changes[path] = before, after
     if not changes:
         return Answer({"changed": []}, lambda: "No trusted rule applies.")
@@ -130,6 +132,16 @@ def _apply(call: Call) -> Answer:
     left = "".join(f"\nnot changed  {clean(each)}" for each in refused)
     words = f"{_safe(diff) * call.options.yes}Changed {counted(len(changed), 'file')}.{left}"
     return Answer(data, lambda: words, STORE_TROUBLE if refused else DONE)
+
+
+def _left_alone(path: str, named: Sequence[str]) -> str:
+    """Why nothing is written there, or "". The rights are read as they stand: nothing stops root from writing."""
+    target = os.path.realpath(path)
+    roots = [os.path.realpath(root) for root in named]
+    if not any(target == root or target.startswith(os.path.join(root, "")) for root in roots):
+        return "leads out of what was named"
+    is_writable = os.stat(target).st_mode & 0o222 and os.access(target, os.W_OK)
+    return "" if is_writable else "is read-only"
 
 
 def _confirmed(diff: str, files: int) -> bool:

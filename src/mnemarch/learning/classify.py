@@ -130,8 +130,13 @@ _NO_CLAIM = {
 
 def clauses_of(text: str) -> list[str]:
     """The clauses of a text, without code blocks and quoted lines."""
-    read = pattern(_CODE).sub("\n", text[:_READ_CHARS_MAX]).replace("\u2019", "'")
+    read = without_telling(pattern(_CODE).sub("\n", text[:_READ_CHARS_MAX]).replace("\u2019", "'"))
     return [clause for part in pattern(_CLAUSES).split(read) if (clause := part.strip(" \t-*#"))]
+
+
+def without_telling(text: str) -> str:
+    """A text without the words that tell one to remember the rest: "Remember that", "... 기억해줘"."""
+    return _PATTERNS["told in korean"].sub("다", _PATTERNS["told to remember"].sub("", text))
 
 
 def standing_wishes(text: str) -> str:
@@ -225,7 +230,11 @@ def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
 
 
 def _signs_in(lowered: str) -> list[tuple[Bucket, float, str]]:
-    signs = [(bucket, weight, name) for bucket, weight, name, row in _table() if _PATTERNS[row].search(lowered)]
+    unquoted = _PATTERNS["quoted"].sub("", lowered)
+    own = unquoted if pattern(_WORD).search(unquoted) else lowered
+    signs = [(bucket, weight, name) for bucket, weight, name, row in _table() if _PATTERNS[row].search(own)]
+    if _PATTERNS["no wish"].search(own):
+        signs = [sign for sign in signs if sign[0] is not Bucket.PREFERENCE]
     if any(sign[0] is Bucket.PREFERENCE for sign in signs) or _PATTERNS["says how it should be"].search(lowered):
         why = REPORTED if _PATTERNS["reported"].search(lowered) else None
         why = CONSIDERED if _PATTERNS["hedged"].search(lowered) else why

@@ -342,14 +342,14 @@ class CodeRules:
         """Where trusted rules apply in a text; with `candidates` also those that are not trusted yet."""
         language, rules = language_for(path), self._applicable(source, path, candidates)
         tree = parsed(source, language) if rules and language else None
-        hits = hits_in(rules, tree, keep_comments=True) if tree is not None else ()
+        hits = hits_in(rules, tree, is_file=True) if tree is not None else ()
         at = [(hit, source.count("\n", 0, hit.start) + 1) for hit in hits]
         return [RuleHit(rule=hit.rule, line=n, before=source[hit.start : hit.end], after=hit.text) for hit, n in at]
 
     def rewritten(self, source: str, path: str = "", *, candidates: bool = False) -> str:
         """A text with trusted rules applied; unchanged where none applies."""
         language, rules = language_for(path), self._applicable(source, path, candidates)
-        return apply_rules(rules, source, language, keep_comments=True) if rules and language else source
+        return apply_rules(rules, source, language, is_file=True) if rules and language else source
 
     def _applicable(self, source: str, path: str, candidates: bool) -> list[CodeRule]:
         """The rules to apply; none if the text has the words of none, so that nobody waits until it is parsed."""

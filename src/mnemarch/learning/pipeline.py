@@ -196,7 +196,7 @@ class Pipeline:
             return _LOG_ONLY
         if self._caller.actor.kind is ActorKind.HUMAN and (is_asked or classify.is_others_words(event.source)):
             return f"{_NOT_A_PERSONS_WORD} {classified.why if is_asked else 'is none'}"
-        content = without_fenced(event.text).strip()
+        content = classify.without_telling(without_fenced(event.text).strip())
         if classified.bucket is Bucket.PREFERENCE:
             content = classify.standing_wishes(content) or content
         importance = classify.importance_of(event.text, classified)

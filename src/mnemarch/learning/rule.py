@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
+import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
+from mnemarch.learning.generalise import bound_in
 from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
 from mnemarch.learning.trees import (
     Node,
@@ -54,7 +57,9 @@ class Form(NamedTuple):
     """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs.
 
     `keywords` are those that only the new side passes, `unbound` the imported names that only the old side has.
-    `enclosed` are the variables that the new side moves into a function, `formatted` those right of a `%`.
+    `enclosed` are the variables that the new side moves into a function or out of one, `formatted` those right of `%`.
+    `jumps` are the kinds that only the new side has and that need a function or a loop around them,
+    `fresh` the names that only the new side binds.
     `is_python` says that the new side is syntax of the Python that runs here: what newer ones added can't be tried.
     """
 
@@ -71,6 +76,8 @@ class Form(NamedTuple):
     unbound: frozenset[str]
     enclosed: frozenset[str]
     formatted: frozenset[str]
+    jumps: frozenset[str]
+    fresh: frozenset[str]
     is_python: bool
 
 
@@ -142,11 +149,15 @@ def form_of(before: str, after: str, language: str) -> Form | None:
     unbound = _bound_by(old.nodes, before, kinds) - _bound_by(new.nodes, after, kinds)
     gained = keywords[1] - keywords[0]
     sample = VARIABLE.sub(lambda at: f"*{at[1]}" if at[1] else f"{at[2]}", after)
-    readable = language == "python" and _is_python(sample)
-    enclosed = _variables_in(made, kinds.closures) - _variables_in(nodes, kinds.closures)
+    readable = language == "python" and _is_python(sample, ast.PyCF_ONLY_AST)
+    enclosed = _variables_in(made, kinds.closures) ^ _variables_in(nodes, kinds.closures)
     right = (node.children[2].text for root in nodes for node in root.walk() if _is_formatting(node))
     formatted = frozenset(name for name in right if len(name.partition("_")[0]) == 1)  # No tuple was seen there.
-    more = (new.holders, made, needed, unneeded, gained, unbound, enclosed, formatted, readable)
+    old_kinds, new_kinds = ({node.kind for root in side for node in root.walk()} for side in (nodes, made))
+    jumps = (kind for kind in kinds.needs if kind in new_kinds - old_kinds)
+    loose = frozenset(kind for kind in jumps if new_kinds.isdisjoint(kinds.needs[kind][0].split()))
+    fresh = frozenset(bound_in(made, kinds)) - old.words
+    more = (new.holders, made, needed, unneeded, gained, unbound, enclosed, formatted, loose, fresh, readable)
     return Form(named, nodes, old.words, after, variables, *more)
 
 
@@ -172,19 +183,20 @@ def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
 
 
 @typed
-def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, keep_comments: bool = False) -> str:
+def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, is_file: bool = False) -> str:
     """All rules of a set: outermost first, without overlaps, at most three passes; the result must parse.
 
-    With `keep_comments` a place stays as it is where a comment would go.
+    With `is_file` the text is all that there is: it must still compile, and a place stays as it is where a comment
+    would go.
     """
     for _ in range(PASSES_MAX):
         trees = fragments([source], language)
         if not trees:
             return source
         [tree] = trees
-        hits = _sound(tree, list(hits_in(rules, tree, keep_comments=keep_comments)))
+        hits = _sound(tree, list(hits_in(rules, tree, is_file=is_file)))
         text = unwrapped(changed(tree, hits), tree) if hits else source
-        is_kept = not all(hit.rule.form.is_python for hit in hits) or _is_still_python(source, text)
+        is_kept = not all(hit.rule.form.is_python for hit in hits) or _is_still_python(source, text, is_file=is_file)
         if text == source or not fragments([text], language) or not is_kept:
             return source
         source = text
@@ -235,7 +247,7 @@ def changed(tree: Tree, hits: Sequence[Hit]) -> str:
     return with_imports(after, needed, [line for form in forms for line in form.unneeded])
 
 
-def hits_in(rules: Sequence[CodeRule], tree: Tree, *, keep_comments: bool = False) -> Iterator[Hit]:
+def hits_in(rules: Sequence[CodeRule], tree: Tree, *, is_file: bool = False) -> Iterator[Hit]:
     """Where rules apply in one tree, outermost first, no two in the same place; earlier rules first."""
     ready: dict[str, list[tuple[CodeRule, Form]]] = {}
     for rule in rules:
@@ -243,7 +255,8 @@ def hits_in(rules: Sequence[CodeRule], tree: Tree, *, keep_comments: bool = Fals
         if form is not None and all(word in tree.source for word in form.words) and _may_mean(form, tree):
             ready.setdefault(form.nodes[0].kind, []).append((rule, form))
     hits = _hits(tree.root, tree, ready) if ready else iter(())
-    return (hit for hit in hits if not keep_comments or _keeps_comments(tree, hit))
+    fitting = (hit for hit in hits if _has_room(tree, hit, is_file=is_file))
+    return (hit for hit in fitting if not is_file or _keeps_comments(tree, hit))
 
 
 def _may_mean(form: Form, tree: Tree) -> bool:
@@ -274,25 +287,55 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
             index += 1
 
 
+def _has_room(tree: Tree, hit: Hit, *, is_file: bool) -> bool:
+    """Whether each jump that comes in has its function or loop around it, and each new name is new where it stands.
+
+    Of a part of a file it is not known what stands around it.
+    """
+    kinds, jumps, fresh = tree.kinds, hit.rule.form.jumps, hit.rule.form.fresh if is_file else frozenset()
+    around = [tree.root, *_around(tree.root, hit)] if jumps or fresh else []
+    scope = next((node for node in reversed(around) if node.kind in kinds.scopes), tree.root)
+    if fresh and not fresh.isdisjoint(leaf.text for leaf in scope.walk() if leaf.kind in kinds.names):
+        return False
+    for jump in jumps:
+        holders, says = kinds.needs[jump][0].split(), kinds.needs[jump][1]
+        inner = next((node for node in reversed(around) if node.kind in kinds.scopes.union(holders)), None)
+        if inner is None or inner.start < len(tree.prefix):
+            if is_file:
+                return False
+        elif inner.kind not in holders or not re.search(says, tree.text_of(inner)):
+            return False
+    return True
+
+
+def _around(node: Node, hit: Hit) -> Iterator[Node]:
+    """The nodes inside this one that a hit stands in, the outermost first."""
+    for child in node.children:
+        if child.start <= hit.start and hit.end <= child.end and child is not hit.replaced[0]:
+            yield child
+            yield from _around(child, hit)
+
+
 def _keeps_comments(tree: Tree, hit: Hit) -> bool:
     """Whether every comment of the old text is in the new one: what a person wrote there is not a rule's to drop."""
     comments = [tree.source[start:end] for start, end in tree.comments if hit.start <= start < hit.end]
     return all(comment in hit.text for comment in comments)
 
 
-def _is_still_python(before: str, after: str) -> bool:
-    """Whether Python itself reads the new text, if it read the old: tree-sitter takes more than Python does."""
-    return _is_python(after) or not _is_python(before)
+def _is_still_python(before: str, after: str, *, is_file: bool = False) -> bool:
+    """Whether Python itself reads the new text, if it read the old: tree-sitter takes more than Python does.
+
+    A whole file must compile: the parser takes an `await` anywhere.
+    """
+    ways = (ast.PyCF_ONLY_AST, 0) if is_file else (ast.PyCF_ONLY_AST,)
+    return all(_is_python(after, way) or not _is_python(before, way) for way in ways)
 
 
-def _is_python(text: str) -> bool:
-    import ast
-    import warnings
-
+def _is_python(text: str, way: int) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(textwrap.dedent(text))
+            compile(textwrap.dedent(text), "<rule>", "exec", way, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
@@ -302,8 +345,8 @@ def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:
     """Whether what is written means what the example meant: nothing is passed twice, each name still has its import.
 
     A quote would end the f-string that it comes into, and a block that uses a name of another variable may depend on
-    where it stands. A `return` ends what it stands in, so it can't be moved into a function; a tuple right of `%` is
-    several values.
+    where it stands. A `return` ends what it stands in, so it can't be moved into a function or out of it; a tuple right
+    of `%` is several values.
     """
     kinds = tree.kinds
     moved = (inner for name in form.enclosed for node in bound[name] for inner in node.walk())

@@ -38,6 +38,8 @@ class Kinds:
         self.same_as: dict[str, str] = table["same_as"]
         self.literals: dict[str, str] = table["literals"]
         self.binders: dict[str, int] = table["binders"]
+        # What each jump must stand in, and what that must say: an `await` in a function that begins with `async`.
+        self.needs: dict[str, list[str]] = table["needs"]
         self.wrappers: list[list[str]] = table["wrappers"]
         self.body_end: str = table.get("body_end", "")
 
