@@ -437,3 +437,43 @@ def test_a_red_test_that_the_task_is_not_about_is_set_aside(seats, clock, text):
     edit(seat, "a = 1\n", "a = 2\n", path="src/pool.py")
     judged = seat.verify(run=run(**BOTH))
     assert (judged.passed, judged.set_aside) == (True, (OLD,))
+
+
+CART = "def total(items):\n    return sum(items)\n\n\ndef names(items):\n    return list(items)\n"
+CART_TESTS = "def test_total():\n    assert total(None) == 0\n\n\ndef test_names():\n    assert names([]) == []\n"
+RED = {OLD_TEST: ALPHA, "tests/test_cart.py::test_names": None}
+GREEN = RED | {OLD_TEST: None}
+
+
+def in_shop(memory, tmp_path, task="T-1"):
+    """A seat in a working tree with a cart and its tests."""
+    scope = Scope(project="shop", worktree="main", task=task)
+    seat = memory.seat(Actor.agent("coder-1"), scope, root=str(tmp_path))
+    for path, text in (("shop/cart.py", CART), ("tests/test_cart.py", CART_TESTS)):
+        if not (tmp_path / path).exists():
+            write(seat, path, text)
+    return seat
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "is_about"),
+    [
+        ("Fix total, it crashes with None", "", True),
+        ("An empty cart crashes in total. It should give 0.", "", True),
+        ("Empty carts crash", "total", True),
+        ("Empty carts crash", "Cart.total", True),
+        ("Empty carts crash", "names", False),
+        ("Describe names. Leave total as it is", "names", False),
+        ("Totals of empty carts", "", False),
+    ],
+)
+def test_a_task_that_names_or_edits_what_a_red_test_calls_is_about_it(memory, clock, tmp_path, asked, name, is_about):
+    in_shop(memory, tmp_path).verify(run=run(**RED))
+    clock.advance(hours=1)
+    seat = in_shop(memory, tmp_path, "T-2")
+    seat.log("user", asked)
+    if name:
+        edit(seat, "(items)\n", "(items or [])\n", name=name)
+    judged = seat.verify(run=run(**RED))
+    assert (judged.passed, judged.set_aside) == ((False, ()) if is_about else (True, (OLD_TEST,)))
+    assert (judged.loop is not None) is is_about

@@ -24,7 +24,7 @@ _FORMATTED = str.maketrans("'", '"', " \t\n,;()")
 # So far back an edit is looked for that a later one of the file follows.
 _FOLLOWED_MAX = 30
 # What begins something that has a name, in the languages that most code is written in.
-_NAMED = (
+NAMED = (
     r"(?:export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|module)\s+(?:\([^()]*\)\s*)?(\w+)"
 )
@@ -133,7 +133,7 @@ def enclosing_name(source: str, part: str) -> str:
         if indent >= depth or not bare[:1].isidentifier():
             continue
         depth = indent
-        if named := pattern(_NAMED).match(bare):
+        if named := pattern(NAMED).match(bare):
             names.append(named[1])
     return ".".join(reversed(names))
 
