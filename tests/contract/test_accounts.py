@@ -477,3 +477,26 @@ def test_a_task_that_names_or_edits_what_a_red_test_calls_is_about_it(memory, cl
     judged = seat.verify(run=run(**RED))
     assert (judged.passed, judged.set_aside) == ((False, ()) if is_about else (True, (OLD_TEST,)))
     assert (judged.loop is not None) is is_about
+
+
+@pytest.mark.parametrize("account", [True, False])
+def test_an_episode_names_what_was_set_aside_and_counts_no_run_that_failed_by_it(memory, clock, tmp_path, account):
+    in_shop(memory, tmp_path).verify(run=run(**RED))
+    clock.advance(hours=1)
+    seat = in_shop(memory, tmp_path, "T-2")
+    seat.log("user", "Describe names")
+    for number in range(2):
+        edit(seat, "list(items)", f"[*items][{number}:]", name="names")
+        seat.log("command", "pytest -q", data={"command": "pytest -q", "exit": 1})
+        judged = seat.verify(run=run(**RED), account=account)
+    told = seat.get((judged if account else seat.consolidate()).episode_id)
+    assert "succeeded.\nPassed: tests/test_cart.py::test_names.\n" in told.content
+    assert f"Still failing, as before the task: {OLD_TEST}." in told.content
+    assert "Passed after" not in told.content
+    assert (told.attributes["reward"], told.attributes["faults"]) == (1.0, [])
+    write(seat, "shop/cart.py", CART.replace("list", "tuple"))
+    seat.log("command", "pytest -q", data={"command": "pytest -q", "exit": 1})
+    failed = seat.get(seat.verify(run=run(**(RED | {"tests/test_cart.py::test_names": BETA}))).episode_id).content
+    assert "failed.\nFailed: tests/test_cart.py::test_names.\n" in failed
+    assert f"Still failing, as before the task: {OLD_TEST}." in failed
+    assert f"Failed with 1 error: “{BETA}”." in failed

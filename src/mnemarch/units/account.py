@@ -62,6 +62,7 @@ class Account(Frozen):
     failed_approaches: Sequence[str]
     approach: str | None
     tests: Sequence[str]
+    set_aside: Sequence[str]
     commit: str | None
     critique: str
     analyst: str
@@ -74,6 +75,8 @@ def text_of(account: Account) -> str:
     lines = [f"{task} {'succeeded' if account.success else 'failed'}."]
     if account.tests:
         lines.append(_tested(account))
+    if account.set_aside:
+        lines.append(f"Still failing, as before the task: {some_of(account.set_aside, _TESTS_MAX)}.")
     if account.commit:
         lines.append(f"On top of commit {account.commit[:_COMMIT_CHARS]}.")
     if account.failed_approaches:

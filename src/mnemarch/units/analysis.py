@@ -276,6 +276,18 @@ def _failures(steps: Sequence[LoggedStep]) -> list[int]:
     return failures
 
 
+def without_runs_set_aside(steps: Sequence[LoggedStep]) -> list[LoggedStep]:
+    """The steps without the runs of tests that failed, and of which no error is told: it was there before the task."""
+    told = [*(step.kind.lower() in TROUBLE for step in steps[1:]), False]
+    return [step for step, is_told in zip(steps, told, strict=True) if is_told or not _is_failed_run(step)]
+
+
+def _is_failed_run(step: LoggedStep) -> bool:
+    from mnemarch.witness.commands import runner_of
+
+    return _has_failed(step) and any(map(runner_of, pattern(_PARTS).split(_command(step))))
+
+
 def _tells_of(before: LoggedStep, step: LoggedStep) -> bool:
     """Whether a step tells what went wrong in the one before. Two runs, or two entries of a kind, are two failures."""
     if _command(step) or before.kind.lower() == step.kind.lower():

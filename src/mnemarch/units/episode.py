@@ -36,11 +36,12 @@ from mnemarch.units.analysis import (
     is_worth_repeating,
     steps_of,
     task_described,
+    without_runs_set_aside,
 )
 from mnemarch.units.conflicts import link_units, resembling
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
-from mnemarch.units.scene import TOLD_MAX, account_of, newest_first, told_of, units_of_task
+from mnemarch.units.scene import TOLD_MAX, Scene, account_of, newest_first, told_of, units_of_task
 from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
@@ -121,7 +122,8 @@ def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | 
         commit=last["commit"],
     )
     tests = last["tests"][Outcome.PASS if last["passed"] else Outcome.FAIL]
-    episode, skill_id = keep_episode(act, staged, before, last["passed"], tests, run, None)
+    scene = Scene((), last.get("tree", ""), set_aside=frozenset(last.get("set_aside", ())))
+    episode, skill_id = keep_episode(act, staged, before, last["passed"], tests, run, scene, None)
     return Promotion(
         episode_id=episode.id,
         skill_id=skill_id,
@@ -140,6 +142,7 @@ def keep_episode(
     passed: bool,
     tests: Sequence[str],
     run: TestRun,
+    scene: Scene,
     given: Analysis | None,
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9) in place of the account `before`, linked to similar episodes; and a skill (G10, G11)."""
@@ -152,7 +155,8 @@ def keep_episode(
     story = steps_of(log)
     faults = _faults(act, log, before if len(staged) >= TOLD_MAX else None, run, passed, succeeded)
     is_seen = not any("unseen" in fault for fault in faults[-1:])
-    draft = given or analysed(story, passed, 0, is_seen=is_seen)
+    own = without_runs_set_aside(story) if scene.set_aside else story
+    draft = given or analysed(own, passed, 0, is_seen=is_seen)
     account = Account(
         name=_name(act),
         passed=passed,
@@ -161,7 +165,8 @@ def keep_episode(
         faults=faults,
         failed_approaches=failed_approaches(staged),
         approach=approach_of(staged) if succeeded and is_seen else None,
-        tests=tests,
+        tests=[name for name in tests if name not in scene.set_aside],
+        set_aside=sorted(scene.set_aside),
         commit=run.commit,
         # That no error was logged says little.
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",

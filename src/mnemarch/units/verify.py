@@ -135,7 +135,8 @@ class Verification:
         staged = [*self._task.log]
         if newest is not None and all(newest.event_id != known.id for known in staged):
             staged += filter(None, [self._act.transaction.event(newest.event_id)])
-        episode, skill_id = keep_episode(self._act, staged, self._task.account, self.succeeded, tests, self._run, given)
+        before, run, scene = self._task.account, self._run, self._scene
+        episode, skill_id = keep_episode(self._act, staged, before, self.succeeded, tests, run, scene, given)
         return replace(judged, episode_id=episode.id, skill_id=skill_id)
 
     def _payload(self, succeeded: bool) -> dict[str, Any]:
