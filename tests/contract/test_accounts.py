@@ -320,6 +320,78 @@ def test_a_run_of_tests_is_no_part_of_what_mended_an_error(seats, command, is_to
     assert (f"`{command}`" in told) is is_told
 
 
+CART = "def total(items):\n    return sum(items)\n\n\ndef names(items):\n    return list(items)\n"
+CART_TESTS = "def test_total():\n    assert total(None) == 0\n\n\ndef test_names():\n    assert names([]) == []\n"
+RED = {OLD_TEST: ALPHA, "tests/test_cart.py::test_names": None}
+GREEN = RED | {OLD_TEST: None}
+
+
+def in_shop(memory, tmp_path, task="T-1"):
+    """A seat in a working tree with a cart and its tests."""
+    scope = Scope(project="shop", worktree="main", task=task)
+    seat = memory.seat(Actor.agent("coder-1"), scope, root=str(tmp_path))
+    for path, text in (("shop/cart.py", CART), ("tests/test_cart.py", CART_TESTS)):
+        if not (tmp_path / path).exists():
+            write(seat, path, text)
+    return seat
+
+
+def weaken(seat, way):
+    """Change the failing test, or how it is run, or only what is beside it."""
+    if way == "assert":
+        edit(seat, "assert total(None) == 0", "assert True", path="tests/test_cart.py", name="test_total")
+    elif way == "raises":
+        more = "    with pytest.raises(TypeError):\n        total(None)"
+        edit(seat, "    assert total(None) == 0", more, path="tests/test_cart.py", name="test_total")
+    elif way == "sed":
+        write(seat, "tests/test_cart.py", CART_TESTS.replace("total(None) == 0", "True"))
+        command = "sed -i 's/total(None) == 0/True/' tests/test_cart.py"
+        seat.log("command", command, data={"command": command, "exit": 0})
+    elif way == "conftest":
+        edit(seat, "", "def pytest_runtest_makereport(): ...\n", path="conftest.py")
+    elif way == "added":
+        edit(seat, "", "\n\ndef test_more():\n    assert total([1]) == 1\n", path="tests/test_cart.py")
+        edit(seat, "names([])", "names(())", path="tests/test_cart.py", name="test_names")
+
+
+@pytest.mark.parametrize("account", [True, False])
+@pytest.mark.parametrize(
+    ("way", "became"),
+    [
+        ("assert", "changed"),
+        ("raises", "changed"),
+        ("sed", "changed"),
+        ("conftest", "run with another conftest.py"),
+        ("added", ""),
+    ],
+)
+def test_a_test_that_was_changed_until_it_passed_shows_no_cure(memory, tmp_path, way, became, account):
+    seat = in_shop(memory, tmp_path)
+    seat.verify(run=run(**RED), account=account)
+    edit(seat, "sum(items)", "sum(items or ())", name="total")
+    weaken(seat, way)
+    judged = seat.verify(run=run(**GREEN), account=account)
+    judged = judged if account else seat.consolidate()
+    [told] = faults(seat, judged).values()
+    assert ("change" in told, told.get("unseen", "")) == (not became, became)
+    content = seat.get(judged.episode_id).content
+    assert (f"Nothing shows that it was mended: {OLD_TEST} was {became}." in content) is bool(became)
+    assert ("After the last one" in content) is (not became)
+    met = in_shop(memory, tmp_path, "T-2").fail(ALPHA).seen_before
+    assert (f"its test was {became}." in met, "It was gone" in met) == (bool(became), not became)
+
+
+@pytest.mark.parametrize("way", ["assert", "sed", "conftest"])
+def test_where_no_file_can_be_read_the_log_tells_that_a_test_was_changed(memory, way):
+    seat = memory.seat(Actor.agent("coder-1"), Scope(project="shop", worktree="main", task="T-1"))
+    seat.verify(run=run(**RED))
+    edit(seat, "sum(items)", "sum(items or ())", name="total")
+    edit(seat, "names([])", "names(())", path="tests/test_cart.py", name="test_names")
+    weaken(seat, way)
+    [told] = faults(seat, seat.verify(run=run(**GREEN))).values()
+    assert ("change" in told, "unseen" in told) == (False, True)
+
+
 # What counts for nothing
 
 
@@ -437,22 +509,6 @@ def test_a_red_test_that_the_task_is_not_about_is_set_aside(seats, clock, text):
     edit(seat, "a = 1\n", "a = 2\n", path="src/pool.py")
     judged = seat.verify(run=run(**BOTH))
     assert (judged.passed, judged.set_aside) == (True, (OLD,))
-
-
-CART = "def total(items):\n    return sum(items)\n\n\ndef names(items):\n    return list(items)\n"
-CART_TESTS = "def test_total():\n    assert total(None) == 0\n\n\ndef test_names():\n    assert names([]) == []\n"
-RED = {OLD_TEST: ALPHA, "tests/test_cart.py::test_names": None}
-GREEN = RED | {OLD_TEST: None}
-
-
-def in_shop(memory, tmp_path, task="T-1"):
-    """A seat in a working tree with a cart and its tests."""
-    scope = Scope(project="shop", worktree="main", task=task)
-    seat = memory.seat(Actor.agent("coder-1"), scope, root=str(tmp_path))
-    for path, text in (("shop/cart.py", CART), ("tests/test_cart.py", CART_TESTS)):
-        if not (tmp_path / path).exists():
-            write(seat, path, text)
-    return seat
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import os
 from mnemarch.code import git
 from mnemarch.code.sources import Check, Source
 from mnemarch.code.symbols import Symbol, Symbols, language_of
-from mnemarch.code.worktree import WorkTree, lines_of
+from mnemarch.code.worktree import WorkTree, content_hash, lines_of
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # What may stand below a definition, as far left, without ending it; and calls of what has more than two letters.
 _CLOSING = frozenset({"", ")", "]", "}"})
 _CALLED = r"([^\W\d]\w{2,})\("
-_GREPS_MAX, _RENAMES_MAX = 3, 8
+_GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
 _STEPS = r"::| > | › "
 _IDENTIFIER = r"[^\W\d]\w*"
 # `user-store`, `config.toml` and `shop.auth`, beside the identifiers in them.
@@ -126,6 +126,12 @@ def body_of(tree: WorkTree, test: str) -> str:
     while first < at and lines[first][depth] != "@":
         first += 1
     return "\n".join(line.rstrip() for line in lines[first:last] if line.strip())
+
+
+def body_hash(tree: WorkTree, test: str) -> str:
+    """What changes when the lines of a test do; empty if they are unknown."""
+    body = body_of(tree, test)
+    return content_hash(body)[:_HASH_CHARS] if body else ""
 
 
 def called_in(body: str) -> frozenset[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from mnemarch.code.sources import standing_edits
-from mnemarch.code.tests import is_removed
 from mnemarch.log.act import receipt_for
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import RULES, Promotion
-from mnemarch.model.testrun import NOT_RUN, Outcome, TestResult, TestRun
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace
 from mnemarch.text.edits import netted
@@ -22,7 +21,6 @@ from mnemarch.units.account import (
     approach_of,
     cut,
     failed_approaches,
-    faults_of,
     named,
     read_error,
     text_of,
@@ -39,6 +37,7 @@ from mnemarch.units.analysis import (
     without_runs_set_aside,
 )
 from mnemarch.units.conflicts import link_units, resembling
+from mnemarch.units.doubts import faults_shown, with_earlier
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.scene import TOLD_MAX, Scene, account_of, newest_first, told_of, units_of_task
@@ -153,7 +152,9 @@ def keep_episode(
     succeeded = passed if given is None else given.success
     log = with_edits_of_others(act.transaction, act.caller, told) if succeeded else told
     story = steps_of(log)
-    faults = _faults(act, log, before if len(staged) >= TOLD_MAX else None, run, passed, succeeded)
+    faults = faults_shown(act.caller.root, log, run, passed=passed, succeeded=succeeded)
+    if before is not None and len(staged) >= TOLD_MAX:
+        faults = with_earlier(faults, before)
     is_seen = not any("unseen" in fault for fault in faults[-1:])
     own = without_runs_set_aside(story) if scene.set_aside else story
     draft = given or analysed(own, passed, 0, is_seen=is_seen)
@@ -350,19 +351,6 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
     if not is_own and (use is None or not use.credited):
         practise(act, known[0])
     return known[0].id
-
-
-def _faults(
-    act: Act, log: Sequence[Event], before: Unit | None, run: TestRun, passed: bool, succeeded: bool
-) -> list[dict[str, Any]]:
-    """The faults of a task, with those that only the account `before` knows: not all of a long log is read."""
-    faults = faults_of(log, run.command if passed and run.witnessed else "", run if succeeded else None)
-    for fault in faults:
-        if fault.get("unseen") == NOT_RUN and is_removed(act.caller.root, fault["test"]):
-            fault["unseen"] = "removed"
-    known = {fault["key"] for fault in faults}
-    told = () if before is None else before.attributes.get("faults", ())
-    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
 
 
 def _updated(act: Act, claim: Claim, before: Unit | None) -> Unit:

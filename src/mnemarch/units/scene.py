@@ -6,7 +6,7 @@ import os
 
 from mnemarch.code import git
 from mnemarch.code.home import repository_around
-from mnemarch.code.tests import body_of, called_in, file_of, is_missing, names_in_test, renamed_test
+from mnemarch.code.tests import body_hash, body_of, called_in, file_of, is_missing, names_in_test, renamed_test
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
@@ -106,7 +106,7 @@ class Scene(Frozen):
     and whose files this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells
     what tests that are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a
     subfolder; `set_aside` are tests that failed, and had failed here before the task began: they count for nothing
-    (R2).
+    (R2). `bodies` are hashes of the lines of some that failed.
     """
 
     places: tuple[str, ...]
@@ -117,6 +117,7 @@ class Scene(Frozen):
     renamed: Mapping[str, str | None] = {}
     fuller: Mapping[str, str] = {}
     set_aside: frozenset[str] = frozenset()
+    bodies: Mapping[str, str] = {}
 
 
 def read_scene(store: Store, caller: Caller, codebase: Codebase | None, run: TestRun, *, account: bool) -> Met:
@@ -240,6 +241,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
     places = tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ()))))
+    failed = run.named(Outcome.FAIL) if run.witnessed else ()
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, met.began, log.config.witness.test_commands, is_default=is_default)
     missing = [name for name in met.cited if name not in ran and is_missing(codebase.tree, name)]
@@ -256,6 +258,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
         fuller=fuller,
         set_aside=_red_before(met, places, codebase.tree),
+        bodies={name: body for name in failed[:_BODIES_MAX] if (body := body_hash(codebase.tree, name))},
     )
 
 
