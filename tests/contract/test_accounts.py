@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.repositories import paths, repository
 from mnemarch import Actor, Scope
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 
@@ -379,6 +380,88 @@ def test_a_test_that_was_changed_until_it_passed_shows_no_cure(memory, tmp_path,
     assert ("After the last one" in content) is (not became)
     met = in_shop(memory, tmp_path, "T-2").fail(ALPHA).seen_before
     assert (f"its test was {became}." in met, "It was gone" in met) == (bool(became), not became)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "is_told"),
+    [
+        ("m.py", "def f():\n", "def f():  # why\n", False),
+        ("m.py", "a = 1\n", "# it's one\na = 1\n\n", False),
+        ("m.py", '"""Names."""', '"""Return the names."""', False),
+        ("m.ts", "f();\n", "f(); // why\n", False),
+        ("m.py", "a = b // c\n", "a = b // d\n", True),
+        ("m.py", "a = 'x # y'\n", "a = 'x # z'\n", True),
+        ("m.py", "    a = 1\n", "a = 1\n", True),
+        ("m.c", "#include <a>\n", "#include <b>\n", True),
+    ],
+)
+def test_an_edit_of_comments_alone_is_no_cure(seats, path, before, after, is_told):
+    seat = seats.agent()
+    seat.verify(run=run(test_a=ALPHA))
+    edit(seat, before, after, path=path)
+    judged = seat.verify(run=run(test_a=None))
+    assert ("change" in faults(seat, judged)[ALPHA]) is is_told
+    assert ("After the last one" in seat.get(judged.episode_id).content) is is_told
+
+
+def test_what_is_set_for_the_command_that_passes_is_part_of_what_changed(seats):
+    seat = seats.agent()
+    for command, said in (("A=1 pytest -q", ALPHA), ("A=1 DB=1 pytest -q", None)):
+        seat.log("command", command, data={"command": command, "exit": int(said is not None)})
+        judged = seat.verify(run=run(command, test_a=said), account=False)
+    judged = seat.consolidate()
+    assert faults(seat, judged)[ALPHA]["change"] == ["`A=1 DB=1 pytest -q`"]
+
+
+def test_a_test_that_passes_with_nothing_changed_is_flaky_and_credits_no_edit(memory, tmp_path):
+    repository(tmp_path, **paths({"shop__cart_py": CART, "tests__test_cart_py": CART_TESTS}))
+    for task in ("T-1", "T-2"):
+        seat = in_shop(memory, tmp_path, task)
+        seat.log("goal", f"Describe names, part {task}")
+        seat.verify(run=run(**RED), account=False)
+        if task == "T-2":
+            edit(seat, "list(items)", "[*items]", name="names")
+        seat.verify(run=run(**GREEN), account=False)
+        judged = seat.consolidate()
+        [told] = faults(seat, judged).values()
+        assert (told.get("change"), told.get("unseen")) == (None, "flaky")
+        assert f"Nothing shows that it was mended: {OLD_TEST} was flaky." in seat.get(judged.episode_id).content
+    assert "its test was flaky." in in_shop(memory, tmp_path, "T-3").fail(ALPHA).seen_before
+
+
+def test_an_edit_or_a_command_before_the_pass_makes_no_test_flaky(memory, tmp_path):
+    repository(tmp_path, **paths({"shop__cart_py": CART, "tests__test_cart_py": CART_TESTS}))
+    for task, text in (("T-1", "sum(items or ())"), ("T-2", "")):
+        seat = in_shop(memory, tmp_path, task)
+        seat.verify(run=run(**RED))
+        if text:
+            edit(seat, "sum(items)", text, name="total")
+        else:
+            seat.log("command", "docker start db", data={"command": "docker start db", "exit": 0})
+        [told] = faults(seat, seat.verify(run=run(**GREEN))).values()
+        assert ("change" in told, "unseen" in told) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "last", "success"),
+    [
+        (f"Fix {OLD_TEST}", "tests/test_cart.py::test_names", False),
+        ("Fix the failing tests", "tests/test_cart.py::test_names", False),
+        (f"Fix {OLD_TEST}", OLD_TEST, True),
+        ("Describe names", "tests/test_cart.py::test_names", True),
+    ],
+)
+def test_a_task_about_a_red_test_that_nobody_saw_passing_is_left_open(seats, asked, last, success):
+    seat = seats.agent()
+    seat.log("user", asked)
+    for number in range(2):
+        seat.verify(run=run(**{OLD_TEST: ALPHA}), account=False)
+        edit(seat, f"a = {number}\n", f"a = {number + 1}\n")
+    seat.verify(run=run(**{"tests/test_cart.py::test_names": None}), account=False)
+    seat.verify(run=run(**{last: None}), account=False)
+    told = seat.get(seat.consolidate().episode_id)
+    assert (told.attributes["success"], told.attributes["reward"] > 0) == (success, success)
+    assert f"{'succeeded' if success else 'is left open'}.\nPassed: {last}." in told.content
 
 
 @pytest.mark.parametrize("way", ["assert", "sed", "conftest"])

@@ -21,6 +21,11 @@ _PATH_CHARS_MAX = 200
 _FILE_OF_PATCH = r"(?m)^\*\*\* \w+ File: (.*)"
 # What a formatter changes.
 _FORMATTED = str.maketrans("'", '"', " \t\n,;()")
+# Comments, where no quote comes after their sign; and strings that stand by themselves.
+_WITH_HASHES = (".py", ".rb", ".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
+_HASH_COMMENT = r"(?m)^\s*#.*$|\s#[^\"'\n]*$"
+_SLASH_COMMENT = r"(?m)^\s*//.*$|\s//[^\"'`\n]*$"
+_DOCSTRING = r"(?ms)^\s*(\"\"\"|\'\'\').*?\1\s*$"
 # So far back an edit is looked for that a later one of the file follows.
 _FOLLOWED_MAX = 30
 # What begins something that has a name, in the languages that most code is written in.
@@ -45,6 +50,11 @@ class Edit(Frozen):
     @property
     def changes(self) -> bool:
         return self.before != self.after
+
+    @property
+    def does_something(self) -> bool:
+        """Whether it changes more than comments, docstrings and blank lines."""
+        return _code(self.before, self.path) != _code(self.after, self.path)
 
     def follows(self, earlier: Edit) -> bool:
         """Whether it is an edit of what an earlier one of the same file wrote: text that another place has not."""
@@ -136,6 +146,12 @@ def enclosing_name(source: str, part: str) -> str:
         if named := pattern(NAMED).match(bare):
             names.append(named[1])
     return ".".join(reversed(names))
+
+
+def _code(text: str, path: str) -> list[str]:
+    comment = _HASH_COMMENT if path.endswith(_WITH_HASHES) else _SLASH_COMMENT
+    plain = pattern(comment).sub("", pattern(_DOCSTRING).sub("", text))
+    return [line.rstrip() for line in plain.splitlines() if line.strip()]
 
 
 def _lines(text: str) -> list[str]:

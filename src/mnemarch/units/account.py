@@ -10,6 +10,7 @@ from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
+from mnemarch.text.edits import as_code
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import some_of
 from mnemarch.units.analysis import (
@@ -74,7 +75,8 @@ def text_of(account: Account) -> str:
     """The account in sentences, each of which is true if the log is."""
     described = task_described(account.steps)
     task = f"{account.name} (“{cut(described)}”)" if described else account.name
-    lines = [f"{task} {'succeeded' if account.success else 'failed'}."]
+    open_or_failed = "is left open" if account.passed and account.analyst != CALLER else "failed"
+    lines = [f"{task} {'succeeded' if account.success else open_or_failed}."]
     if account.tests:
         lines.append(_tested(account))
     if account.set_aside:
@@ -172,8 +174,7 @@ def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: 
     newest = list(met.faults.values())[-KEPT_MAX:]
     for fault in newest:
         _follow(fault, met.steps[fault.pop("since") :])
-        fault.pop("body", None)
-    return newest
+    return [{name: each for name, each in fault.items() if name not in {"body", "tree"}} for fault in newest]
 
 
 class _Faults:
@@ -199,7 +200,7 @@ class _Faults:
         for number, told in enumerate(_told(payload)):
             tests, tried = told.get("tests") or [None], None if gone else approach
             optional = {"test": tests[0], "approach": tried, "command": failed[:KEPT_CHARS_MAX]}
-            optional["body"] = payload.get("bodies", {}).get(tests[0])
+            optional |= {"body": payload.get("bodies", {}).get(tests[0]), "tree": payload.get("tree")}
             fault = {"key": told["key"], "line": told["line"]}
             # One that tells an earlier one in full takes its place.
             self._meet(f"{event_id}:{number}", fault | {name: item for name, item in optional.items() if item})
@@ -234,10 +235,23 @@ class _Faults:
             if became is None:
                 became = self._doubt(gone, steps)
             if became in ("", UNNAMED):
-                change = changes_in(steps, f"{test} {gone['line']}")
+                change = changed_since(gone, steps)
                 gone |= {"change": change} if change else {}
             elif became:
                 gone["unseen"] = became
+
+
+def changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list[str]:
+    """What was changed since a fault; with the command that works now, if it sets what the failing one did not."""
+    commands = [str(named(step, "command", "command") or "") for step in steps if not step.data.get("exit")]
+    red = str(fault.get("command", ""))
+    again = [command for command in commands if red and command_head(command) == command_head(red)]
+    is_set = again and set(_settings(again[-1])) - set(_settings(red))
+    return [*changes_in(steps, f"{fault['test']} {fault['line']}"), *([as_code(again[-1])] if is_set else [])]
+
+
+def _settings(command: str) -> list[str]:
+    return [word for word in command.split() if "=" in word and word.partition("=")[0].isupper()]
 
 
 def _tests_edited(steps: Iterable[LoggedStep]) -> bool:

@@ -211,7 +211,7 @@ def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:
 
     Of many edits those are told in full that have most words in common with what they are `about`.
     """
-    edits = [edit for edit in netted(filter(None, map(edit_told, steps))) if edit.changes]
+    edits = [edit for edit in netted(filter(None, map(edit_told, steps))) if edit.does_something]
     by_share = edits[::-1]
     if len(edits) > _SHOWN_MAX:
         asked = _words(about)

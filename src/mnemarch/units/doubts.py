@@ -4,40 +4,67 @@ from __future__ import annotations
 
 from mnemarch.code.tests import body_hash, is_removed
 from mnemarch.code.worktree import WorkTree
-from mnemarch.model.testrun import NOT_RUN, short_name
-from mnemarch.units.account import KEPT_MAX, faults_of, named
+from mnemarch.model.testrun import NOT_RUN, Outcome, short_name
+from mnemarch.units.account import KEPT_MAX, changed_since, faults_of, named
 from mnemarch.units.analysis import is_edit, is_worth_repeating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
     from mnemarch.units.analysis import LoggedStep
+    from mnemarch.units.scene import Scene
 
 # What became of a test that passes now, and failed before.
-_CHANGED, _OTHERWISE = "changed", "run with another conftest.py"
+_CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
 _CONFTEST = "conftest.py"
 
 
 def faults_shown(
-    root: str | None, log: Sequence[Event], run: TestRun, *, passed: bool, succeeded: bool
+    root: str | None,
+    log: Sequence[Event],
+    run: TestRun,
+    scene: Scene,
+    flaky: Collection[str],
+    *,
+    passed: bool,
+    succeeded: bool,
 ) -> list[dict[str, Any]]:
-    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended."""
+    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended.
+
+    `flaky` are tests that were seen failing and passing with nothing changed.
+    """
     tree = None if root is None else WorkTree(root)
 
     def doubt(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
         body = body_hash(tree, fault["test"]) if tree is not None and "body" in fault else ""
-        return _CHANGED if body and body != fault["body"] else _doubtful_step(fault, steps)
+        if body and body != fault["body"]:
+            return _CHANGED
+        is_same = bool(scene.tree) and fault.get("tree") == scene.tree and not changed_since(fault, steps)
+        return _FLAKY if is_same or fault["test"] in flaky else _doubtful_step(fault, steps)
 
     faults = faults_of(log, run.command if passed and run.witnessed else "", run if succeeded else None, doubt)
     for fault in faults:
         if fault.get("unseen") == NOT_RUN and is_removed(root, fault["test"]):
             fault["unseen"] = "removed"
     return faults
+
+
+def flaky_in(episodes: Iterable[Unit]) -> set[str]:
+    """The tests that these episodes saw failing and passing with nothing changed."""
+    faults = [fault for episode in episodes for fault in episode.attributes.get("faults", ())]
+    return {fault["test"] for fault in faults if fault.get("unseen") == _FLAKY}
+
+
+def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
+    """The tests that failed and that nobody saw passing."""
+    passing = {_CHANGED, _OTHERWISE, _FLAKY}
+    unseen = {fault["test"] for fault in faults if fault.get("unseen", _FLAKY) not in passing}
+    return unseen.difference(run.named(Outcome.PASS))
 
 
 def with_earlier(faults: Sequence[dict[str, Any]], before: Unit) -> list[dict[str, Any]]:

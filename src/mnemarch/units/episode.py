@@ -29,6 +29,7 @@ from mnemarch.units.account import (
 from mnemarch.units.analysis import (
     TROUBLE,
     analysed,
+    asked_for,
     edits_told,
     is_edit,
     is_worth_repeating,
@@ -37,7 +38,7 @@ from mnemarch.units.analysis import (
     without_runs_set_aside,
 )
 from mnemarch.units.conflicts import link_units, resembling
-from mnemarch.units.doubts import faults_shown, with_earlier
+from mnemarch.units.doubts import faults_shown, flaky_in, left_open, with_earlier
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.scene import TOLD_MAX, Scene, account_of, newest_first, told_of, units_of_task
@@ -152,12 +153,20 @@ def keep_episode(
     succeeded = passed if given is None else given.success
     log = with_edits_of_others(act.transaction, act.caller, told) if succeeded else told
     story = steps_of(log)
-    faults = faults_shown(act.caller.root, log, run, passed=passed, succeeded=succeeded)
+    # Two tasks are compared by what is known of them, if only by how their logs begin.
+    described = cut(task_described(steps) or "")
+    task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
+    # Tasks that nothing describes resemble each other only in that.
+    others = _episodes(act) if task else []
+    flaky = flaky_in(others)
+    faults = faults_shown(act.caller.root, log, run, scene, flaky, passed=passed, succeeded=succeeded)
     if before is not None and len(staged) >= TOLD_MAX:
         faults = with_earlier(faults, before)
     is_seen = not any("unseen" in fault for fault in faults[-1:])
     own = without_runs_set_aside(story) if scene.set_aside else story
     draft = given or analysed(own, passed, 0, is_seen=is_seen)
+    if (unseen := left_open(faults, run)) and asked_for(steps, unseen)[0]:
+        draft = replace(draft, success=False, score=0.0)
     account = Account(
         name=_name(act),
         passed=passed,
@@ -173,9 +182,6 @@ def keep_episode(
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
         analyst=draft.analyst,
     )
-    # Two tasks are compared by what is known of them, if only by how their logs begin.
-    described = cut(task_described(steps) or "")
-    task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
     cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
     if passed:
         cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX]]
@@ -191,8 +197,6 @@ def keep_episode(
         | {"witnessed": run.witnessed}
         | ({} if standing is None else {"standing": [id for id, stands in standing.items() if stands]}),
     )
-    # Tasks that nothing describes resemble each other only in that.
-    others = _episodes(act) if task else []
     episode = _updated(act, claim, before)
     similar_successes = _relate(act, episode, others)
     is_repeated = draft.is_repeatable if given else similar_successes and is_worth_repeating(draft.extracted_code)
