@@ -107,7 +107,7 @@ def file_of(codebase: Codebase, test: str) -> str | None:
 
 
 def body_of(tree: WorkTree, test: str) -> str:
-    """The lines of a test with its decorators, told by indentation: no parser is loaded. Empty if they are unknown."""
+    """The lines of a test, told by indentation: no parser is loaded. Empty if they are unknown."""
     place, at = place_of(test), -1
     source = tree.read(place.path) if place.path and place.steps else None
     lines = lines_of(source.text) if isinstance(source, Source) else []
@@ -118,14 +118,10 @@ def body_of(tree: WorkTree, test: str) -> str:
         at = next(iter(outer or there), len(lines))
     if not 0 <= at < len(lines):
         return ""
-    depth, first, last = _depth(lines[at]), at, at + 1
+    depth, last = _depth(lines[at]), at + 1
     while last < len(lines) and (_depth(lines[last]) > depth or lines[last][depth : depth + 1] in _CLOSING):
         last += 1
-    while first and (_depth(lines[first - 1]) > depth or lines[first - 1][depth : depth + 1] in {"@", ")"}):
-        first -= 1
-    while first < at and lines[first][depth] != "@":
-        first += 1
-    return "\n".join(line.rstrip() for line in lines[first:last] if line.strip())
+    return "\n".join(line.rstrip() for line in lines[at:last] if line.strip())
 
 
 def body_hash(tree: WorkTree, test: str) -> str:

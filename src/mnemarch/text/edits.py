@@ -21,10 +21,8 @@ _PATH_CHARS_MAX = 200
 _FILE_OF_PATCH = r"(?m)^\*\*\* \w+ File: (.*)"
 # What a formatter changes.
 _FORMATTED = str.maketrans("'", '"', " \t\n,;()")
-# Comments, where no quote comes after their sign; and strings that stand by themselves.
+# Whose comments begin with #, not //; and strings that stand by themselves.
 _WITH_HASHES = (".py", ".rb", ".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
-_HASH_COMMENT = r"(?m)^\s*#.*$|\s#[^\"'\n]*$"
-_SLASH_COMMENT = r"(?m)^\s*//.*$|\s//[^\"'`\n]*$"
 _DOCSTRING = r"(?ms)^\s*(\"\"\"|\'\'\').*?\1\s*$"
 # So far back an edit is looked for that a later one of the file follows.
 _FOLLOWED_MAX = 30
@@ -149,8 +147,8 @@ def enclosing_name(source: str, part: str) -> str:
 
 
 def _code(text: str, path: str) -> list[str]:
-    comment = _HASH_COMMENT if path.endswith(_WITH_HASHES) else _SLASH_COMMENT
-    plain = pattern(comment).sub("", pattern(_DOCSTRING).sub("", text))
+    mark = "#" if path.endswith(_WITH_HASHES) else "//"
+    plain = pattern(rf"(?m)^\s*{mark}.*$|\s{mark}[^\"'`\n]*$").sub("", pattern(_DOCSTRING).sub("", text))
     return [line.rstrip() for line in plain.splitlines() if line.strip()]
 
 

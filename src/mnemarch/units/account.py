@@ -246,12 +246,9 @@ def changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list
     commands = [str(named(step, "command", "command") or "") for step in steps if not step.data.get("exit")]
     red = str(fault.get("command", ""))
     again = [command for command in commands if red and command_head(command) == command_head(red)]
-    is_set = again and set(_settings(again[-1])) - set(_settings(red))
-    return [*changes_in(steps, f"{fault['test']} {fault['line']}"), *([as_code(again[-1])] if is_set else [])]
-
-
-def _settings(command: str) -> list[str]:
-    return [word for word in command.split() if "=" in word and word.partition("=")[0].isupper()]
+    new = {word.partition("=")[0] for word in again[-1].split() if "=" in word and word not in red} if again else set()
+    told = [as_code(again[-1])] if any(map(str.isupper, new)) else []
+    return [*changes_in(steps, f"{fault['test']} {fault['line']}"), *told]
 
 
 def _tests_edited(steps: Iterable[LoggedStep]) -> bool:

@@ -85,11 +85,6 @@ def logged_step(body: str) -> LoggedStep:
     return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
 
 
-def logged_steps(events: Iterable[Event]) -> list[LoggedStep]:
-    """What was logged, without failures."""
-    return [logged_step(event.body) for event in events if event.type is EventType.LOGGED and event.body is not None]
-
-
 def asked_for(steps: Iterable[LoggedStep], tests: Collection[str]) -> tuple[set[str], str]:
     """Those of these tests that a task was asked for, by name or with all failing ones; and what it was asked."""
     says = Patterns("turns", "requests")
@@ -279,13 +274,8 @@ def _failures(steps: Sequence[LoggedStep]) -> list[int]:
 def without_runs_set_aside(steps: Sequence[LoggedStep]) -> list[LoggedStep]:
     """The steps without the runs of tests that failed, and of which no error is told: it was there before the task."""
     told = [*(step.kind.lower() in TROUBLE for step in steps[1:]), False]
-    return [step for step, is_told in zip(steps, told, strict=True) if is_told or not _is_failed_run(step)]
-
-
-def _is_failed_run(step: LoggedStep) -> bool:
-    from mnemarch.witness.commands import runner_of
-
-    return _has_failed(step) and any(map(runner_of, pattern(_PARTS).split(_command(step))))
+    idle = [_has_failed(step) and not is_worth_repeating(_command(step)) for step in steps]
+    return [step for step, is_told, is_idle in zip(steps, told, idle, strict=True) if is_told or not is_idle]
 
 
 def _tells_of(before: LoggedStep, step: LoggedStep) -> bool:

@@ -38,7 +38,7 @@ from mnemarch.units.analysis import (
     without_runs_set_aside,
 )
 from mnemarch.units.conflicts import link_units, resembling
-from mnemarch.units.doubts import faults_shown, flaky_in, left_open, with_earlier
+from mnemarch.units.doubts import faults_shown, left_open
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.scene import TOLD_MAX, Scene, account_of, newest_first, told_of, units_of_task
@@ -152,19 +152,19 @@ def keep_episode(
     told = [event for event in staged if (standing or {}).get(event.id, True)]
     succeeded = passed if given is None else given.success
     log = with_edits_of_others(act.transaction, act.caller, told) if succeeded else told
-    story = steps_of(log)
+    story = without_runs_set_aside(steps_of(log)) if scene.set_aside else steps_of(log)
     # Two tasks are compared by what is known of them, if only by how their logs begin.
     described = cut(task_described(steps) or "")
     task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
     # Tasks that nothing describes resemble each other only in that.
     others = _episodes(act) if task else []
-    flaky = flaky_in(others)
-    faults = faults_shown(act.caller.root, log, run, scene, flaky, passed=passed, succeeded=succeeded)
-    if before is not None and len(staged) >= TOLD_MAX:
-        faults = with_earlier(faults, before)
+    faults = faults_shown(act, log, run, scene, others, passed=passed, succeeded=succeeded)
+    if before is not None and len(staged) >= TOLD_MAX:  # Not all of a long log is read.
+        known = {fault["key"] for fault in faults}
+        told_before = [fault for fault in before.attributes.get("faults", ()) if fault["key"] not in known]
+        faults = [*told_before, *faults][-KEPT_MAX:]
     is_seen = not any("unseen" in fault for fault in faults[-1:])
-    own = without_runs_set_aside(story) if scene.set_aside else story
-    draft = given or analysed(own, passed, 0, is_seen=is_seen)
+    draft = given or analysed(story, passed, 0, is_seen=is_seen)
     if (unseen := left_open(faults, run)) and asked_for(steps, unseen)[0]:
         draft = replace(draft, success=False, score=0.0)
     account = Account(

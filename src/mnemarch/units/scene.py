@@ -273,9 +273,9 @@ def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> froze
 
 def _wanted(events: Iterable[Event], tests: Collection[str], tree: WorkTree | None) -> set[str]:
     """Which of these tests a task is about: it was asked for them, or runs or edits one, or edits what one calls."""
-    from mnemarch.units.analysis import asked_for, is_edit, is_in, is_named, logged_steps
+    from mnemarch.units.analysis import asked_for, is_edit, is_in, is_named, steps_of
 
-    steps = logged_steps(events)
+    steps = steps_of(events)
     wanted, asked = asked_for(steps, tests)
     ran = "\n".join(str(step.data.get("command")) for step in steps if step.data.get("command"))
     edits = [step.data for step in steps if is_edit(step)]
