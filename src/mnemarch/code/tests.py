@@ -112,10 +112,7 @@ def body_of(tree: WorkTree, test: str) -> str:
     source = tree.read(place.path) if place.path and place.steps else None
     lines = lines_of(source.text) if isinstance(source, Source) else []
     for step in place.steps:
-        there = [number for number in range(at + 1, len(lines)) if _begins(step, lines[number])]
-        # A function may share its name with a method above it.
-        outer = [number for number in there if at < 0 and not _depth(lines[number])]
-        at = next(iter(outer or there), len(lines))
+        at = next((number for number in range(at + 1, len(lines)) if _begins(step, lines[number])), len(lines))
     if not 0 <= at < len(lines):
         return ""
     depth, last = _depth(lines[at]), at + 1

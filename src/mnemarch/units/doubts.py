@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.code.tests import body_hash, is_removed
 from mnemarch.code.worktree import WorkTree
 from mnemarch.model.testrun import NOT_RUN, Outcome
-from mnemarch.units.account import changed_since, faults_of, named
+from mnemarch.units.account import KEPT_MAX, changed_since, faults_of, named
 from mnemarch.units.analysis import is_edit, is_worth_repeating
 
 TYPE_CHECKING = False
@@ -13,38 +13,47 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
     from mnemarch.units.analysis import LoggedStep
-    from mnemarch.units.scene import Scene
 
 # What became of a test that passes now, and failed before.
 _CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
 
 
 def faults_shown(
-    act: Act, log: Sequence[Event], run: TestRun, scene: Scene, others: Iterable[Unit], *, passed: bool, succeeded: bool
+    root: str | None,
+    log: Iterable[Event],
+    worked: str,
+    run: TestRun | None,
+    content: str,
+    others: Iterable[Unit],
+    before: Unit | None,
 ) -> list[dict[str, Any]]:
-    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended."""
-    root = act.caller.root
+    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended.
+
+    `content` stands for what was tested last; `others` are earlier episodes: they may know a test as flaky. Some faults
+    only the account `before` knows: not all of a long log is read.
+    """
     tree = None if root is None else WorkTree(root)
-    known = [fault for episode in others for fault in episode.attributes.get("faults", ())]
-    flaky = {fault["test"] for fault in known if fault.get("unseen") == _FLAKY}
+    met = [fault for episode in others for fault in episode.attributes.get("faults", ())]
+    flaky = {fault["test"] for fault in met if fault.get("unseen") == _FLAKY}
 
     def doubt(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
         body = body_hash(tree, fault["test"]) if tree is not None and "body" in fault else ""
         if body and body != fault["body"]:
             return _CHANGED
-        is_same = bool(scene.tree) and fault.get("tree") == scene.tree and not changed_since(fault, steps)
+        is_same = bool(content) and fault.get("tree") == content and not changed_since(fault, steps)
         return _FLAKY if is_same or fault["test"] in flaky else _doubtful_step(fault, steps)
 
-    faults = faults_of(log, run.command if passed and run.witnessed else "", run if succeeded else None, doubt)
+    faults = faults_of(log, worked, run, doubt)
     for fault in faults:
         if fault.get("unseen") == NOT_RUN and is_removed(root, fault["test"]):
             fault["unseen"] = "removed"
-    return faults
+    known = {fault["key"] for fault in faults}
+    told = () if before is None else before.attributes.get("faults", ())
+    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
 
 
 def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:

@@ -116,14 +116,13 @@ def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | 
     run = TestRun(
         runner=last["runner"],
         command=last["command"],
-        results=tuple(TestResult(name, Outcome.PASS) for name in last["tests"][Outcome.PASS]),
+        results=tuple(TestResult(name, Outcome(said)) for said, names in last["tests"].items() for name in names),
         exit_code=last["exit_code"],
         witnessed=last["witnessed"],
         commit=last["commit"],
     )
-    tests = last["tests"][Outcome.PASS if last["passed"] else Outcome.FAIL]
     scene = Scene((), last.get("tree", ""), set_aside=frozenset(last.get("set_aside", ())))
-    episode, skill_id = keep_episode(act, staged, before, last["passed"], tests, run, scene, None)
+    episode, skill_id = keep_episode(act, staged, before, last["passed"], run, scene, None)
     return Promotion(
         episode_id=episode.id,
         skill_id=skill_id,
@@ -140,29 +139,23 @@ def keep_episode(
     staged: Sequence[Event],
     before: Unit | None,
     passed: bool,
-    tests: Sequence[str],
     run: TestRun,
     scene: Scene,
     given: Analysis | None,
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9) in place of the account `before`, linked to similar episodes; and a skill (G10, G11)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
-    steps = steps_of(logged)
+    steps, tests = steps_of(logged), run.without(scene.set_aside).named(Outcome.PASS if passed else Outcome.FAIL)
     standing = standing_edits(act.caller.root, netted(edits_told(logged)))
     told = [event for event in staged if (standing or {}).get(event.id, True)]
     succeeded = passed if given is None else given.success
     log = with_edits_of_others(act.transaction, act.caller, told) if succeeded else told
     story = without_runs_set_aside(steps_of(log)) if scene.set_aside else steps_of(log)
-    # Two tasks are compared by what is known of them, if only by how their logs begin.
     described = cut(task_described(steps) or "")
     task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
-    # Tasks that nothing describes resemble each other only in that.
     others = _episodes(act) if task else []
-    faults = faults_shown(act, log, run, scene, others, passed=passed, succeeded=succeeded)
-    if before is not None and len(staged) >= TOLD_MAX:  # Not all of a long log is read.
-        known = {fault["key"] for fault in faults}
-        told_before = [fault for fault in before.attributes.get("faults", ()) if fault["key"] not in known]
-        faults = [*told_before, *faults][-KEPT_MAX:]
+    worked, last = run.command if passed and run.witnessed else "", before if len(staged) >= TOLD_MAX else None
+    faults = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
     is_seen = not any("unseen" in fault for fault in faults[-1:])
     draft = given or analysed(story, passed, 0, is_seen=is_seen)
     if (unseen := left_open(faults, run)) and asked_for(steps, unseen)[0]:
@@ -175,7 +168,7 @@ def keep_episode(
         faults=faults,
         failed_approaches=failed_approaches(staged),
         approach=approach_of(staged) if succeeded and is_seen else None,
-        tests=[name for name in tests if name not in scene.set_aside],
+        tests=tests,
         set_aside=sorted(scene.set_aside),
         commit=run.commit,
         # That no error was logged says little.
@@ -183,8 +176,7 @@ def keep_episode(
         analyst=draft.analyst,
     )
     cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
-    if passed:
-        cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX]]
+    cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX] if passed]
     claim = Claim(
         content=text_of(account),
         kind=Kind.EPISODE,
@@ -200,9 +192,8 @@ def keep_episode(
     episode = _updated(act, claim, before)
     similar_successes = _relate(act, episode, others)
     is_repeated = draft.is_repeatable if given else similar_successes and is_worth_repeating(draft.extracted_code)
-    if not (draft.success and is_seen and is_repeated):
-        return episode, None
-    return episode, _skill(act, draft, described, episode, similar_successes)
+    is_repeated = is_repeated and draft.success and is_seen
+    return episode, _skill(act, draft, described, episode, similar_successes) if is_repeated else None
 
 
 def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, str | None]:
@@ -289,7 +280,10 @@ def _episodes(act: Act) -> list[Unit]:
 
 
 def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> int:
-    """Link an episode to similar ones (G11); gives how many of them succeeded in the same way (G10)."""
+    """Link an episode to similar ones (G11); gives how many of them succeeded in the same way (G10).
+
+    Tasks are compared by what is known of them, if only by how their logs begin; those without a log are not.
+    """
     others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
     similar = resembling(str(episode.attributes["task"]), tasks, act.config.gate)
