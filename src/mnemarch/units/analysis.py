@@ -273,9 +273,9 @@ def _failures(steps: Sequence[LoggedStep]) -> list[int]:
 
 def without_runs_set_aside(steps: Sequence[LoggedStep]) -> list[LoggedStep]:
     """The steps without the runs of tests that failed, and of which no error is told: it was there before the task."""
-    told = [*(step.kind.lower() in TROUBLE for step in steps[1:]), False]
-    idle = [_has_failed(step) and not is_worth_repeating(_command(step)) for step in steps]
-    return [step for step, is_told, is_idle in zip(steps, told, idle, strict=True) if is_told or not is_idle]
+    told = {at - 1 for at, step in enumerate(steps) if step.kind.lower() in TROUBLE}
+    idle = {at for at, step in enumerate(steps) if _has_failed(step) and not is_worth_repeating(_command(step))}
+    return [step for at, step in enumerate(steps) if at not in idle - told]
 
 
 def _tells_of(before: LoggedStep, step: LoggedStep) -> bool:
