@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.repositories import paths, repository
 from mnemarch import Actor, Scope
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 
@@ -320,6 +321,160 @@ def test_a_run_of_tests_is_no_part_of_what_mended_an_error(seats, command, is_to
     assert (f"`{command}`" in told) is is_told
 
 
+CART = "def total(items):\n    return sum(items)\n\n\ndef names(items):\n    return list(items)\n"
+CART_TESTS = "def test_total():\n    assert total(None) == 0\n\n\ndef test_names():\n    assert names([]) == []\n"
+RED = {OLD_TEST: ALPHA, "tests/test_cart.py::test_names": None}
+GREEN = RED | {OLD_TEST: None}
+
+
+def in_shop(memory, tmp_path, task="T-1"):
+    """A seat in a working tree with a cart and its tests."""
+    scope = Scope(project="shop", worktree="main", task=task)
+    seat = memory.seat(Actor.agent("coder-1"), scope, root=str(tmp_path))
+    for path, text in (("shop/cart.py", CART), ("tests/test_cart.py", CART_TESTS)):
+        if not (tmp_path / path).exists():
+            write(seat, path, text)
+    return seat
+
+
+def weaken(seat, way):
+    """Change the failing test, or how it is run, or only what is beside it."""
+    if way == "assert":
+        edit(seat, "assert total(None) == 0", "assert True", path="tests/test_cart.py", name="test_total")
+    elif way == "raises":
+        more = "    with pytest.raises(TypeError):\n        total(None)"
+        edit(seat, "    assert total(None) == 0", more, path="tests/test_cart.py", name="test_total")
+    elif way == "sed":
+        write(seat, "tests/test_cart.py", CART_TESTS.replace("total(None) == 0", "True"))
+        command = "sed -i 's/total(None) == 0/True/' tests/test_cart.py"
+        seat.log("command", command, data={"command": command, "exit": 0})
+    elif way == "conftest":
+        edit(seat, "", "def pytest_runtest_makereport(): ...\n", path="conftest.py")
+    elif way == "added":
+        edit(seat, "", "\n\ndef test_more():\n    assert total([1]) == 1\n", path="tests/test_cart.py")
+        edit(seat, "names([])", "names(())", path="tests/test_cart.py", name="test_names")
+
+
+@pytest.mark.parametrize("account", [True, False])
+@pytest.mark.parametrize(
+    ("way", "became"),
+    [
+        ("assert", "changed"),
+        ("raises", "changed"),
+        ("sed", "changed"),
+        ("conftest", "run with another conftest.py"),
+        ("added", ""),
+    ],
+)
+def test_a_test_that_was_changed_until_it_passed_shows_no_cure(memory, tmp_path, way, became, account):
+    seat = in_shop(memory, tmp_path)
+    seat.verify(run=run(**RED), account=account)
+    edit(seat, "sum(items)", "sum(items or ())", name="total")
+    weaken(seat, way)
+    judged = seat.verify(run=run(**GREEN), account=account)
+    judged = judged if account else seat.consolidate()
+    [told] = faults(seat, judged).values()
+    assert ("change" in told, told.get("unseen", "")) == (not became, became)
+    content = seat.get(judged.episode_id).content
+    assert (f"Nothing shows that it was mended: {OLD_TEST} was {became}." in content) is bool(became)
+    assert ("After the last one" in content) is (not became)
+    met = in_shop(memory, tmp_path, "T-2").fail(ALPHA).seen_before
+    assert (f"its test was {became}." in met, "It was gone" in met) == (bool(became), not became)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "is_told"),
+    [
+        ("m.py", "def f():\n", "def f():  # why\n", False),
+        ("m.py", "a = 1\n", "# it's one\na = 1\n\n", False),
+        ("m.py", '"""Names."""', '"""Return the names."""', False),
+        ("m.ts", "f();\n", "f(); // why\n", False),
+        ("m.py", "a = b // c\n", "a = b // d\n", True),
+        ("m.py", "a = 'x # y'\n", "a = 'x # z'\n", True),
+        ("m.py", "    a = 1\n", "a = 1\n", True),
+        ("m.c", "#include <a>\n", "#include <b>\n", True),
+    ],
+)
+def test_an_edit_of_comments_alone_is_no_cure(seats, path, before, after, is_told):
+    seat = seats.agent()
+    seat.verify(run=run(test_a=ALPHA))
+    edit(seat, before, after, path=path)
+    judged = seat.verify(run=run(test_a=None))
+    assert ("change" in faults(seat, judged)[ALPHA]) is is_told
+    assert ("After the last one" in seat.get(judged.episode_id).content) is is_told
+
+
+def test_what_is_set_for_the_command_that_passes_is_part_of_what_changed(seats):
+    seat = seats.agent()
+    for command, said in (("A=1 pytest -q", ALPHA), ("A=1 DB=1 pytest -q", None)):
+        seat.log("command", command, data={"command": command, "exit": int(said is not None)})
+        judged = seat.verify(run=run(command, test_a=said), account=False)
+    judged = seat.consolidate()
+    assert faults(seat, judged)[ALPHA]["change"] == ["`A=1 DB=1 pytest -q`"]
+
+
+def test_a_test_that_passes_with_nothing_changed_is_flaky_and_credits_no_edit(memory, tmp_path):
+    repository(tmp_path, **paths({"shop__cart_py": CART, "tests__test_cart_py": CART_TESTS}))
+    for task in ("T-1", "T-2"):
+        seat = in_shop(memory, tmp_path, task)
+        seat.log("goal", f"Describe names, part {task}")
+        seat.verify(run=run(**RED), account=False)
+        if task == "T-2":
+            edit(seat, "list(items)", "[*items]", name="names")
+        seat.verify(run=run(**GREEN), account=False)
+        judged = seat.consolidate()
+        [told] = faults(seat, judged).values()
+        assert (told.get("change"), told.get("unseen")) == (None, "flaky")
+        assert f"Nothing shows that it was mended: {OLD_TEST} was flaky." in seat.get(judged.episode_id).content
+    assert "its test was flaky." in in_shop(memory, tmp_path, "T-3").fail(ALPHA).seen_before
+
+
+def test_an_edit_or_a_command_before_the_pass_makes_no_test_flaky(memory, tmp_path):
+    repository(tmp_path, **paths({"shop__cart_py": CART, "tests__test_cart_py": CART_TESTS}))
+    for task, text in (("T-1", "sum(items or ())"), ("T-2", "")):
+        seat = in_shop(memory, tmp_path, task)
+        seat.verify(run=run(**RED))
+        if text:
+            edit(seat, "sum(items)", text, name="total")
+        else:
+            seat.log("command", "docker start db", data={"command": "docker start db", "exit": 0})
+        [told] = faults(seat, seat.verify(run=run(**GREEN))).values()
+        assert ("change" in told, "unseen" in told) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "last", "success"),
+    [
+        (f"Fix {OLD_TEST}", "tests/test_cart.py::test_names", False),
+        ("Fix the failing tests", "tests/test_cart.py::test_names", False),
+        (f"Fix {OLD_TEST}", OLD_TEST, True),
+        ("Describe names", "tests/test_cart.py::test_names", True),
+    ],
+)
+def test_a_task_about_a_red_test_that_nobody_saw_passing_is_left_open(seats, asked, last, success):
+    seat = seats.agent()
+    seat.log("user", asked)
+    for number in range(2):
+        seat.verify(run=run(**{OLD_TEST: ALPHA}), account=False)
+        edit(seat, f"a = {number}\n", f"a = {number + 1}\n")
+    seat.verify(run=run(**{"tests/test_cart.py::test_names": None}), account=False)
+    seat.verify(run=run(**{last: None}), account=False)
+    told = seat.get(seat.consolidate().episode_id)
+    assert (told.attributes["success"], told.attributes["reward"] > 0) == (success, success)
+    assert f"{'succeeded' if success else 'is left open'}.\nPassed: {last}." in told.content
+
+
+@pytest.mark.parametrize("way", ["assert", "sed", "conftest"])
+def test_where_no_file_can_be_read_the_log_tells_that_a_test_was_changed(memory, way):
+    seat = memory.seat(Actor.agent("coder-1"), Scope(project="shop", worktree="main", task="T-1"))
+    seat.verify(run=run(**RED))
+    edit(seat, "sum(items)", "sum(items or ())", name="total")
+    edit(seat, "names([])", "names(())", path="tests/test_cart.py", name="test_names")
+    weaken(seat, way)
+    [told] = faults(seat, seat.verify(run=run(**GREEN))).values()
+    assert ("change" in told, "unseen" in told) == (False, True)
+
+
 # What counts for nothing
 
 
@@ -437,3 +592,50 @@ def test_a_red_test_that_the_task_is_not_about_is_set_aside(seats, clock, text):
     edit(seat, "a = 1\n", "a = 2\n", path="src/pool.py")
     judged = seat.verify(run=run(**BOTH))
     assert (judged.passed, judged.set_aside) == (True, (OLD,))
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "is_about"),
+    [
+        ("Fix total, it crashes with None", "", True),
+        ("An empty cart crashes in total. It should give 0.", "", True),
+        ("Empty carts crash", "total", True),
+        ("Empty carts crash", "Cart.total", True),
+        ("Empty carts crash", "names", False),
+        ("Describe names. Leave total as it is", "names", False),
+        ("Totals of empty carts", "", False),
+    ],
+)
+def test_a_task_that_names_or_edits_what_a_red_test_calls_is_about_it(memory, clock, tmp_path, asked, name, is_about):
+    in_shop(memory, tmp_path).verify(run=run(**RED))
+    clock.advance(hours=1)
+    seat = in_shop(memory, tmp_path, "T-2")
+    seat.log("user", asked)
+    if name:
+        edit(seat, "(items)\n", "(items or [])\n", name=name)
+    judged = seat.verify(run=run(**RED))
+    assert (judged.passed, judged.set_aside) == ((False, ()) if is_about else (True, (OLD_TEST,)))
+    assert (judged.loop is not None) is is_about
+
+
+@pytest.mark.parametrize("account", [True, False])
+def test_an_episode_names_what_was_set_aside_and_counts_no_run_that_failed_by_it(memory, clock, tmp_path, account):
+    in_shop(memory, tmp_path).verify(run=run(**RED))
+    clock.advance(hours=1)
+    seat = in_shop(memory, tmp_path, "T-2")
+    seat.log("user", "Describe names")
+    for number in range(2):
+        edit(seat, "list(items)", f"[*items][{number}:]", name="names")
+        seat.log("command", "pytest -q", data={"command": "pytest -q", "exit": 1})
+        judged = seat.verify(run=run(**RED), account=account)
+    told = seat.get((judged if account else seat.consolidate()).episode_id)
+    assert "succeeded.\nPassed: tests/test_cart.py::test_names.\n" in told.content
+    assert f"Still failing, as before the task: {OLD_TEST}." in told.content
+    assert "Passed after" not in told.content
+    assert (told.attributes["reward"], told.attributes["faults"]) == (1.0, [])
+    write(seat, "shop/cart.py", CART.replace("list", "tuple"))
+    seat.log("command", "pytest -q", data={"command": "pytest -q", "exit": 1})
+    failed = seat.get(seat.verify(run=run(**(RED | {"tests/test_cart.py::test_names": BETA}))).episode_id).content
+    assert "failed.\nFailed: tests/test_cart.py::test_names.\n" in failed
+    assert f"Still failing, as before the task: {OLD_TEST}." in failed
+    assert f"Failed with 1 error: “{BETA}”." in failed

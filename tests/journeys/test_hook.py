@@ -424,7 +424,7 @@ def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent
 def test_an_edit_that_git_took_back_is_told_to_nobody(repo, agent):
     other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
     other.fails(1)
-    for path, old, new in (("pool.py", "return 1", "return 7"), ("conftest.py", "", "SIZE = 3\n")):
+    for path, old, new in (("pool.py", "return 1", "return 7"), ("settings.py", "", "SIZE = 3\n")):
         (other.root / path).write_text(POOL.replace(old, new) if old else new)
         edit = {"file_path": str(other.root / path), "old_string": old, "new_string": new}
         other.tells("after_tool", tool_input=edit)
@@ -432,7 +432,7 @@ def test_an_edit_that_git_took_back_is_told_to_nobody(repo, agent):
     other.passes()
     other.tells("stop")
     said = agent().fails(1)
-    assert f"It was gone there ({NAME}) after conftest.py: `+ SIZE = 3`." in said
+    assert f"It was gone there ({NAME}) after settings.py: `+ SIZE = 3`." in said
     assert "return 7" not in said
 
 

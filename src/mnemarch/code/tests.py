@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 
 from mnemarch.code import git
-from mnemarch.code.sources import Check
+from mnemarch.code.sources import Check, Source
 from mnemarch.code.symbols import Symbol, Symbols, language_of
-from mnemarch.code.worktree import WorkTree, lines_of
+from mnemarch.code.worktree import WorkTree, content_hash, lines_of
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
+from mnemarch.text.edits import NAMED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
 
-_GREPS_MAX, _RENAMES_MAX = 3, 8
+# What may stand below a definition, as far left, without ending it; and calls of what has more than two letters.
+_CLOSING = frozenset({"", ")", "]", "}"})
+_CALLED = r"([^\W\d]\w{2,})\("
+_GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
 _STEPS = r"::| > | › "
 _IDENTIFIER = r"[^\W\d]\w*"
 # `user-store`, `config.toml` and `shop.auth`, beside the identifiers in them.
@@ -99,6 +104,42 @@ def file_of(codebase: Codebase, test: str) -> str | None:
         if number >= _GREPS_MAX:
             break
     return None
+
+
+def body_of(tree: WorkTree, test: str) -> str:
+    """The lines of a test, told by indentation: no parser is loaded. Empty if they are unknown."""
+    place, at = place_of(test), -1
+    source = tree.read(place.path) if place.path and place.steps else None
+    lines = lines_of(source.text) if isinstance(source, Source) else []
+    for step in place.steps:
+        at = next((number for number in range(at + 1, len(lines)) if _begins(step, lines[number])), len(lines))
+    if not 0 <= at < len(lines):
+        return ""
+    depth, last = _depth(lines[at]), at + 1
+    while last < len(lines) and (_depth(lines[last]) > depth or lines[last][depth : depth + 1] in _CLOSING):
+        last += 1
+    return "\n".join(line.rstrip() for line in lines[at:last] if line.strip())
+
+
+def body_hash(tree: WorkTree, test: str) -> str:
+    """What changes when the lines of a test do; empty if they are unknown."""
+    body = body_of(tree, test)
+    return content_hash(body)[:_HASH_CHARS] if body else ""
+
+
+def called_in(body: str) -> frozenset[str]:
+    """The functions that the lines of a test call, without what every test or every program calls."""
+    return frozenset(pattern(_CALLED).findall(body)) - _COMMON - frozenset(dir(builtins))
+
+
+def _begins(step: str, line: str) -> bool:
+    """Whether a line begins the definition or the titled block of this name."""
+    defined = pattern(NAMED).match(line.strip())
+    return defined[1] == step if defined else any(f"{mark}{step}{mark}" in line for mark in "\"'`")
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:

@@ -218,8 +218,8 @@ def succeeded(episode: Unit) -> bool:
 
 
 def became_of(episode: Unit, key: str) -> str:
-    """What became of the test of a fault that a successful task does not show to be mended; empty if it does."""
-    return str(_last_fault(episode, key).get("unseen") or "") if succeeded(episode) else ""
+    """What became of the test of a fault that a task does not show to be mended; empty if it does."""
+    return str(_last_fault(episode, key).get("unseen") or "")
 
 
 def outcomes(won: Sequence[Unit]) -> str:

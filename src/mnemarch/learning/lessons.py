@@ -99,7 +99,7 @@ class ReflectionGenerator:
             for episode in episodes
         }
         won = [episode for episode in episodes if succeeded(episode) and not telling.became_of(episode, cluster.key)]
-        lost = [episode for episode in episodes if not succeeded(episode)]
+        lost = [e for e in episodes if not succeeded(e) and not telling.became_of(e, cluster.key)]
         failed = telling.failed_approaches(met)
         worked = {episode.id: said for episode in won if (said := telling.what_it_said(episode, cluster.key))}
         dead = [

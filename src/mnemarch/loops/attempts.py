@@ -161,6 +161,8 @@ class Failure(Frozen):
     # What was changed before each earlier failure, by its event, and before this one, by no name. It is told and not
     # stored: what is erased from the log is told no more.
     changes: Mapping[str, tuple[str, ...]]
+    # Hashes of the failing tests' own lines.
+    bodies: Mapping[str, str]
 
 
 def failure(
@@ -174,6 +176,7 @@ def failure(
     errors: Mapping[str, Sequence[str]],
     mended: tuple[str, ...],
     changes: Mapping[str, tuple[str, ...]],
+    bodies: Mapping[str, str],
 ) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
@@ -193,6 +196,7 @@ def failure(
         _faults(errors) if len(errors) > 1 else [],
         mended,
         changes,
+        bodies,
     )
 
 
@@ -255,7 +259,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     # However many fail after it: what is read back begins with one that says that the task is stuck.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
     lists = {"tests": list(given.tests), "faults": given.faults, "mended": list(given.mended)}
-    optional |= {name: items or None for name, items in lists.items()}
+    optional |= {name: items or None for name, items in lists.items()} | {"bodies": dict(given.bodies) or None}
     payload |= {name: item for name, item in optional.items() if item is not None}
     event, _ = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
     verdict = _verdict(event, duplicate=False, redacted=given.redacted)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mnemarch.model.testrun import TestRun
     from mnemarch.policy.loops import Attempt
     from mnemarch.text import fingerprint as fingerprints
+    from mnemarch.units.scene import Scene
 else:
     git = Lazy("mnemarch.code.git")
     fingerprints = Lazy("mnemarch.text.fingerprint")
@@ -67,11 +68,12 @@ class CircularFixDetector:
         errors: Mapping[str, Sequence[str]] | None = None,
         mended: Sequence[str] = (),
         changes: Mapping[str, tuple[str, ...]] | None = None,
+        bodies: Mapping[str, str] | None = None,
     ) -> Callable[[Act], LoopVerdict]:
         """The same for an act that is still to begin: what fits into no transaction is done here.
 
         `errors` are all that the run saw, each with its tests; `mended` the faults of earlier runs that it saw no more;
-        `changes` what was changed before each failure, and "" before this one.
+        `changes` what was changed before each failure, and "" before this one; `bodies` hashes of the tests' own lines.
         """
         subject, _ = self._named(task_id)
         root = self._caller.root
@@ -85,6 +87,7 @@ class CircularFixDetector:
             errors=errors or {},
             mended=tuple(mended),
             changes=changes or {},
+            bodies=bodies or {},
         )
         return lambda act: attempts.fail(act, subject, given, key)
 
@@ -173,7 +176,7 @@ def counting_run(
     error: str | None,
     approach: str | None,
     run: TestRun,
-    tree: str,
+    scene: Scene,
     staged: Sequence[Event],
 ) -> Callable[[Act], LoopVerdict] | None:
     """What counts the error of a run of tests, in a task that has staged these events; None if it has no error."""
@@ -182,7 +185,13 @@ def counting_run(
     from mnemarch.units.account import changes_before_failures, mended_in
 
     failed, mended = run.named(Outcome.FAIL), mended_in(staged, run)
-    changes = changes_before_failures(staged)
     return loops.counting(
-        error, approach, tree=tree or None, tests=failed, errors=run.errors, mended=mended, changes=changes
+        error,
+        approach,
+        tree=scene.tree or None,
+        tests=failed,
+        errors=run.errors,
+        mended=mended,
+        changes=changes_before_failures(staged),
+        bodies=scene.bodies,
     )

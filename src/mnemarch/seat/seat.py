@@ -184,7 +184,7 @@ class Seat(Systems):
         own = seen.without(scene.set_aside)
         if error is None and not seen.passed and seen.witnessed:
             error = own.error
-        count_failure = counting_run(loops, error, approach, own, scene.tree, met.task.log)
+        count_failure = counting_run(loops, error, approach, own, scene, met.task.log)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True

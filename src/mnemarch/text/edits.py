@@ -21,10 +21,13 @@ _PATH_CHARS_MAX = 200
 _FILE_OF_PATCH = r"(?m)^\*\*\* \w+ File: (.*)"
 # What a formatter changes.
 _FORMATTED = str.maketrans("'", '"', " \t\n,;()")
+# Whose comments begin with #, not //; and strings that stand by themselves.
+_WITH_HASHES = (".py", ".rb", ".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
+_DOCSTRING = r"(?ms)^\s*(\"\"\"|\'\'\').*?\1\s*$"
 # So far back an edit is looked for that a later one of the file follows.
 _FOLLOWED_MAX = 30
 # What begins something that has a name, in the languages that most code is written in.
-_NAMED = (
+NAMED = (
     r"(?:export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|module)\s+(?:\([^()]*\)\s*)?(\w+)"
 )
@@ -45,6 +48,11 @@ class Edit(Frozen):
     @property
     def changes(self) -> bool:
         return self.before != self.after
+
+    @property
+    def does_something(self) -> bool:
+        """Whether it changes more than comments, docstrings and blank lines."""
+        return _code(self.before, self.path) != _code(self.after, self.path)
 
     def follows(self, earlier: Edit) -> bool:
         """Whether it is an edit of what an earlier one of the same file wrote: text that another place has not."""
@@ -133,9 +141,15 @@ def enclosing_name(source: str, part: str) -> str:
         if indent >= depth or not bare[:1].isidentifier():
             continue
         depth = indent
-        if named := pattern(_NAMED).match(bare):
+        if named := pattern(NAMED).match(bare):
             names.append(named[1])
     return ".".join(reversed(names))
+
+
+def _code(text: str, path: str) -> list[str]:
+    mark = "#" if path.endswith(_WITH_HASHES) else "//"
+    plain = pattern(rf"(?m)^\s*{mark}.*$|\s{mark}[^\"'`\n]*$").sub("", pattern(_DOCSTRING).sub("", text))
+    return [line.rstrip() for line in plain.splitlines() if line.strip()]
 
 
 def _lines(text: str) -> list[str]:

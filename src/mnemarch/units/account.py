@@ -10,6 +10,7 @@ from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
+from mnemarch.text.edits import as_code
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import some_of
 from mnemarch.units.analysis import (
@@ -25,13 +26,15 @@ from mnemarch.units.analysis import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRun
     from mnemarch.stores.sql.reader import Reader
+
+    Doubt = Callable[[Mapping[str, Any], Sequence[LoggedStep]], str]
 
 # So much an episode keeps of each list, the newest, and so many characters of each item.
 KEPT_MAX = 30
@@ -62,6 +65,7 @@ class Account(Frozen):
     failed_approaches: Sequence[str]
     approach: str | None
     tests: Sequence[str]
+    set_aside: Sequence[str]
     commit: str | None
     critique: str
     analyst: str
@@ -71,9 +75,12 @@ def text_of(account: Account) -> str:
     """The account in sentences, each of which is true if the log is."""
     described = task_described(account.steps)
     task = f"{account.name} (“{cut(described)}”)" if described else account.name
-    lines = [f"{task} {'succeeded' if account.success else 'failed'}."]
+    open_or_failed = "is left open" if account.passed and account.analyst != CALLER else "failed"
+    lines = [f"{task} {'succeeded' if account.success else open_or_failed}."]
     if account.tests:
         lines.append(_tested(account))
+    if account.set_aside:
+        lines.append(f"Still failing, as before the task: {some_of(account.set_aside, _TESTS_MAX)}.")
     if account.commit:
         lines.append(f"On top of commit {account.commit[:_COMMIT_CHARS]}.")
     if account.failed_approaches:
@@ -137,7 +144,7 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
-def faults_of(staged: Iterable[Event], worked: str = "", run: TestRun | None = None) -> list[dict[str, Any]]:
+def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt) -> list[dict[str, Any]]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
 
     `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
@@ -145,9 +152,10 @@ def faults_of(staged: Iterable[Event], worked: str = "", run: TestRun | None = N
     it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
     it was said, when its tests passed before others did: that says nothing against the approach. `change` is what was
     changed from then on until its test passed, `tried` until it failed again; `unseen` says what became of a test that
-    is not seen passing, though the task succeeded. `run` is the one that shows it, None if the task failed.
+    is not seen passing, though the task succeeded. `run` is the one that shows it, None if the task failed. `doubt`
+    says of a fault whose test passes, and the steps since, what became of the test if that shows nothing.
     """
-    met = _Faults(worked)
+    met = _Faults(worked, doubt)
     for event in staged:
         if event.body is None:
             continue
@@ -166,7 +174,7 @@ def faults_of(staged: Iterable[Event], worked: str = "", run: TestRun | None = N
     newest = list(met.faults.values())[-KEPT_MAX:]
     for fault in newest:
         _follow(fault, met.steps[fault.pop("since") :])
-    return newest
+    return [{name: each for name, each in fault.items() if name not in {"body", "tree"}} for fault in newest]
 
 
 class _Faults:
@@ -175,11 +183,11 @@ class _Faults:
     `steps` are what was done; so many of them came before a fault as its `since` says.
     """
 
-    def __init__(self, worked: str) -> None:
+    def __init__(self, worked: str, doubt: Doubt) -> None:
         self.faults: dict[str, dict[str, Any]] = {}
         self.open: dict[str, dict[str, Any]] = {}
         self.steps: list[LoggedStep] = []
-        self._worked = worked
+        self._worked, self._doubt = worked, doubt
         self._failing = self._said = ""
 
     def fail(self, event_id: str, payload: Mapping[str, Any]) -> None:
@@ -192,6 +200,7 @@ class _Faults:
         for number, told in enumerate(_told(payload)):
             tests, tried = told.get("tests") or [None], None if gone else approach
             optional = {"test": tests[0], "approach": tried, "command": failed[:KEPT_CHARS_MAX]}
+            optional |= {"body": payload.get("bodies", {}).get(tests[0]), "tree": payload.get("tree")}
             fault = {"key": told["key"], "line": told["line"]}
             # One that tells an earlier one in full takes its place.
             self._meet(f"{event_id}:{number}", fault | {name: item for name, item in optional.items() if item})
@@ -223,11 +232,23 @@ class _Faults:
             # Where only a file or a package is named, a test in it may have been skipped by an edit of the tests.
             if test is None or (became == UNNAMED and _tests_edited(steps)):
                 continue
-            if became in (None, UNNAMED):
-                change = changes_in(steps, f"{test} {gone['line']}")
+            if became is None:
+                became = self._doubt(gone, steps)
+            if became in ("", UNNAMED):
+                change = changed_since(gone, steps)
                 gone |= {"change": change} if change else {}
             elif became:
                 gone["unseen"] = became
+
+
+def changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list[str]:
+    """What was changed since a fault; with the command that works now, if it sets what the failing one did not."""
+    commands = [str(named(step, "command", "command") or "") for step in steps if not step.data.get("exit")]
+    red = str(fault.get("command", ""))
+    again = [command for command in commands if red and command_head(command) == command_head(red)]
+    new = {word.partition("=")[0] for word in again[-1].split() if "=" in word and word not in red} if again else set()
+    told = [as_code(again[-1])] if any(map(str.isupper, new)) else []
+    return [*changes_in(steps, f"{fault['test']} {fault['line']}"), *told]
 
 
 def _tests_edited(steps: Iterable[LoggedStep]) -> bool:

@@ -6,16 +6,17 @@ from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import from_json
 from mnemarch.model.outcome import CALLER, Analysis
+from mnemarch.model.testrun import short_name
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.edits import Edit, as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
-from mnemarch.text.words import STOP_WORDS, counted, in_a_line, some_of
+from mnemarch.text.words import STOP_WORDS, Patterns, counted, in_a_line, some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.event import Event
@@ -82,6 +83,31 @@ def logged_step(body: str) -> LoggedStep:
     # What recall handed to a task is not what it did: an episode must not keep it again (R6).
     text = without_fenced(payload.get("text", ""))
     return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
+
+
+def asked_for(steps: Iterable[LoggedStep], tests: Collection[str]) -> tuple[set[str], str]:
+    """Those of these tests that a task was asked for, by name or with all failing ones; and what it was asked."""
+    says = Patterns("turns", "requests")
+    asked = "\n".join(step.text for step in steps if step.kind.lower() in TASK_KINDS)
+    parts = [part for part in pattern(r"[.;!?]\s|\n").split(asked) if not says["leave tests"].search(part)]
+    if any(says["mend tests"].search(part) for part in parts):
+        return set(tests), asked
+    files = {test: test.partition("::")[0] for test in tests if "::" in test}
+    wanted = {test for test in tests if is_named(test, asked) or (test in files and is_in(files[test], asked))}
+    return wanted, "\n".join(parts)
+
+
+def is_named(test: str, text: str) -> bool:
+    """Whether a text has the name of a test. One that is a plain word says nothing."""
+    short = short_name(test)
+    return not (short.isalpha() and not any(map(str.isupper, short[1:]))) and is_in(short, text)
+
+
+def is_in(name: str, text: str) -> bool:
+    """Whether a text has a name as a whole; `test_cart` in `test_cart.py` is the file."""
+    import re  # Only where a test is red that was so before.
+
+    return name in text and pattern(rf"(?<!\w){re.escape(name)}(?!\w|\.\w)").search(text) is not None
 
 
 def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int, *, is_seen: bool = True) -> Analysis:
@@ -180,7 +206,7 @@ def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:
 
     Of many edits those are told in full that have most words in common with what they are `about`.
     """
-    edits = [edit for edit in netted(filter(None, map(edit_told, steps))) if edit.changes]
+    edits = [edit for edit in netted(filter(None, map(edit_told, steps))) if edit.does_something]
     by_share = edits[::-1]
     if len(edits) > _SHOWN_MAX:
         asked = _words(about)
@@ -243,6 +269,13 @@ def _failures(steps: Sequence[LoggedStep]) -> list[int]:
         failures.append(at)
         told |= {_command(step)} if is_told and _command(step) else set()
     return failures
+
+
+def without_runs_set_aside(steps: Sequence[LoggedStep]) -> list[LoggedStep]:
+    """The steps without the runs of tests that failed, and of which no error is told: it was there before the task."""
+    told = {at - 1 for at, step in enumerate(steps) if step.kind.lower() in TROUBLE}
+    idle = {at for at, step in enumerate(steps) if _has_failed(step) and not is_worth_repeating(_command(step))}
+    return [step for at, step in enumerate(steps) if at not in idle - told]
 
 
 def _tells_of(before: LoggedStep, step: LoggedStep) -> bool:

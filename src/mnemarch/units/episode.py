@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from mnemarch.code.sources import standing_edits
-from mnemarch.code.tests import is_removed
 from mnemarch.log.act import receipt_for
 from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import RULES, Promotion
-from mnemarch.model.testrun import NOT_RUN, Outcome, TestResult, TestRun
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
 from mnemarch.model.value import replace
 from mnemarch.text.edits import netted
@@ -22,7 +21,6 @@ from mnemarch.units.account import (
     approach_of,
     cut,
     failed_approaches,
-    faults_of,
     named,
     read_error,
     text_of,
@@ -31,16 +29,19 @@ from mnemarch.units.account import (
 from mnemarch.units.analysis import (
     TROUBLE,
     analysed,
+    asked_for,
     edits_told,
     is_edit,
     is_worth_repeating,
     steps_of,
     task_described,
+    without_runs_set_aside,
 )
 from mnemarch.units.conflicts import link_units, resembling
+from mnemarch.units.doubts import faults_shown, left_open
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
-from mnemarch.units.scene import TOLD_MAX, account_of, newest_first, told_of, units_of_task
+from mnemarch.units.scene import TOLD_MAX, Scene, account_of, newest_first, told_of, units_of_task
 from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
@@ -115,13 +116,13 @@ def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | 
     run = TestRun(
         runner=last["runner"],
         command=last["command"],
-        results=tuple(TestResult(name, Outcome.PASS) for name in last["tests"][Outcome.PASS]),
+        results=tuple(TestResult(name, Outcome(said)) for said, names in last["tests"].items() for name in names),
         exit_code=last["exit_code"],
         witnessed=last["witnessed"],
         commit=last["commit"],
     )
-    tests = last["tests"][Outcome.PASS if last["passed"] else Outcome.FAIL]
-    episode, skill_id = keep_episode(act, staged, before, last["passed"], tests, run, None)
+    scene = Scene((), last.get("tree", ""), set_aside=frozenset(last.get("set_aside", ())))
+    episode, skill_id = keep_episode(act, staged, before, last["passed"], run, scene, None)
     return Promotion(
         episode_id=episode.id,
         skill_id=skill_id,
@@ -138,21 +139,27 @@ def keep_episode(
     staged: Sequence[Event],
     before: Unit | None,
     passed: bool,
-    tests: Sequence[str],
     run: TestRun,
+    scene: Scene,
     given: Analysis | None,
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9) in place of the account `before`, linked to similar episodes; and a skill (G10, G11)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
-    steps = steps_of(logged)
+    steps, tests = steps_of(logged), run.without(scene.set_aside).named(Outcome.PASS if passed else Outcome.FAIL)
     standing = standing_edits(act.caller.root, netted(edits_told(logged)))
     told = [event for event in staged if (standing or {}).get(event.id, True)]
     succeeded = passed if given is None else given.success
     log = with_edits_of_others(act.transaction, act.caller, told) if succeeded else told
-    story = steps_of(log)
-    faults = _faults(act, log, before if len(staged) >= TOLD_MAX else None, run, passed, succeeded)
+    story = without_runs_set_aside(steps_of(log)) if scene.set_aside else steps_of(log)
+    described = cut(task_described(steps) or "")
+    task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
+    others = _episodes(act) if task else []
+    worked, last = run.command if passed and run.witnessed else "", before if len(staged) >= TOLD_MAX else None
+    faults = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
     is_seen = not any("unseen" in fault for fault in faults[-1:])
     draft = given or analysed(story, passed, 0, is_seen=is_seen)
+    if (unseen := left_open(faults, run)) and asked_for(steps, unseen)[0]:
+        draft = replace(draft, success=False, score=0.0)
     account = Account(
         name=_name(act),
         passed=passed,
@@ -162,17 +169,14 @@ def keep_episode(
         failed_approaches=failed_approaches(staged),
         approach=approach_of(staged) if succeeded and is_seen else None,
         tests=tests,
+        set_aside=sorted(scene.set_aside),
         commit=run.commit,
         # That no error was logged says little.
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
         analyst=draft.analyst,
     )
-    # Two tasks are compared by what is known of them, if only by how their logs begin.
-    described = cut(task_described(steps) or "")
-    task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
     cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
-    if passed:
-        cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX]]
+    cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX] if passed]
     claim = Claim(
         content=text_of(account),
         kind=Kind.EPISODE,
@@ -185,14 +189,11 @@ def keep_episode(
         | {"witnessed": run.witnessed or act.caller.actor.kind is ActorKind.HUMAN}
         | ({} if standing is None else {"standing": [id for id, stands in standing.items() if stands]}),
     )
-    # Tasks that nothing describes resemble each other only in that.
-    others = _episodes(act) if task else []
     episode = _updated(act, claim, before)
     repeated = _relate(act, episode, others)
     is_repeated = draft.is_repeatable if given else repeated and is_worth_repeating(draft.extracted_code)
-    if not (draft.success and is_seen and is_repeated and episode.attributes["witnessed"]):
-        return episode, None
-    return episode, _skill(act, draft, described, episode, repeated)
+    is_repeated = is_repeated and draft.success and is_seen and episode.attributes["witnessed"]
+    return episode, _skill(act, draft, described, episode, repeated) if is_repeated else None
 
 
 def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, str | None]:
@@ -279,7 +280,10 @@ def _episodes(act: Act) -> list[Unit]:
 
 
 def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> list[Unit]:
-    """Link an episode to similar ones (G11); gives those that succeeded in the same way (G10)."""
+    """Link an episode to similar ones (G11); gives those that succeeded in the same way (G10).
+
+    Tasks are compared by what is known of them, if only by how their logs begin; those without a log are not.
+    """
     others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
     similar = resembling(str(episode.attributes["task"]), tasks, act.config.gate)
@@ -349,19 +353,6 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, repeated: Seq
     if not is_own and (use is None or not use.credited):
         practise(act, known[0])
     return known[0].id
-
-
-def _faults(
-    act: Act, log: Sequence[Event], before: Unit | None, run: TestRun, passed: bool, succeeded: bool
-) -> list[dict[str, Any]]:
-    """The faults of a task, with those that only the account `before` knows: not all of a long log is read."""
-    faults = faults_of(log, run.command if passed and run.witnessed else "", run if succeeded else None)
-    for fault in faults:
-        if fault.get("unseen") == NOT_RUN and is_removed(act.caller.root, fault["test"]):
-            fault["unseen"] = "removed"
-    known = {fault["key"] for fault in faults}
-    told = () if before is None else before.attributes.get("faults", ())
-    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
 
 
 def _updated(act: Act, claim: Claim, before: Unit | None) -> Unit:

@@ -6,16 +6,15 @@ import os
 
 from mnemarch.code import git
 from mnemarch.code.home import repository_around
-from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
+from mnemarch.code.tests import body_hash, body_of, called_in, file_of, is_missing, names_in_test, renamed_test
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import UTC, datetime
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of
 from mnemarch.model.unit import Claim, Kind, Status
 from mnemarch.model.value import Frozen, replace
-from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
+    from mnemarch.code.worktree import WorkTree
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
     from mnemarch.model.citation import Citation
@@ -47,6 +47,8 @@ STAGED = (
 # A task may go on for months: so much of its log an account tells, and so much is looked through for claims.
 TOLD_MAX = 200
 _LOOKED_THROUGH_MAX = 2_000
+# So many failing tests are looked into.
+_BODIES_MAX = 10
 # What comes after them is a program too, and not what it checks.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
 
@@ -104,7 +106,7 @@ class Scene(Frozen):
     and whose files this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells
     what tests that are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a
     subfolder; `set_aside` are tests that failed, and had failed here before the task began: they count for nothing
-    (R2).
+    (R2). `bodies` are hashes of the lines of some that failed.
     """
 
     places: tuple[str, ...]
@@ -115,6 +117,7 @@ class Scene(Frozen):
     renamed: Mapping[str, str | None] = {}
     fuller: Mapping[str, str] = {}
     set_aside: frozenset[str] = frozenset()
+    bodies: Mapping[str, str] = {}
 
 
 def read_scene(store: Store, caller: Caller, codebase: Codebase | None, run: TestRun, *, account: bool) -> Met:
@@ -234,10 +237,11 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     worktree = caller.scope.worktree
     if codebase is None:
         here = (worktree or DEFAULT_BRANCH,)
-        return Scene(places=here, set_aside=_red_before(met, here))
+        return Scene(places=here, set_aside=_red_before(met, here, None))
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
     places = tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ()))))
+    failed = run.named(Outcome.FAIL) if run.witnessed else ()
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, met.began, log.config.witness.test_commands, is_default=is_default)
     missing = [name for name in met.cited if name not in ran and is_missing(codebase.tree, name)]
@@ -253,48 +257,36 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         retaken={unit.id: citing.retaken(unit.citations, codebase) for unit in met.units} if run.witnessed else {},
         renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
         fuller=fuller,
-        set_aside=_red_before(met, places),
+        set_aside=_red_before(met, places, codebase.tree),
+        bodies={name: body for name in failed[:_BODIES_MAX] if (body := body_hash(codebase.tree, name))},
     )
 
 
-def _red_before(met: Met, places: Sequence[str]) -> frozenset[str]:
+def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
     """The tests that were seen failing in one of these places before the task began, and by the task ever since.
 
     Not those that the task is about: it has not succeeded while they fail.
     """
     red = {record.name for record in met.red if record.place in places}
-    return frozenset(red - _wanted(met.logged, red)) if red else frozenset()
+    return frozenset(red - _wanted(met.logged, red, tree)) if red else frozenset()
 
 
-def _wanted(events: Iterable[Event], tests: Collection[str]) -> set[str]:
-    """Which of these tests a task is about: it was asked to mend failing tests, or names one, runs or edits it."""
-    from mnemarch.text.words import Patterns
-    from mnemarch.units.analysis import TASK_KINDS, is_edit, logged_step
+def _wanted(events: Iterable[Event], tests: Collection[str], tree: WorkTree | None) -> set[str]:
+    """Which of these tests a task is about: it was asked for them, or runs or edits one, or edits what one calls."""
+    from mnemarch.units.analysis import asked_for, is_edit, is_in, is_named, steps_of
 
-    bodies = [event.body for event in events if event.type is EventType.LOGGED and event.body is not None]
-    steps = list(map(logged_step, bodies))
-    asked = "\n".join(step.text for step in steps if step.kind.lower() in TASK_KINDS)
-    says = Patterns("turns", "requests")
-    parts = pattern(r"[.;!?]\s|\n").split(asked)
-    if any(says["mend tests"].search(part) and not says["leave tests"].search(part) for part in parts):
-        return set(tests)
+    steps = steps_of(events)
+    wanted, asked = asked_for(steps, tests)
     ran = "\n".join(str(step.data.get("command")) for step in steps if step.data.get("command"))
-    edited = {step.data.get("path") for step in steps if is_edit(step)}
-    wanted = set()
-    for test in tests:
-        file, short = test.partition("::")[0], short_name(test)
-        # A name that is a plain word says nothing, and `test_cart` in `test_cart.py` is the file.
-        is_word = short.isalpha() and not any(map(str.isupper, short[1:]))
-        is_named = not is_word and _is_in(short, f"{asked}\n{ran}")
-        if is_named or file in edited or (file != test and _is_in(file, asked)):
+    edits = [step.data for step in steps if is_edit(step)]
+    edited = {data.get("path") for data in edits}
+    functions = {str(data.get("name")).rpartition(".")[2] for data in edits}
+    for number, test in enumerate(sorted(set(tests) - wanted)):
+        calls = called_in(body_of(tree, test)) if tree is not None and number < _BODIES_MAX else frozenset[str]()
+        is_called = not functions.isdisjoint(calls) or any(is_in(name, asked) for name in calls)
+        if is_called or test.partition("::")[0] in edited or is_named(test, ran):
             wanted.add(test)
     return wanted
-
-
-def _is_in(name: str, text: str) -> bool:
-    import re  # Only where a test is red that was so before.
-
-    return pattern(rf"(?<!\w){re.escape(name)}(?!\w|\.\w)").search(text) is not None
 
 
 def _only_ending(name: str, ran: Iterable[str]) -> str | None:

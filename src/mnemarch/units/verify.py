@@ -130,12 +130,12 @@ class Verification:
         from mnemarch.units.analysis import analysis_from
         from mnemarch.units.episode import keep_episode
 
-        tests = self._passed if self.succeeded else self._failed
         given = None if analysis is None else analysis_from(analysis, self.succeeded)
         staged = [*self._task.log]
         if newest is not None and all(newest.event_id != known.id for known in staged):
             staged += filter(None, [self._act.transaction.event(newest.event_id)])
-        episode, skill_id = keep_episode(self._act, staged, self._task.account, self.succeeded, tests, self._run, given)
+        before, run, scene = self._task.account, self._run, self._scene
+        episode, skill_id = keep_episode(self._act, staged, before, self.succeeded, run, scene, given)
         return replace(judged, episode_id=episode.id, skill_id=skill_id)
 
     def _payload(self, succeeded: bool) -> dict[str, Any]:

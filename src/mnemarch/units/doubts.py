@@ -1,0 +1,75 @@
+"""Which errors a task is seen to have mended: a test that passes after it was changed shows nothing."""
+
+from __future__ import annotations
+
+from mnemarch.code.tests import body_hash, is_removed
+from mnemarch.code.worktree import WorkTree
+from mnemarch.model.testrun import NOT_RUN, Outcome
+from mnemarch.units.account import KEPT_MAX, changed_since, faults_of, named
+from mnemarch.units.analysis import is_edit, is_worth_repeating
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.model.event import Event
+    from mnemarch.model.testrun import TestRun
+    from mnemarch.model.unit import Unit
+    from mnemarch.units.analysis import LoggedStep
+
+# What became of a test that passes now, and failed before.
+_CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
+
+
+def faults_shown(
+    root: str | None,
+    log: Iterable[Event],
+    worked: str,
+    run: TestRun | None,
+    content: str,
+    others: Iterable[Unit],
+    before: Unit | None,
+) -> list[dict[str, Any]]:
+    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended.
+
+    `content` stands for what was tested last; `others` are earlier episodes: they may know a test as flaky. Some faults
+    only the account `before` knows: not all of a long log is read.
+    """
+    tree = None if root is None else WorkTree(root)
+    met = [fault for episode in others for fault in episode.attributes.get("faults", ())]
+    flaky = {fault["test"] for fault in met if fault.get("unseen") == _FLAKY}
+
+    def doubt(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
+        body = body_hash(tree, fault["test"]) if tree is not None and "body" in fault else ""
+        if body and body != fault["body"]:
+            return _CHANGED
+        is_same = bool(content) and fault.get("tree") == content and not changed_since(fault, steps)
+        return _FLAKY if is_same or fault["test"] in flaky else _doubtful_step(fault, steps)
+
+    faults = faults_of(log, worked, run, doubt)
+    for fault in faults:
+        if fault.get("unseen") == NOT_RUN and is_removed(root, fault["test"]):
+            fault["unseen"] = "removed"
+    known = {fault["key"] for fault in faults}
+    told = () if before is None else before.attributes.get("faults", ())
+    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
+
+
+def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
+    """The tests that failed and that nobody saw passing."""
+    passing = (None, _CHANGED, _OTHERWISE, _FLAKY)
+    return {fault["test"] for fault in faults if fault.get("unseen") not in passing} - {*run.named(Outcome.PASS)}
+
+
+def _doubtful_step(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
+    """What became of a test by an edit or command: its file was changed, if its lines are unknown, or a conftest.py."""
+    file = fault["test"].partition("::")[0]
+    for step in steps:
+        command = str(named(step, "command", "command") or "")
+        touched = str(step.data.get("path")) if is_edit(step) else command if is_worth_repeating(command) else ""
+        if "conftest.py" in touched:
+            return _OTHERWISE
+        if "body" not in fault and file in touched:
+            return _CHANGED
+    return ""
