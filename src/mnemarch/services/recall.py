@@ -229,7 +229,8 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
     from mnemarch.text.tokens import query_tokens, telling_tokens
 
     asked = dict.fromkeys(query_tokens(query), 1.0) if sure else {}
-    words = {word: word for word in asked} | {other: word for other, (word, _) in widened(query, asked).items()}
+    wider = widened(query, asked) if asked else {}
+    words = {word: word for word in asked} | {other: word for other, (word, _) in wider.items()}
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
     closest = max((item.why.get("similarity", 0.0) for item in found.items), default=0.0) if sure else 0.0
 

@@ -156,7 +156,7 @@ def keep_episode(
     others = _episodes(act) if task else []
     worked, last = run.command if passed and run.witnessed else "", before if len(staged) >= TOLD_MAX else None
     faults = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
-    is_seen = not any("unseen" in fault for fault in faults[-1:])
+    is_seen = not faults or "unseen" not in faults[-1]
     draft = given or analysed(story, passed, 0, is_seen=is_seen)
     if (unseen := left_open(faults, run)) and asked_for(steps, unseen)[0]:
         draft = replace(draft, success=False, score=0.0)

@@ -205,7 +205,7 @@ def newest_first(reader: Reader, scope_key: str, types: Sequence[EventType], lim
 
 def _since_success(reader: Reader, caller: Caller) -> list[Event]:
     """What a task did since it last succeeded, oldest first, with the success: what a failure is judged by."""
-    from mnemarch.units.account import is_success
+    from mnemarch.units.account import is_success  # Only a failing run needs it.
 
     events: list[Event] = []
     for event in newest_first(reader, caller.scope_key, STAGED, TOLD_MAX):
