@@ -135,6 +135,13 @@ def test_a_server_answers_only_for_its_own_repository(repo, agent, alone, monkey
     assert opened == [1]
 
 
+def test_a_server_of_another_memory_is_not_asked(alone, monkeypatch):
+    opened = opened_by_hooks(monkeypatch)
+    with relay.serving(str(alone.root), "postgresql://nowhere.invalid/shop"):
+        assert "three connections" in alone.tells("start")
+    assert opened == [1]
+
+
 def test_of_two_servers_one_answers_and_the_other_when_it_has_ended(tmp_path):
     with relay.serving(str(tmp_path), "") as first, relay.serving(str(tmp_path), "") as second:
         assert (first, second) == (True, False)

@@ -58,21 +58,22 @@ def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
     """What a server says of an event that no hook can see to itself; without one, what to start, once in a session."""
     if not os.path.isdir(place_of(folder)):
         return None
-    is_done, told = asked(event, folder)
+    is_done, told = asked(event, folder, is_remote=True)
     return hosts.answer(event, SILENT) if not is_done and event.name == "start" else told
 
 
-def asked(event: HookEvent, folder: str) -> tuple[bool, dict[str, Any] | None]:
-    """Whether a server saw to an event, and what it says."""
+def asked(event: HookEvent, folder: str, *, is_remote: bool = False) -> tuple[bool, dict[str, Any] | None]:
+    """Whether a server saw to an event, and what it says; it must serve the memory that the hook would use."""
     import _socket  # The half of `socket` in C: the other half takes longer than the answer.
 
     environ = {name: event.environ[name] for name in _VARIABLES if name in event.environ}
-    request = {"host": event.host.name, "cwd": event.cwd, "session": event.session, "environ": environ}
+    request: dict[str, Any] = {"host": event.host.name, "cwd": event.cwd, "session": event.session}
+    request |= {"environ": environ, "is_remote": is_remote, "payload": dict(event.payload)}
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     parts: list[bytes] = []
     try:
         line.connect(os.path.join(place_of(folder), _SOCKET))
-        line.sendall(to_json(request | {"payload": dict(event.payload)}).encode())
+        line.sendall(to_json(request).encode())
         line.shutdown(_socket.SHUT_WR)
         parts += iter(lambda: line.recv(_PART_BYTES), b"")
     except OSError:
@@ -176,7 +177,7 @@ class _Desk:
         host, payload = hosts.HOSTS[request["host"]], request["payload"]
         event = hosts.read(host, payload, request["cwd"], request["environ"])
         home = home_of(event.cwd) if event is not None else None
-        if event is None or home is None or home.folder != self._folder or not self._is_current():
+        if event is None or home is None or home.folder != self._folder or not self._is_meant(request):
             return False
         memory = self._opened()  # Where that fails, the hook finds out why.
         with self._turns[request["session"]]:
@@ -186,10 +187,12 @@ class _Desk:
                 trouble(self._place, f"{host.name} {event.name}: {type(error).__name__}: {error}")
         return True
 
-    def _is_current(self) -> bool:
+    def _is_meant(self, request: Mapping[str, Any]) -> bool:
+        """Whether the hook would use the same memory, with the settings that it was opened with."""
         from mnemarch import checkout
 
-        return self._is_remote or checkout.load(self._folder) == self._settings
+        is_same = bool(request["is_remote"] == self._is_remote)
+        return is_same and (self._is_remote or checkout.load(self._folder) == self._settings)
 
     def _opened(self) -> Memory:
         """The memory, opened for the first event."""
