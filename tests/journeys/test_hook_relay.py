@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,6 +134,14 @@ def test_a_server_answers_only_for_its_own_repository(repo, agent, alone, monkey
     assert "three connections" in told
     assert "Nobody else" not in told
     assert opened == [1]
+
+
+def test_a_memory_that_was_made_anew_is_not_mistaken_for_the_old_one(repo, agent):
+    agent().tells("prompt")
+    shutil.rmtree(repo / ".mnemarch")
+    decide(repo, "The pool has three connections.")
+    assert "three connections" in agent(session="s-2").tells("prompt")
+    assert [entry["text"] for entry in logged(repo)] == [ASKED]
 
 
 def test_a_server_of_another_memory_is_not_asked(alone, monkeypatch):

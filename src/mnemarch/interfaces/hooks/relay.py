@@ -137,6 +137,7 @@ class _Desk:
         self._settings = checkout.load(folder)
         self._opening = Lock()
         self._memory: Memory | None = None
+        self._file = (0, 0)
         self._turns: dict[str, Any] = defaultdict(Lock)
 
     def close(self) -> None:
@@ -191,8 +192,15 @@ class _Desk:
         """Whether the hook would use the same memory, with the settings that it was opened with."""
         from mnemarch import checkout
 
-        is_same = bool(request["is_remote"] == self._is_remote)
-        return is_same and (self._is_remote or checkout.load(self._folder) == self._settings)
+        if self._is_remote or request["is_remote"]:
+            return bool(self._is_remote and request["is_remote"])
+        is_replaced = self._memory is not None and self._file != self._identity()
+        return not is_replaced and checkout.load(self._folder) == self._settings
+
+    def _identity(self) -> tuple[int, int]:
+        """Which file the memory is; a folder that was deleted and made again has another."""
+        file = os.stat(os.path.join(self._place, "memory.db"))
+        return file.st_dev, file.st_ino
 
     def _opened(self) -> Memory:
         """The memory, opened for the first event."""
@@ -200,5 +208,7 @@ class _Desk:
 
         with self._opening:
             if self._memory is None:
-                self._memory = open_for_hooks(self._folder, self._settings, self._url, by_meaning=True)
+                memory = open_for_hooks(self._folder, self._settings, self._url, by_meaning=True)
+                self._file = (0, 0) if self._is_remote else self._identity()
+                self._memory = memory
             return self._memory
