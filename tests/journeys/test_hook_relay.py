@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -30,7 +31,7 @@ from test_hook import (  # noqa: F401 - these claims hold with a server, too
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces.hooks import relay
+from mnemarch.interfaces.hooks import hosts, relay
 
 ASKED = "How many connections does the pool have?"
 
@@ -211,3 +212,18 @@ def test_where_there_is_no_memory_nothing_is_said_of_postgresql_though_a_server_
         assert agent.sends(agent.payload("start")) == {}
     assert agent.sends(agent.payload("start", source="clear")) == {}
     assert not (folder / ".mnemarch").exists()
+
+
+def test_a_server_writes_to_no_file_that_a_request_names(repo, agent, tmp_path, monkeypatch):
+    """Who asks may sit in a sandbox, and the server does not."""
+    variables, opened = tmp_path / "env.sh", opened_by_hooks(monkeypatch)
+    monkeypatch.setenv("CLAUDE_ENV_FILE", str(variables))
+    started = agent()
+    event = hosts.read(hosts.HOSTS["claude-code"], started.payload("start"), str(repo), dict(os.environ))
+    is_done, _ = relay.asked(event, str(repo))
+    assert is_done
+    started.sends(started.payload("stop"))
+    assert not variables.exists()
+    agent(session="s-2").tells("start")
+    assert str(repo / ".mnemarch" / "hooks" / "s-2") in variables.read_text()
+    assert opened == [1]
