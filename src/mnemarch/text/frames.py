@@ -89,8 +89,6 @@ class Frame(Frozen):
     # Whether it says what can be.
     is_possible: bool
     has_exception: bool
-    # The preposition or conjunction that it begins with.
-    opening: str
     # Whether it says at most, or at least.
     bounds: frozenset[str]
 
@@ -148,7 +146,6 @@ class _Reading(Clauses):
             negations=negations,
             many_at=self._many(),
             is_possible=not words.isdisjoint(words_of("possible")),
-            opening=self._opening(),
             bounds=self._bounds(),
             has_exception=any(piece[3].lower().startswith(words_of("exceptions")) for piece in self.found),
         )
@@ -167,10 +164,6 @@ class _Reading(Clauses):
             ):
                 found |= set(range(max(0, at - _NEAR), at))
         return frozenset(found)
-
-    def _opening(self) -> str:
-        first = self.found[0][3].lower() if self.found and not self.is_korean else ""
-        return first if first in word_set("cases") or first in roots("conditions") else ""
 
     def _bounds(self) -> frozenset[str]:
         """What a number is said to be: at most, at least."""
@@ -291,12 +284,8 @@ class _Reading(Clauses):
             last = min(self.main_end, len(self.found)) - 1
             while last > 0 and (self.found[last][0] == "negation" or not self.found[last][2]):
                 last -= 1
-            return (
-                at == last
-                and is_hangul(piece[3])
-                and not is_noun_copula(piece[3])
-                and piece[3].endswith(words_of("korean finals"))
-            )
+            is_verb = is_hangul(piece[3]) and not is_noun_copula(piece[3])
+            return at == last and is_verb and piece[3].endswith(words_of("korean finals"))
         if at == self.verb > self.lead_end:
             return True
         before = at - 1
