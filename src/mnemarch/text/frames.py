@@ -89,6 +89,8 @@ class Frame(Frozen):
     # Whether it says what can be.
     is_possible: bool
     has_exception: bool
+    # The preposition or conjunction that it begins with.
+    opening: str
     # Whether it says at most, or at least.
     bounds: frozenset[str]
 
@@ -146,6 +148,7 @@ class _Reading(Clauses):
             negations=negations,
             many_at=self._many(),
             is_possible=not words.isdisjoint(words_of("possible")),
+            opening=self._opening(),
             bounds=self._bounds(),
             has_exception=any(piece[3].lower().startswith(words_of("exceptions")) for piece in self.found),
         )
@@ -164,6 +167,10 @@ class _Reading(Clauses):
             ):
                 found |= set(range(max(0, at - _NEAR), at))
         return frozenset(found)
+
+    def _opening(self) -> str:
+        first = self.found[0][3].lower() if self.found and not self.is_korean else ""
+        return first if first in word_set("cases") or first in roots("conditions") else ""
 
     def _bounds(self) -> frozenset[str]:
         """What a number is said to be: at most, at least."""

@@ -86,6 +86,8 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     ours, theirs = frame_of(a), frame_of(b)
     if not (ours.is_plain and theirs.is_plain) or ours.is_korean != theirs.is_korean:
         return None
+    if ours.opening and theirs.opening and ours.opening != theirs.opening:
+        return None  # Before the release, after the release.
     sides = laid(ours, theirs)
     flipped = [(one, other) for one, other in sides.pairs if flips(one, other) and not (one.is_aside or other.is_aside)]
     if any(

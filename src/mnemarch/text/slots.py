@@ -124,8 +124,8 @@ def _is_date(words: Sequence[str], at: int) -> bool:
 @cache
 def _relating() -> frozenset[str]:
     """Every word after which a value may begin, but for the -ed forms: most words are none of them."""
-    verbs = verb_forms("use") | verb_forms("one value") | verb_forms("takes place")
-    return verbs | COPULAS | _CALLS | {"with", "as"} | word_set("means") | frozenset(english.irregular_forms())
+    verbs = verb_forms("use") | verb_forms("one value")
+    return verbs | COPULAS | frozenset(english.irregular_forms())
 
 
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
@@ -136,39 +136,20 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     if word in COPULAS:
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""
-    is_code = at + 1 < len(found) and found[at + 1][0] in ("quoted", "identifier")
-    # Call `save()` to persist a draft; to persist a draft, call `save()`; prefix branches with feat/.
-    has_purpose = word in _CALLS and ((at == 0 and words[2:3] == ["to"]) or words[0] == "to")
-    if is_code and (has_purpose or (word in ("with", "as") and at + 2 == len(found))):
-        return at + 1
     if not following and at + 2 < len(words):
         following = words[at + 2]
     if word in verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
         return _past_determiners(words, at + 1)
-    if (
-        word in word_set("means")
-        and at > 1
-        and not any(each in verb_forms("symptoms") for each in words[max(0, at - _SUBJECT_PIECES_MAX) : at])
-    ):
-        begin = _past_determiners(words, at + 1)
-        return begin if begin is not None and _is_proper(found[begin]) else None
     is_listed = word in verb_forms("one value") and (at == 0 or words[at - 1] not in DETERMINERS)
-    is_listed |= word in verb_forms("takes place") and following == "in" and _is_planned(found, words, at)
     if not is_listed:
         return _after_participle(found, words, at)
     for prep in range(at + 1, min(len(found), at + 2 + _OBJECT_PIECES_MAX)):
         if words[prep] in word_set("slot prepositions"):
-            # "for orders" is a circumstance, "for 30 days" is an amount; "with an id" tells which rows are meant.
-            is_attribute = prep > at + 2 and words[prep] in _HAVING and words[prep + 1 : prep + 2] in _ARTICLES
-            return None if words[prep] == "for" or is_attribute else _past_determiners(words, prep + 1)
+            # "for orders" is a circumstance, "for 30 days" is an amount.
+            return None if words[prep] == "for" else _past_determiners(words, prep + 1)
         if words[prep] in word_set("boundaries") | verb_forms("many values") or found[prep][0] == "number":
             break
     return None
-
-
-def _is_planned(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
-    """Whether what takes place is named, and is no fault: validation happens in the controller."""
-    return at > 0 and bool(found[at - 1][2]) and _nouns("symptom nouns").isdisjoint(words[:at])
 
 
 def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
