@@ -194,8 +194,8 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
     for runner, programs, rest in _RUNNERS:
         if program in programs.split() and (not rest or pattern(rf"{rest}(?= |$)").match(line, len(program))):
             return TestCommand(runner, tuple(own))
-    named = next((name for name in _WHOLE_RUNS if f"{line} ".startswith(f"{name} ")), None)
-    return TestCommand("", tuple(own), named=named) if named is not None else None
+    whole = next((name for name in _WHOLE_RUNS if f"{line} ".startswith(f"{name} ")), "")
+    return TestCommand("", tuple(own), named=whole) if whole else None
 
 
 def _without_wrappers(words: list[str]) -> list[str]:
