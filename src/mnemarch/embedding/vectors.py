@@ -40,6 +40,7 @@ _ROOM_MIN = 256
 # How many vectors a search compares number by number, for each that it gives, and at least.
 _COMPARED_EACH = 40
 _COMPARED_MIN = 2_000
+_PIECE = 256
 
 
 class Head(Frozen):
@@ -339,7 +340,10 @@ class Rows:
         return unlike
 
     def _cosines(self, rows: Any, vector: Any) -> Any:
-        return (self._numbers[rows].astype(np.float32) @ vector) / self._lengths[rows]
+        # In pieces: memory for one of megabytes would be asked of the system for each question.
+        pieces = [rows[at : at + _PIECE] for at in range(0, len(rows), _PIECE)]
+        products = [self._numbers[piece].astype(np.float32) @ vector for piece in pieces]
+        return np.concatenate(products) / self._lengths[rows]
 
     def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
         """The cosine of each of these units that has a vector."""
