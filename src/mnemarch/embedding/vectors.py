@@ -336,7 +336,7 @@ class Rows:
         """In how many signs each vector differs from this one."""
         unlike = np.zeros(len(self._ids), np.uint16)
         for line, signs in zip(self._signs, _signs(vector.reshape(1, -1)), strict=True):
-            unlike += _ones(line[: len(unlike)] ^ signs)
+            unlike += np.bitwise_count(line[: len(unlike)] ^ signs)
         return unlike
 
     def _cosines(self, rows: Any, vector: Any) -> Any:
@@ -359,15 +359,6 @@ def _signs(numbers: Any) -> Any:
     """The signs of each row's numbers as bits, 64 of each row on a line."""
     bits = np.packbits(numbers > 0, axis=1)
     return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))).view(np.uint64).T
-
-
-def _ones(words: Any) -> Any:
-    """How many bits of each 64 are set."""
-    if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(words)
-    # numpy 1: by a table of the bytes.
-    counts = np.unpackbits(np.arange(256, dtype=np.uint8).reshape(-1, 1), axis=1).sum(axis=1, dtype=np.uint8)
-    return counts[np.ascontiguousarray(words).view(np.uint8)].reshape(-1, 8).sum(axis=1, dtype=np.uint8)
 
 
 def best_first(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
