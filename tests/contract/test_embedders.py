@@ -177,6 +177,18 @@ class TestSentenceEncoder(EmbedderContract):
         assert 2 * left[:512] @ right[:512] == pytest.approx(0.60, abs=0.02)
         assert 2 * left[512:] @ english[512:] == pytest.approx(0.496, abs=0.01)
 
+    @pytest.mark.parametrize(
+        ("text", "has_english"),
+        [
+            ("port 80", True),
+            ("the λ of the Poisson process is 3", True),
+            ("결제는 세 번", False),
+            ("orders-api는 자바 21", False),
+        ],
+    )
+    def test_a_question_in_another_script_has_no_english_half(self, embedder, text, has_english):
+        assert embedder.embed_question(text)[512:].any() == has_english
+
     def test_a_blank_question_has_no_direction(self, embedder):
         assert not embedder.embed_question(" ").any()
 

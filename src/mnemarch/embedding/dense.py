@@ -31,6 +31,7 @@ _TEXT_CHARS_MAX = 2_000
 # The English model takes a third of a millisecond for each word piece, and was trained on texts of so many.
 _PIECES_MAX = 128
 _PIECES = "wordpieces.txt"
+_ENGLISH_DIM = 384
 _LATIN_MAX = "\u024f"
 # The cosine that unrelated texts reach.
 _NOISE = 0.2
@@ -115,14 +116,14 @@ class SentenceEncoder:
     English question tells such texts apart by the first half. A question in another script has only that.
     """
 
+    dim = 512 + _ENGLISH_DIM
+
     def __init__(self) -> None:
         self._model: Any = None
         self._english: tuple[Any, Any] | None = None
         self._id = ""
         self._nothing: Any = None
         self._loading = allocate_lock()
-
-    dim = 512 + 384
 
     @property
     def id(self) -> str:
@@ -142,7 +143,9 @@ class SentenceEncoder:
 
     def embed_question(self, text: str) -> Any:
         def halves(texts: list[str]) -> Any:
-            english = _ENGLISH_WEIGHT * self._in_english(texts) if is_latin(text) else np.zeros((1, 384), np.float32)
+            english = (
+                _ENGLISH_WEIGHT * self._in_english(texts) if is_latin(text) else np.zeros((1, _ENGLISH_DIM), np.float32)
+            )
             return np.hstack([self._encoded(texts), english])
 
         return vectors_of([text], halves, self.dim, "The sentence encoder")[0]
@@ -156,7 +159,7 @@ class SentenceEncoder:
         if len(latin) < len(texts) and self._nothing is None:
             nothing = self._in_english([text for text in _UNRELATED if is_latin(text)]).mean(axis=0)
             self._nothing = nothing / np.linalg.norm(nothing)
-        english = np.zeros((len(texts), 384), np.float32)
+        english = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
         english[:] = 0.0 if self._nothing is None else self._nothing
         english[latin] = self._in_english([texts[at] for at in latin])
         return np.hstack([self._encoded(texts), english])
@@ -168,7 +171,7 @@ class SentenceEncoder:
     def _in_english(self, texts: Sequence[str]) -> Any:
         """A unit row for each text. Each is read alone: what stands beside it would change its numbers."""
         session, tokenizer = self._loaded_english()
-        rows = np.zeros((len(texts), 384), np.float32)
+        rows = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
         for row, text in enumerate(texts):
             ids = np.array([tokenizer.encode(sound(text, _TEXT_CHARS_MAX)).ids], np.int64)
             inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
@@ -209,8 +212,9 @@ class SentenceEncoder:
 
 
 def is_latin(text: str) -> bool:
-    """Whether a text has no letter of a script other than the Latin one."""
-    return text.isascii() or not any(letter > _LATIN_MAX and letter.isalpha() for letter in text)
+    """Whether hardly a letter of a text is of another script than the Latin one: a stray λ makes no Greek."""
+    letters = "" if text.isascii() else [letter for letter in text if letter.isalpha()]
+    return 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters)
 
 
 def _session(path: str) -> Any:
