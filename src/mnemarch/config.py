@@ -100,6 +100,7 @@ class RecallRules(Frozen):
     sessions: bool = True
     speakers: bool = True
     dates: bool = True
+    frame: bool = True
     spelling: bool = True
     intent: bool = True
     own_session: bool = True

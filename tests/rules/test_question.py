@@ -23,9 +23,15 @@ def test_a_question_weighs_its_telling_words_by_how_common_they_are():
     assert alike == {"checkout": 1.0, "retri": 1.0, "go": 1.0}
 
 
-def test_words_that_say_how_something_is_asked_weigh_less_than_what_is_asked_for():
-    weights = asked("How many times did we deploy the cache?").weights
-    assert max(weights["mani"], weights["time"]) < min(weights["deploy"], weights["cach"])
+def test_the_words_of_a_frame_weigh_less_than_what_is_asked_for():
+    weights = asked("How many times did we deploy the cache?", common=False).weights
+    assert weights["deploy"] == weights["cach"] == 1.0
+    assert 0 < weights["time"] < 1.0
+    assert set(asked("How many times did we deploy?", frame=False, common=False).weights.values()) == {1.0}
+
+
+def test_a_question_that_is_nothing_but_a_frame_keeps_its_words():
+    assert asked("how many times in total", common=False).weights == {"mani": 1.0, "time": 1.0, "total": 1.0}
 
 
 def test_a_word_beside_korean_weighs_what_a_korean_word_does():

@@ -31,7 +31,9 @@ def test_no_section_is_there_twice_or_empty() -> None:
 
 @pytest.mark.parametrize(("file", "section"), OF_PATTERNS)
 def test_every_pattern_compiles(file: str, section: str) -> None:
-    table = Patterns(file, section)
+    table = (
+        Patterns(file, "amounts", section) if (file, section) == ("questions", "frames") else Patterns(file, section)
+    )
     for name in table.sources:
         assert table[name].pattern == table.sources[name]
         # A reference to a pattern that is not there, or comes later, would be left version_key.

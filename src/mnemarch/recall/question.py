@@ -23,6 +23,7 @@ else:
 _QUERY_CHARS_MAX = 8_192
 # A Korean word is several tokens and any other word one: together they should weigh the same.
 _BESIDE_HANGUL = 2.0
+_OF_THE_FRAME = 0.25
 _ASKER = frozenset(
     {"i", "my", "me", "mine", "we", "our", "us", "i'm", "i've", "i'd", "내", "나", "내가", "제가", "우리"}
 )
@@ -125,7 +126,7 @@ class Question:
 
     def __init__(self, text: str, rules: RecallRules) -> None:
         self.text = text = text[:_QUERY_CHARS_MAX]
-        self.weights = _weighed(query_tokens(text))
+        self.weights = _weighed(text, query_tokens(text), frame=rules.frame)
         if rules.common:
             self.weights = {token: weight * everyday.weight_of(token) for token, weight in self.weights.items()}
         self.wider = everyday.widened(text, self.weights) if rules.everyday else {}
@@ -163,9 +164,14 @@ class TurnBonuses(dict[tuple[str, str, bool], float]):
         return total
 
 
-def _weighed(tokens: list[str]) -> dict[str, float]:
+def _weighed(text: str, tokens: list[str], *, frame: bool) -> dict[str, float]:
     hangul = any(map(_is_hangul, tokens))
-    return {token: 1.0 if _is_hangul(token) or not hangul else _BESIDE_HANGUL for token in tokens}
+    weights = {token: 1.0 if _is_hangul(token) or not hangul else _BESIDE_HANGUL for token in tokens}
+    if frame and len(tokens) > 1 and not hangul:
+        core = set(query_tokens(questions.without_frame(text)))
+        if core:
+            weights = {token: weight if token in core else _OF_THE_FRAME for token, weight in weights.items()}
+    return weights
 
 
 def _is_hangul(token: str) -> bool:

@@ -1,9 +1,12 @@
-"""Questions: the dates they name, English and Korean."""
+"""Questions: the dates they name, English and Korean, and the frame that says how something is asked."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from mnemarch.model.value import Frozen
-from mnemarch.text.words import Patterns, listed
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import Patterns, entries, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +18,7 @@ _MONTHS = listed("english", "months")
 _AMBIGUOUS = frozenset({"may", "mar", "march"})
 _FORTNIGHT_DAYS = 14
 
-_PATTERNS = Patterns("questions", "dates")
+_PATTERNS = Patterns("questions", "dates", "amounts", "frames")
 # The first that matches at a place wins.
 _DATES = ("numeric", "korean", "day and month", "month and day", "month and year", "year alone")
 
@@ -78,3 +81,25 @@ def _date_of(match: re.Match[str]) -> Date | None:
     months = [number for number, name in enumerate(_MONTHS, start=1) if name.startswith(month[:3])]
     number = int(month) if month.isdigit() else months[0] if month else None
     return Date(int(year) if year else None, number, int(day) if day else None)
+
+
+def without_frame(question: str) -> str:
+    """What is left of an English question without its frame: "how many times did we deploy" asks for deploying."""
+    lowered = question.lower()
+    if len(lowered) != len(question):
+        return question
+    there = [frame for signs, frame in frames() if any(sign in lowered for sign in signs)]
+    if not there:
+        return question
+    left = list(question)
+    for frame in there:
+        for match in pattern(rf"\b(?:{frame})\b").finditer(lowered):
+            left[match.start() : match.end()] = " " * len(match[0])
+    return "".join(left)
+
+
+@cache
+def frames() -> list[tuple[list[str], str]]:
+    """For each frame the signs without which it is not there, and its pattern."""
+    names = [line.partition(" => ")[0] for line in entries("questions", "frames")]
+    return [([sign.replace("_", " ") for sign in name.split()], _PATTERNS.sources[name]) for name in names]
