@@ -187,7 +187,15 @@ class TestSentenceEncoder(EmbedderContract):
         ],
     )
     def test_a_question_in_another_script_has_no_english_half(self, embedder, text, has_english):
+        embedder.embed(["ready"])
         assert embedder.embed_question(text)[512:].any() == has_english
+
+    def test_for_one_question_the_english_model_is_not_loaded(self):
+        embedder = SentenceEncoder()
+        first, noise = embedder.embed_question("port 80"), embedder.noise_for("port 80")
+        second, later_noise = embedder.embed_question("port 80"), embedder.noise_for("port 80")
+        assert (first[512:].any(), second[512:].any()) == (False, True)
+        assert noise < later_noise
 
     def test_a_blank_question_has_no_direction(self, embedder):
         assert not embedder.embed_question(" ").any()
@@ -441,6 +449,7 @@ def test_a_model_says_its_noise_or_is_measured_once(search, model, folder):
     assert noise == search.noise_for("another") == DenseSearch(folder, FoldedEmbedder()).noise_for("asked")
     assert model.texts == []
     sentences = DenseSearch(folder, SentenceEncoder())
+    sentences.warm()
     assert sentences.noise_for("port 80") == 0.2 > sentences.noise_for("포트 80") > 0.1
 
 

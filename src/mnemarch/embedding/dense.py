@@ -113,7 +113,8 @@ class SentenceEncoder:
     beside it all-MiniLM-L6-v2, which knows only English, but that better.
 
     A vector has a half of each. A text in another script is to the English model what nothing in particular is, so an
-    English question tells such texts apart by the first half. A question in another script has only that.
+    English question tells such texts apart by the first half. A question in another script has only that, and so has
+    the first question of a process that embeds nothing: nobody waits for two models to be loaded for one question.
     """
 
     dim = 512 + _ENGLISH_DIM
@@ -123,6 +124,7 @@ class SentenceEncoder:
         self._english: tuple[Any, Any] | None = None
         self._id = ""
         self._nothing: Any = None
+        self._questions = 0
         self._loading = allocate_lock()
 
     @property
@@ -143,16 +145,20 @@ class SentenceEncoder:
 
     def embed_question(self, text: str) -> Any:
         def halves(texts: list[str]) -> Any:
-            english = (
-                _ENGLISH_WEIGHT * self._in_english(texts) if is_latin(text) else np.zeros((1, _ENGLISH_DIM), np.float32)
-            )
+            english = np.zeros((1, _ENGLISH_DIM), np.float32)
+            if self._has_english_half(text):
+                english = _ENGLISH_WEIGHT * self._in_english(texts)
             return np.hstack([self._encoded(texts), english])
 
+        self._questions += 1
         return vectors_of([text], halves, self.dim, "The sentence encoder")[0]
 
     def noise_for(self, question: str) -> float:
         """A question without an English half meets half of each text, and a unit's cosine is less by so much."""
-        return _NOISE if is_latin(question) else _NOISE / 2**0.5
+        return _NOISE if self._has_english_half(question) else _NOISE / 2**0.5
+
+    def _has_english_half(self, question: str) -> bool:
+        return is_latin(question) and (self._english is not None or self._questions > 1)
 
     def _halves(self, texts: list[str]) -> Any:
         latin = [at for at, text in enumerate(texts) if is_latin(text)]

@@ -162,7 +162,7 @@ class DenseSearch(Forkable):
     def warm(self) -> None:
         """Load the model now instead of at the first question."""
         if self._asked is None:
-            self._vector("ready")
+            self._embedder.embed(["ready"])
 
     def _vector(self, text: str) -> Any:
         """The text's vector, cached: one recall asks for that of its question several times."""
