@@ -79,6 +79,20 @@ def test_an_analysis_of_the_agent_s_own_leaves_what_changed_in_the_episode(seats
     assert "It was gone after shop/cart.py: `- a = 1` `+ a = 2`." in seat.get(judged.episode_id).content
 
 
+def test_what_came_after_the_error_was_gone_did_not_mend_it(seats):
+    seat = seats.agent()
+    seat.verify(run=run(test_a=ALPHA))
+    edit(seat, "a = 1\n", "a = 2\n")
+    seat.verify(run=run(test_a=None))
+    seat.log("fix", "The value was wrong")
+    seat.log("prompt", "Now read the arguments, too")
+    seat.log("decision", "Use argparse for the arguments")
+    edit(seat, "b = 1\n", "b = 2\n")
+    account = seat.get(seat.verify(run=run(test_a=None)).episode_id)
+    assert "After the last one: shop/cart.py: `- a = 1` `+ a = 2`." in account.content
+    assert account.attributes["approach"] == "The value was wrong"
+
+
 def test_each_error_of_a_run_has_what_changed_before_it_was_gone(seats):
     seat = seats.agent()
     seat.verify(run=run(test_a=ALPHA, test_b=BETA))

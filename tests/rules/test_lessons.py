@@ -86,6 +86,27 @@ def test_a_command_that_failed_again_and_again_is_a_dead_end():
     assert "`search` failed with it 8 times and worked later in none of these 2 tasks" in lesson.content
 
 
+def test_a_run_of_tests_is_no_dead_end_and_the_place_that_was_edited_is_what_worked():
+    def met(place, line):
+        fault = {"command": "python -m pytest -q", "test": "t::login"}
+        return [fault, fault | {"change": [f"src/api.py in `{place}`: `+ {line}`", "tests/t.py: `+ more`"]}]
+
+    tasks = [episode(1, True, tried=met("login", "a")), episode(2, True, tried=met("login", "b"))]
+    (lesson,) = lessons(*tasks, episode(3, True, tried=met("logout", "c")))
+    assert (lesson.form, lesson.advice) == (Form.WORKED, "src/api.py in `login`")
+    assert "In 2 of the 3 that succeeded it was gone after an edit of src/api.py in `login`." in lesson.content
+    assert "pytest" not in lesson.content
+    lost = [episode(9, False, tried=[{"tried": [f"src/api.py in `login`: `+ {line}`"]}]) for line in "xy"]
+    assert all("login`." not in each.content for each in lessons(*tasks, *lost)), "it failed as often"
+
+
+def test_commands_that_two_tasks_ran_before_the_test_passed_are_what_worked():
+    change = {"test": "t::login", "change": ["`make tables`", "1 more edit of src/db.py"]}
+    (lesson,) = lessons(*(episode(number, True, tried=[change]) for number in range(2)))
+    assert (lesson.form, lesson.advice) == (Form.WORKED, "`make tables`")
+    assert "In both that succeeded it was gone after `make tables`." in lesson.content
+
+
 def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
     def calls(then):
         return [{"command": "search words=1"}, {"command": "search words=2", "next": then}]

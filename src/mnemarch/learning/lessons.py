@@ -13,9 +13,11 @@ from math import comb
 from mnemarch.learning import errors as telling
 from mnemarch.learning.errors import EpisodeClusterer, faults_in, quoted, succeeded, what_changed
 from mnemarch.model.value import Frozen, Names
+from mnemarch.text.edits import done_in, is_of_tests
 from mnemarch.text.words import counted
 from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating
+from mnemarch.witness.commands import runner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ class ReflectionGenerator:
             if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
         saying = _what_worked(worked, len(won), failed) if lost or failed else None
-        turn = _turn(met)
+        turn = _turn(met) or _changed_alike(won, lost, cluster.key)
         step = _missing_step(won, lost)
         vain = _again_in_vain(met)
         if saying is not None or turn is not None:
@@ -222,22 +224,45 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
     return None
 
 
+def _changed_alike(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> tuple[str, str] | None:
+    """What most tasks edited or ran between the error and the pass, in two or more, and that seldom failed."""
+
+    def told(episodes: Sequence[Unit], name: str) -> list[set[str]]:
+        met = ([fault for fault in faults_in(episode) if fault.get("key") == key] for episode in episodes)
+        done = [{done_in(text) for fault in faults for text in telling.texts(fault.get(name))} for faults in met]
+        return [{each for each in did if each[:1] == "`" or not is_of_tests(each)} - {""} for did in done if did]
+
+    changed = told(won, "change")
+    counts = Counter(each for done in changed for each in done)
+    best = max(counts, key=lambda each: (counts[each], " in `" in each, each), default="")
+    fails = sum(best in done for done in told(lost, "tried"))
+    if counts[best] < max(2, _SHARE_MIN * len(changed)) or counts[best] <= 2 * fails:
+        return None
+    what = best if best.startswith("`") else f"an edit of {best}"
+    also = f" It failed in {_tasks(fails)}." if fails else ""
+    return best, f"In {_share(counts[best], len(won))} that succeeded it was gone after {what}.{also}"
+
+
 def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
-    """The command that was tried again and again and hardly ever worked; and the sentence."""
-    heads = Counter(
-        command_head(str(fault["command"])) for each in met.values() for fault in each if fault.get("command")
-    )
+    """The command that was tried again and again and hardly ever worked; and the sentence.
+
+    A run of tests is no try: it shows what became of one.
+    """
+    called = [[head for fault in faults if (head := _called(fault))] for faults in met.values()]
+    heads = Counter(head for each in called for head in each)
     head, calls = max(heads.items(), key=lambda item: item[1], default=("", 0))
-    tasks = [
-        faults
-        for faults in met.values()
-        if any(command_head(str(fault.get("command", ""))) == head for fault in faults)
-    ]
+    tasks = [faults for faults, each in zip(met.values(), called, strict=True) if head in each]
     worked = sum(any(fault.get("then") for fault in faults) for faults in tasks)
     if not head or len(tasks) < 2 or calls < _AGAIN_MIN * len(tasks) or worked > len(tasks) / 4:
         return None
     after = f"worked later in {worked or 'none'} of these {_tasks(len(tasks))}"
     return head, f"`{quoted(head)}` failed with it {calls} times and {after}: another call is unlikely to help."
+
+
+def _called(fault: Mapping[str, Any]) -> str:
+    """The program that failed; empty if that was a run of tests."""
+    command = str(fault.get("command", ""))
+    return "" if fault.get("test") or runner_of(command) is not None else command_head(command)
 
 
 def _arguments(command: str) -> set[str]:
@@ -289,7 +314,7 @@ def _went_on_with(met: Mapping[str, list[dict[str, Any]]], head: str, won: Seque
 
 def _open_problem(met: Mapping[str, list[dict[str, Any]]], failed: Sequence[list[str]]) -> str:
     once = ", ".join([f"“{quoted(tries[0])}”" for tries in failed if len(tries) == 1][:_LISTED_MAX])
-    heads = {command_head(str(fault.get("command", ""))) for faults in met.values() for fault in faults}
+    heads = {_called(fault) for faults in met.values() for fault in faults}
     source = f" It came from `{quoted(*heads)}` each time." if len(heads) == 1 and all(heads) else ""
     return f"Nobody has solved it yet.{source}{f' Tried once, and failed: {once}.' if once else ''}"
 

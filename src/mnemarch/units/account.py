@@ -10,11 +10,11 @@ from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
-from mnemarch.text.edits import as_code
-from mnemarch.text.prompt import without_fenced
+from mnemarch.text.edits import as_code, is_of_tests
 from mnemarch.text.words import some_of
 from mnemarch.units.analysis import (
     OTHERS,
+    TASK_KINDS,
     TROUBLE,
     LoggedStep,
     changes_in,
@@ -112,16 +112,22 @@ def _tested(account: Account) -> str:
 
 
 def approach_of(staged: Sequence[Event]) -> str | None:
-    """What was tried last before the success, if somebody said so after the last failure."""
-    for event in reversed(staged):
-        payload = event.payload or {}
-        if event.type is EventType.ATTEMPT_FAILED:
-            return None
-        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in APPROACH_KINDS:
-            text = without_fenced(payload["text"]).strip()
-            if text:
-                return text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
-    return None
+    """What was tried last before the success, if somebody said so after the last failure.
+
+    What was asked for or edited once all was well is something else.
+    """
+    said, is_well = "", False
+    failed = max((at for at, event in enumerate(staged) if event.type is EventType.ATTEMPT_FAILED), default=-1)
+    for event in staged[failed + 1 :]:
+        is_well = is_well or (failed >= 0 and is_success(event))
+        if event.type is not EventType.LOGGED or event.body is None:
+            continue
+        step = logged_step(event.body)
+        kind = step.kind.lower()
+        if is_well and (is_edit(step) or kind in TASK_KINDS - APPROACH_KINDS):
+            break
+        said = (step.text.strip() if kind in APPROACH_KINDS else "") or said
+    return (said if len(said) <= KEPT_CHARS_MAX else f"{said[:KEPT_CHARS_MAX]}…") or None
 
 
 def failed_approaches(staged: Sequence[Event]) -> list[str]:
@@ -252,8 +258,7 @@ def changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list
 
 
 def _tests_edited(steps: Iterable[LoggedStep]) -> bool:
-    paths = [str(step.data.get("path")).lower() for step in steps if is_edit(step)]
-    return any("test" in path or "spec" in path for path in paths)
+    return any(is_of_tests(str(step.data.get("path"))) for step in steps if is_edit(step))
 
 
 def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:

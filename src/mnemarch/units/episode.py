@@ -157,7 +157,8 @@ def keep_episode(
     worked, last = run.command if passed and run.witnessed else "", before if len(staged) >= TOLD_MAX else None
     faults = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
     is_seen = not faults or "unseen" not in faults[-1]
-    draft = given or analysed(story, passed, 0, is_seen=is_seen)
+    turn = faults[-1].get("change", ()) if faults and "test" in faults[-1] else None
+    draft = given or analysed(story, passed, 0, turn)
     if (unseen := left_open(faults, run)) and asked_for(steps, unseen)[0]:
         draft = replace(draft, success=False, score=0.0)
     account = Account(
