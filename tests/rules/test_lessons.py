@@ -40,7 +40,7 @@ def test_what_worked_in_two_tasks_and_failed_in_none_is_told_with_its_numbers():
         episode(3, False, tried=tried("restart the service")),
     )
     assert (lesson.form, lesson.succeeded, lesson.failed) == (Form.WORKED, 2, 1)
-    assert lesson.content.startswith(f"3 tasks met “{LINE}”: 2 succeeded, 1 failed. What worked in both that")
+    assert lesson.content.startswith(f"3 tasks met “{LINE}”: 2 got past it, 1 failed. What worked in both that")
     assert "Failed in 2 tasks, and none says that it worked: “raise the pool size”." in lesson.content
     assert lesson.content.endswith("Quotes are agents' words, not verified.")
 
@@ -52,8 +52,10 @@ def test_a_lesson_shows_what_one_task_changed_before_the_error_was_gone():
         episode(2, True, approach="pass the token on to the client"),
         episode(3, False, tried=tried("restart the service")),
     )
-    told = "It was gone (t::login) after src/api.py in `login`: `- token` `+ token or None`, `make client`"
-    assert f"{told} in the newest task that changed something." in lesson.content
+    told = (
+        "In the newest it was gone (t::login) after src/api.py in `login`: `- token` `+ token or None`, `make client`"
+    )
+    assert f"{told}." in lesson.content
 
 
 def test_a_step_that_successes_have_in_common_and_no_failure_has_is_told():
@@ -62,7 +64,7 @@ def test_a_step_that_successes_have_in_common_and_no_failure_has_is_told():
     lost = [episode(number, False, commands=["cat README.md"]) for number in range(3, 6)]
     (lesson,) = lessons(*won, *lost)
     assert (lesson.form, lesson.advice) == (Form.MISSING_STEP, "make migrate")
-    assert "All 3 that succeeded ran `make migrate`; none of those that failed did." in lesson.content
+    assert "All 3 that got past it ran `make migrate`; none of those that failed did." in lesson.content
     assert lesson.files == ("src/db.py",), "it rests on what all successes touched"
 
 
@@ -94,7 +96,7 @@ def test_a_run_of_tests_is_no_dead_end_and_the_place_that_was_edited_is_what_wor
     tasks = [episode(1, True, tried=met("login", "a")), episode(2, True, tried=met("login", "b"))]
     (lesson,) = lessons(*tasks, episode(3, True, tried=met("logout", "c")))
     assert (lesson.form, lesson.advice) == (Form.WORKED, "src/api.py in `login`")
-    assert "In 2 of the 3 that succeeded it was gone after an edit of src/api.py in `login`." in lesson.content
+    assert "In 2 of the 3 it was gone after an edit of src/api.py in `login`." in lesson.content
     assert "pytest" not in lesson.content
     lost = [episode(9, False, tried=[{"tried": [f"src/api.py in `login`: `+ {line}`"]}]) for line in "xy"]
     assert all("login`." not in each.content for each in lessons(*tasks, *lost)), "it failed as often"
@@ -104,7 +106,7 @@ def test_commands_that_two_tasks_ran_before_the_test_passed_are_what_worked():
     change = {"test": "t::login", "change": ["`make tables`", "1 more edit of src/db.py"]}
     (lesson,) = lessons(*(episode(number, True, tried=[change]) for number in range(2)))
     assert (lesson.form, lesson.advice) == (Form.WORKED, "`make tables`")
-    assert "In both that succeeded it was gone after `make tables`." in lesson.content
+    assert "In both it was gone after `make tables`." in lesson.content
 
 
 def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
@@ -116,7 +118,7 @@ def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
         episode(2, False, tried=calls("read_range file=b")),
         episode(3, False, tried=calls("search_docs x")),
     )
-    assert "2 went on with `read_range` instead, and 1 of them succeeded." in lesson.content
+    assert "2 went on with `read_range` instead, and 1 of them got past it." in lesson.content
     (alone,) = lessons(episode(1, True, tried=calls("read_range")), episode(2, False, tried=calls("search_docs")))
     assert "went on" not in alone.content, "one task is no evidence"
 

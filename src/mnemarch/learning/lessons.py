@@ -100,8 +100,9 @@ class ReflectionGenerator:
             episode.id: [fault for fault in faults_in(episode) if fault.get("key") == cluster.key]
             for episode in episodes
         }
-        won = [episode for episode in episodes if succeeded(episode) and not telling.became_of(episode, cluster.key)]
-        lost = [e for e in episodes if not succeeded(e) and not telling.became_of(e, cluster.key)]
+        clear = [episode for episode in episodes if not telling.became_of(episode, cluster.key)]
+        won = [episode for episode in clear if telling.got_past(episode, cluster.key)]
+        lost = [episode for episode in clear if not telling.got_past(episode, cluster.key)]
         failed = telling.failed_approaches(met)
         worked = {episode.id: said for episode in won if (said := telling.what_it_said(episode, cluster.key))}
         dead = [
@@ -138,7 +139,7 @@ class ReflectionGenerator:
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
         # What one task changed is no rule, but the next agent has something to begin with.
         changes = [told for episode in won if (told := what_changed(episode, cluster.key, episodes))]
-        lines += [f"It was gone{told} in the newest task that changed something." for told in changes[:1]]
+        lines += [f"In the newest it was gone{told}." for told in changes[:1]]
         files = telling.shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
             subject=f"fault:{cluster.key}",
@@ -186,7 +187,7 @@ class ReflectionGenerator:
 
 
 def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
-    """How many succeeded and failed, and in how many nobody saw that it was mended."""
+    """How many got past it and how many failed, and in how many nobody saw that it was mended."""
     if not won and len(lost) == of:
         return "all failed"
     seen = telling.outcomes(won) if len(won) < of else telling.outcomes(won).replace(str(of), "all", 1)
@@ -240,7 +241,7 @@ def _changed_alike(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> tuple
         return None
     what = best if best.startswith("`") else f"an edit of {best}"
     also = f" It failed in {_tasks(fails)}." if fails else ""
-    return best, f"In {_share(counts[best], len(won))} that succeeded it was gone after {what}.{also}"
+    return best, f"In {_share(counts[best], len(won))} it was gone after {what}.{also}"
 
 
 def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
@@ -277,7 +278,7 @@ def _what_worked(worked: Mapping[str, str], won: int, failed: Sequence[list[str]
     if len(best) < 2 or len(best) <= 2 * fails:
         return None
     also = f" It failed in {_tasks(fails)}." if fails else ""
-    return best[0], f"What worked in {_share(len(best), won)} that succeeded: “{quoted(best[0])}”.{also}"
+    return best[0], f"What worked in {_share(len(best), won)} that got past it: “{quoted(best[0])}”.{also}"
 
 
 def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] | None:
@@ -294,7 +295,7 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
         if comb(len(won), count) / comb(len(won) + len(lost), count) <= _BY_CHANCE_MAX:
             who = _share(count, len(won)).capitalize()
             none = "none of those that failed did" if len(lost) > 1 else "the one that failed did not"
-            return best, f"{who} that succeeded {did} `{quoted(best)}`; {none}."
+            return best, f"{who} that got past it {did} `{quoted(best)}`; {none}."
     return None
 
 
@@ -309,7 +310,7 @@ def _went_on_with(met: Mapping[str, list[dict[str, Any]]], head: str, won: Seque
     best = max(by_success, key=lambda step: (by_success[step] / counts[step], counts[step], step), default="")
     if not best or counts[best] < 2:
         return ""
-    return f"{counts[best]} went on with `{quoted(best)}` instead, and {by_success[best]} of them succeeded."
+    return f"{counts[best]} went on with `{quoted(best)}` instead, and {by_success[best]} of them got past it."
 
 
 def _open_problem(met: Mapping[str, list[dict[str, Any]]], failed: Sequence[list[str]]) -> str:

@@ -111,25 +111,6 @@ def _tested(account: Account) -> str:
     return f"{len(account.tests)} test{'' if len(account.tests) == 1 else 's'} {outcome}."
 
 
-def approach_of(staged: Sequence[Event]) -> str | None:
-    """What was tried last before the success, if somebody said so after the last failure.
-
-    What was asked for or edited once all was well is something else.
-    """
-    said, is_well = "", False
-    failed = max((at for at, event in enumerate(staged) if event.type is EventType.ATTEMPT_FAILED), default=-1)
-    for event in staged[failed + 1 :]:
-        is_well = is_well or (failed >= 0 and is_success(event))
-        if event.type is not EventType.LOGGED or event.body is None:
-            continue
-        step = logged_step(event.body)
-        kind = step.kind.lower()
-        if is_well and (is_edit(step) or kind in TASK_KINDS - APPROACH_KINDS):
-            break
-        said = (step.text.strip() if kind in APPROACH_KINDS else "") or said
-    return (said if len(said) <= KEPT_CHARS_MAX else f"{said[:KEPT_CHARS_MAX]}…") or None
-
-
 def failed_approaches(staged: Sequence[Event]) -> list[str]:
     payloads = [event.payload for event in staged if event.type is EventType.ATTEMPT_FAILED and event.payload]
     # What mended one of several errors did not fail.
@@ -150,16 +131,21 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
-def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt) -> list[dict[str, Any]]:
+def faults_of(
+    staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt
+) -> tuple[list[dict[str, Any]], str]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
+
+    And what somebody said last that they do, since the last error and before all was well.
 
     `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
     program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
     it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
-    it was said, when its tests passed before others did: that says nothing against the approach. `change` is what was
-    changed from then on until its test passed, `tried` until it failed again; `unseen` says what became of a test that
-    is not seen passing, though the task succeeded. `run` is the one that shows it, None if the task failed. `doubt`
-    says of a fault whose test passes, and the steps since, what became of the test if that shows nothing.
+    it was said, when it was gone before another came: that says nothing against the approach. `gone` says that the
+    task got past it, `change` what was changed from then on until its test passed, `tried` until it failed again;
+    `unseen` says what became of a test that is not seen passing, though the task succeeded. `run` is the one that
+    shows it, None if the task failed. `doubt` says of a fault whose test passes, and the steps since, what became of
+    the test if that shows nothing.
     """
     met = _Faults(worked, doubt)
     for event in staged:
@@ -168,9 +154,12 @@ def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: 
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             met.fail(payload.get("tells") or event.id, payload)
         elif is_success(event):
-            if event.type is EventType.ATTEMPTS_CLEARED:
-                met.end([*met.open], (event.payload or {}).get("unseen"))
-            met.open.clear()  # An account alone says of no test that it passed.
+            is_run = event.type is EventType.ATTEMPTS_CLEARED
+            # An account alone says of no test that it passed.
+            ended = [key for key, fault in met.open.items() if is_run or "test" not in fault]
+            met.end(ended, (event.payload or {}).get("unseen") if is_run else None)
+            met.open.clear()
+            met.is_well = bool(met.faults)
         elif event.type is EventType.LOGGED:
             met.step(event.id, logged_step(event.body))
     if worked:
@@ -180,7 +169,8 @@ def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: 
     newest = list(met.faults.values())[-KEPT_MAX:]
     for fault in newest:
         _follow(fault, met.steps[fault.pop("since") :])
-    return [{name: each for name, each in fault.items() if name not in {"body", "tree"}} for fault in newest]
+    told = [{name: each for name, each in fault.items() if name not in {"body", "tree"}} for fault in newest]
+    return told, met.said
 
 
 class _Faults:
@@ -194,13 +184,16 @@ class _Faults:
         self.open: dict[str, dict[str, Any]] = {}
         self.steps: list[LoggedStep] = []
         self._worked, self._doubt = worked, doubt
-        self._failing = self._said = ""
+        self._failing = self.said = ""
+        self.is_well = self._is_another = False
 
     def fail(self, event_id: str, payload: Mapping[str, Any]) -> None:
         approach, gone = (payload["approach"] or "")[:KEPT_CHARS_MAX], payload.get("mended", ())
         for fault in self.faults.values():
             if fault["key"] in gone:
-                fault.setdefault("mended", approach or self._said)
+                fault.setdefault("mended", approach or self.said)
+            elif fault["key"] not in self.open:
+                fault.setdefault("mended", self.said)
         self.end(gone)
         failed = self._failing or (self._worked if payload.get("tests") else "")
         for number, told in enumerate(_told(payload)):
@@ -210,7 +203,7 @@ class _Faults:
             fault = {"key": told["key"], "line": told["line"]}
             # One that tells an earlier one in full takes its place.
             self._meet(f"{event_id}:{number}", fault | {name: item for name, item in optional.items() if item})
-        self._said = ""
+        self.said, self.is_well, self._is_another = "", False, False
 
     def step(self, event_id: str, step: LoggedStep) -> None:
         kind = step.kind.lower()
@@ -220,7 +213,10 @@ class _Faults:
                 self._meet(event_id, fault)
             return
         self.steps.append(step)
-        self._said = step.text.strip()[:KEPT_CHARS_MAX] if kind in APPROACH_KINDS else self._said
+        if self.is_well and (is_edit(step) or kind in TASK_KINDS - APPROACH_KINDS):
+            self._is_another = True  # What is asked for or edited once all is well is something else.
+        if kind in APPROACH_KINDS and not self._is_another and (text := step.text.strip()):
+            self.said = text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
         if command := named(step, "command", "command"):
             self._failing = str(command) if step.data.get("exit") else ""
 
@@ -236,13 +232,13 @@ class _Faults:
             test, steps = gone.get("test"), self.steps[gone["since"] :]
             became = (unseen or {}).get(test or "")
             # Where only a file or a package is named, a test in it may have been skipped by an edit of the tests.
-            if test is None or (became == UNNAMED and _tests_edited(steps)):
+            if became == UNNAMED and _tests_edited(steps):
                 continue
-            if became is None:
+            if became is None and test is not None:
                 became = self._doubt(gone, steps)
-            if became in ("", UNNAMED):
-                change = changed_since(gone, steps)
-                gone |= {"change": change} if change else {}
+            if became in (None, "", UNNAMED):
+                change = changed_since(gone, steps) if test is not None else []
+                gone |= {"gone": True} | ({"change": change} if change else {})
             elif became:
                 gone["unseen"] = became
 

@@ -18,7 +18,6 @@ from mnemarch.units.account import (
     KEPT_MAX,
     Account,
     account_in,
-    approach_of,
     cut,
     failed_approaches,
     named,
@@ -155,7 +154,7 @@ def keep_episode(
     task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
     others = _episodes(act) if task else []
     worked, last = run.command if passed and run.witnessed else "", before if len(staged) >= TOLD_MAX else None
-    faults = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
+    faults, said = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
     is_seen = not faults or "unseen" not in faults[-1]
     turn = faults[-1].get("change", ()) if faults and "test" in faults[-1] else None
     draft = given or analysed(story, passed, 0, turn)
@@ -168,7 +167,7 @@ def keep_episode(
         steps=steps,
         faults=faults,
         failed_approaches=failed_approaches(staged),
-        approach=approach_of(staged) if succeeded and is_seen else None,
+        approach=said if said and succeeded and is_seen else None,
         tests=tests,
         set_aside=sorted(scene.set_aside),
         commit=run.commit,
