@@ -112,6 +112,16 @@ def test_an_error_that_was_seen_mended_is_so_whatever_the_task_fails_by_later(se
     assert "2 got past it" in met.loop.seen_before or "all got past it" in met.loop.seen_before
 
 
+def test_an_episode_says_what_its_task_was_asked_at_last(seats):
+    seat = seats.agent()
+    for asked in ("Make the total right", "Write a parser for prices", "go on", "Why is it slow to start?"):
+        seat.log("prompt", asked)
+    seat.verify(run=run(test_a=ALPHA))
+    (account,) = seat.units(kind="episode")
+    assert account.content.startswith("Task T-1 (“Make the total right”, at last “Write a parser for prices”) failed.")
+    assert account.attributes["task"] == "Make the total right"
+
+
 def test_each_error_of_a_run_has_what_changed_before_it_was_gone(seats):
     seat = seats.agent()
     seat.verify(run=run(test_a=ALPHA, test_b=BETA))

@@ -11,7 +11,7 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
 from mnemarch.text.edits import as_code, is_of_tests
-from mnemarch.text.words import some_of
+from mnemarch.text.words import in_a_line, some_of
 from mnemarch.units.analysis import (
     OTHERS,
     TASK_KINDS,
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 KEPT_MAX = 30
 KEPT_CHARS_MAX = 300
 _THEN_MAX = 3
+# Kinds of log entries in which somebody asks for something, and how many words that takes.
+_REQUESTS = frozenset({"prompt", "user", "request", "instruction"})
+_ASKED_WORDS_MIN = 3
 # Kinds of log entries that say what is tried. The last one before a success is what worked.
 APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
 # Of a command line: what only goes somewhere or sets something, and what may stand in a name.
@@ -74,7 +77,8 @@ class Account(Frozen):
 def text_of(account: Account) -> str:
     """The account in sentences, each of which is true if the log is."""
     described = task_described(account.steps)
-    task = f"{account.name} (“{cut(described)}”)" if described else account.name
+    later = f", at last “{last}”" if (last := _asked_at_last(account.steps)) not in ("", described) else ""
+    task = f"{account.name} (“{cut(described)}”{later})" if described else account.name
     open_or_failed = "is left open" if account.passed and account.analyst != CALLER else "failed"
     lines = [f"{task} {'succeeded' if account.success else open_or_failed}."]
     if account.tests:
@@ -101,6 +105,13 @@ def text_of(account: Account) -> str:
     if first is not None and first.text.strip():
         lines.append(f"Logged first, as {first.kind or 'a note'} and not verified: “{cut(first.text)}”.")
     return "\n".join(lines)
+
+
+def _asked_at_last(steps: Sequence[LoggedStep]) -> str:
+    """The last request, on one line. A word or two, or a question, is none."""
+    texts = (step.text.strip() for step in reversed(steps) if step.kind.lower() in _REQUESTS)
+    last = next((text for text in texts if len(text.split()) >= _ASKED_WORDS_MIN and not text.endswith("?")), "")
+    return in_a_line(last, KEPT_CHARS_MAX)
 
 
 def _tested(account: Account) -> str:
