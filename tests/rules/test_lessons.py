@@ -109,6 +109,19 @@ def test_commands_that_two_tasks_ran_before_the_test_passed_are_what_worked():
     assert "In both it was gone after `make tables`." in lesson.content
 
 
+def test_a_lesson_rests_on_what_mended_the_error_and_shows_a_task_that_did_it():
+    def met(number, *change):
+        tried = [{"test": "t::login", "change": [*change]}]
+        return episode(number, True, tried=tried, files=["src/other.py", "src/api.py"])
+
+    edit = "src/api.py in `login`: `+ token or None`"
+    (lesson,) = lessons(met(1, edit), met(2, edit), met(3, "src/api.py in `logout`: `- raise`"))
+    assert lesson.files == ("src/api.py",)
+    assert f"In the newest it was gone (t::login) after {edit}." in lesson.content
+    (lesson,) = lessons(*(met(number, "`make tables`") for number in range(2)))
+    assert lesson.files == ()
+
+
 def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
     def calls(then):
         return [{"command": "search words=1"}, {"command": "search words=2", "next": then}]

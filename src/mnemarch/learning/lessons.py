@@ -139,8 +139,9 @@ class ReflectionGenerator:
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
         # What one task changed is no rule, but the next agent has something to begin with.
         changes = [told for episode in won if (told := what_changed(episode, cluster.key, episodes))]
+        changes.sort(key=lambda told: advice not in told)
         lines += [f"In the newest it was gone{told}." for told in changes[:1]]
-        files = telling.shared(won or lost, "files")[:_LISTED_MAX]
+        files = _rests_on(won, lost, cluster.key)[:_LISTED_MAX]
         return Lesson(
             subject=f"fault:{cluster.key}",
             form=form,
@@ -227,21 +228,31 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
 
 def _changed_alike(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> tuple[str, str] | None:
     """What most tasks edited or ran between the error and the pass, in two or more, and that seldom failed."""
-
-    def told(episodes: Sequence[Unit], name: str) -> list[set[str]]:
-        met = ([fault for fault in faults_in(episode) if fault.get("key") == key] for episode in episodes)
-        done = [{done_in(text) for fault in faults for text in telling.texts(fault.get(name))} for faults in met]
-        return [{each for each in did if each[:1] == "`" or not is_of_tests(each)} - {""} for did in done if did]
-
-    changed = told(won, "change")
+    changed = _done(won, key, "change")
     counts = Counter(each for done in changed for each in done)
     best = max(counts, key=lambda each: (counts[each], " in `" in each, each), default="")
-    fails = sum(best in done for done in told(lost, "tried"))
+    fails = sum(best in done for done in _done(lost, key, "tried"))
     if counts[best] < max(2, _SHARE_MIN * len(changed)) or counts[best] <= 2 * fails:
         return None
     what = best if best.startswith("`") else f"an edit of {best}"
     also = f" It failed in {_tasks(fails)}." if fails else ""
     return best, f"In {_share(counts[best], len(won))} it was gone after {what}.{also}"
+
+
+def _done(episodes: Sequence[Unit], key: str, name: str) -> list[set[str]]:
+    """What each task that tells it ran, or edited and where, but for tests, while it had a fault."""
+    met = ([fault for fault in faults_in(episode) if fault.get("key") == key] for episode in episodes)
+    done = [{done_in(text) for fault in faults for text in telling.texts(fault.get(name))} for faults in met]
+    return [{each for each in did if each[:1] == "`" or not is_of_tests(each)} - {""} for did in done if did]
+
+
+def _rests_on(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> list[str]:
+    """The files that all tasks changed which are seen to have mended a fault; where none is, those they touched."""
+    changed = _done(won, key, "change")
+    if not changed:
+        return telling.shared(won or lost, "files")
+    files = [{each.partition(" in `")[0] for each in done if each[:1] != "`"} for done in changed]
+    return sorted(set.intersection(*files)) if len(files) > 1 else []
 
 
 def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
