@@ -110,29 +110,25 @@ class ReflectionGenerator:
             for tries in failed
             if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
-        saying = _what_worked(worked, len(won), failed) if lost or failed else None
-        turn = _turn(met) or _changed_alike(won, lost, cluster.key)
-        step = _missing_step(won, lost)
-        vain = _again_in_vain(met)
-        if saying is not None or turn is not None:
-            form, (advice, sentence) = Form.WORKED, saying or turn or ("", "")
-        elif step is not None:
-            form, (advice, sentence) = Form.MISSING_STEP, step
-        elif vain is not None:
-            form, (advice, sentence) = Form.DEAD_END, vain
-        elif dead:
-            form, advice, sentence = Form.DEAD_END, dead[0], ""
-        elif not won:
-            form, advice, sentence = Form.OPEN_PROBLEM, "", _open_problem(met, failed)
-        else:
+        forms: list[tuple[Form, tuple[str, str] | None]] = [
+            (Form.WORKED, _what_worked(worked, len(won), failed) if lost or failed else None),
+            (Form.WORKED, _turn(met) or _changed_alike(won, lost, cluster.key)),
+            (Form.MISSING_STEP, _missing_step(won, lost)),
+            (Form.DEAD_END, vain := _again_in_vain(met)),
+            (Form.DEAD_END, (dead[0], "") if dead else None),
+            (Form.OPEN_PROBLEM, None if won else ("", _open_problem(met, failed))),
+        ]
+        found = [(form, said) for form, said in forms if said is not None]
+        if not found:
             return None
+        form, (advice, sentence) = found[0]
         of_newest = f"of the newest {len(episodes)} " if len(episodes) < len(cluster.episodes) else ""
         came = f"{of_newest}{_outcomes(won, lost, len(episodes))}"
         lines = [
             f"{_tasks(len(cluster.episodes))} met “{quoted(cluster.line)}”: {came}.",
             *([sentence] if sentence else []),
         ]
-        instead = _went_on_with(met, advice, won) if vain is not None and form is Form.DEAD_END else ""
+        instead = _went_on_with(met, advice, won) if found[0][1] is vain else ""
         lines += [instead] if instead else []
         if dead:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])

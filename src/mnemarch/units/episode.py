@@ -175,13 +175,12 @@ def keep_episode(
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
         analyst=draft.analyst,
     )
-    cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
-    cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX] if passed]
+    tests_cited = [Citation.test(name) for name in tests[:_CITED_TESTS_MAX] if passed]
     claim = Claim(
         content=text_of(account),
         kind=Kind.EPISODE,
         level=Level.PROJECT,
-        citations=tuple(cited),
+        citations=(*(Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]), *tests_cited),
         importance=0.6 if draft.success else 0.5,
         attributes=_attributes(act, account, draft, task)
         | _traces(act, account, staged)
