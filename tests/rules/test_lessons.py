@@ -45,6 +45,16 @@ def test_what_worked_in_two_tasks_and_failed_in_none_is_told_with_its_numbers():
     assert lesson.content.endswith("Quotes are agents' words, not verified.")
 
 
+def test_what_worked_by_agents_words_alone_is_only_said_to_have_worked():
+    tries = [episode(number, True, approach="turn the check off", witnessed=False) for number in range(2)]
+    (lesson,) = lessons(*tries, episode(3, False))
+    assert (
+        "2 got past it by their own word, 1 failed. Said to have worked in both that got past it: “" in lesson.content
+    )
+    (seen,) = lessons(*tries, episode(3, False), episode(4, True, approach="turn the check off"))
+    assert "What worked in all 3 that got past it: “" in seen.content
+
+
 def test_a_lesson_shows_what_one_task_changed_before_the_error_was_gone():
     changed = {"change": ["src/api.py in `login`: `- token` `+ token or None`", "`make client`"], "test": "t::login"}
     (lesson,) = lessons(

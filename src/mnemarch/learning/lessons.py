@@ -111,7 +111,7 @@ class ReflectionGenerator:
             if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
         forms: list[tuple[Form, tuple[str, str] | None]] = [
-            (Form.WORKED, _what_worked(worked, len(won), failed) if lost or failed else None),
+            (Form.WORKED, _what_worked(worked, won, failed) if lost or failed else None),
             (Form.WORKED, _turn(met) or _changed_alike(won, lost, cluster.key)),
             (Form.MISSING_STEP, _missing_step(won, lost)),
             (Form.DEAD_END, vain := _again_in_vain(met)),
@@ -278,14 +278,19 @@ def _arguments(command: str) -> set[str]:
     return {word.partition("=")[0] + "=" * ("=" in word) for word in command.split() if _ARGUMENT.match(word)}
 
 
-def _what_worked(worked: Mapping[str, str], won: int, failed: Sequence[list[str]]) -> tuple[str, str] | None:
-    """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence."""
+def _what_worked(worked: Mapping[str, str], won: Sequence[Unit], failed: Sequence[list[str]]) -> tuple[str, str] | None:
+    """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence.
+
+    Where nobody saw a success, it is only said to have worked.
+    """
     best = max(telling.grouped(worked.items()), key=len, default=[])
     fails = max((len(tries) for tries in failed if best and telling.is_same(tries[0], best[0])), default=0)
     if len(best) < 2 or len(best) <= 2 * fails:
         return None
     also = f" It failed in {_tasks(fails)}." if fails else ""
-    return best[0], f"What worked in {_share(len(best), won)} that got past it: “{quoted(best[0])}”.{also}"
+    is_seen = any(episode.attributes.get("witnessed") for episode in won)
+    how = "What worked" if is_seen else "Said to have worked"
+    return best[0], f"{how} in {_share(len(best), len(won))} that got past it: “{quoted(best[0])}”.{also}"
 
 
 def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] | None:
