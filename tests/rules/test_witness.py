@@ -227,3 +227,14 @@ def test_a_message_that_pytest_cut_off_is_completed_by_its_traceback():
     ]
     alone = from_output("pytest -q", 1, f"{summary}\n2 failed in 0.1s\n")
     assert {result.message for result in alone.results} == {"AttributeError: 'dict' object has no ..."}
+
+
+def test_a_file_that_could_not_be_loaded_passes_with_a_clean_run_of_it(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_a.py").write_text("def test_a(): ...\n")
+    awaited = ["tests/test_a.py", "tests/test_gone.py", "make check", "tests"]
+    where = {"cwd": str(tmp_path), "root": str(tmp_path), "awaited": lambda: awaited}
+    run = from_output("PYTHONPATH=. pytest -q", 0, ". [100%]\n1 passed in 0.1s\n", **where)
+    assert [result.name for result in run.results] == ["tests/test_a.py"]
+    elsewhere = from_output("pytest -q tests/test_b.py", 0, ". [100%]\n1 passed in 0.1s\n", **where)
+    assert elsewhere.results == ()

@@ -122,19 +122,23 @@ def selected(known: TestCommand, names: Iterable[str], folder: str, root: str) -
     options = [word for word in words if word[:1] == "-"]
     if known.runner != "pytest" or not all(pattern(_HARMLESS_OPTION).fullmatch(option) for option in options):
         return []
-    places = [os.path.normpath(os.path.join(folder, word)) for word in words if word[:1] != "-"] or [folder]
+    named = [word for word in words if word[:1] != "-"] or ["."]
+    places = [os.path.normpath(os.path.join(folder, word)) for word in named]
     return [name for name in names if _is_selected(os.path.join(root, name), places)]
 
 
 def _is_selected(test: str, places: Sequence[str]) -> bool:
-    """Whether a test is in the file that its name says, and that file or test below one of these places."""
+    """Whether a test is in the file that its name says, and that file or test below one of these places.
+
+    A file is named alone where it could not be loaded.
+    """
     path, _, inside = test.partition("::")
     function = inside.rpartition("::")[2].partition("[")[0]
-    if not function or not any(test == place or test.startswith((f"{place}/", f"{place}::")) for place in places):
+    if not any(test == place or test.startswith((f"{place}/", f"{place}::")) for place in places):
         return False
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return f"def {function}(" in file.read()
+            return not inside or f"def {function}(" in file.read()
     except OSError:
         return False
 
