@@ -152,6 +152,20 @@ def test_one_with_the_applications_role_only_works_and_can_not_see_all(plain_url
         assert memory.rebuild().same
 
 
+def test_an_agent_with_the_applications_role_begins_and_asks_and_learns_nothing_of_other_projects(
+    plain_url, postgres_url, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(postgres_url) as memory:
+        seat(memory, project="bank").remember("Transfers are booked at night")
+        seat(memory, project="bank").remember("Ledgers are closed in May")
+    for verb in (["init"], ["recall", "when are transfers booked?"]):
+        command = [sys.executable, "-m", "mnemarch", "--store", plain_url, *verb, "--actor", "agent:a"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), verb
+        assert "units" not in done.stdout, "how much others know is theirs"
+
+
 def test_a_table_whose_row_level_security_is_off_is_named(opened, postgres_url):
     store = opened(postgres_url)
     assert store.check() is None

@@ -30,7 +30,7 @@ def _init(call: Call) -> Answer:
     place = call.address or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
-    events = call.memory.stats().events
+    events = call.memory.stats(seat).events
     if call.is_on_server:
         from mnemarch.interfaces.hooks.relay import prepare
 
