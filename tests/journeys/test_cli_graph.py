@@ -14,7 +14,7 @@ import pytest
 from cli_session import Cli, shown_at_terminal
 
 from mnemarch.graph import MemoryOrchestrator
-from mnemarch.interfaces.pictures import GraphView, graph_flowchart, graph_svg, label
+from mnemarch.interfaces.pictures import GraphView, graph_svg, label
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUESTION = "how does checkout retry?"
@@ -246,7 +246,7 @@ def test_a_narrow_terminal_folds_korean_by_its_width(cli):
 def test_what_others_wrote_cannot_steer_the_terminal(cli):
     query = ask(cli, HOSTILE)
     cli.ok("graph", "feedback", query, "down", "--note", HOSTILE, *SESSION)
-    for argv in ([], ["--mermaid"], ["--svg"], ["search", HOSTILE], ["ask", HOSTILE]):
+    for argv in ([], ["--svg"], ["search", HOSTILE], ["ask", HOSTILE]):
         said = cli("graph", *argv, *SESSION).out
         assert "fails" in said
         assert not {"\x1b", "\x07", "\u202e"} & set(said)
@@ -317,7 +317,6 @@ def test_a_picture_holds_the_hottest_questions_and_says_so(cli):
         ask(cli, f"where is service {number} configured?")
     assert "25 nodes" in (picture := cli("graph", "--svg", *SESSION).out)
     assert "the hottest are drawn, 20 nodes" in picture
-    assert cli("graph", "--mermaid", "--limit", "3", *SESSION).out.count('["question') == 3
 
 
 @pytest.mark.parametrize(
@@ -331,17 +330,6 @@ def test_a_picture_holds_the_hottest_questions_and_says_so(cli):
 )
 def test_a_label_is_folded_between_words_and_cut(text, lines):
     assert label(text, 14) == lines
-
-
-def test_a_flowchart_has_every_node_and_edge_and_quotes_what_others_wrote():
-    graph = MemoryOrchestrator("agent:a")
-    query = graph.upsert_query("s", HOSTILE)
-    graph.record_answer("s", query, "line\nbreak #1")
-    first, *lines = graph_flowchart(view_of(graph), 20).splitlines()
-    assert first == "flowchart LR"
-    assert lines[0] == '  n0["answer: line break #1"]'
-    assert "Why &lt;b&gt;&amp;amp; &quot;x\\&quot; fails" in lines[1]
-    assert lines[2] == "  n1 -->|responded_with 1.00| n0"
 
 
 # The end

@@ -130,23 +130,25 @@ def test_a_proof_that_fails_ends_the_demo_with_1_and_json_is_one_document_also_w
     assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in printed.err.partition("Recall:")[2]
 
 
-def test_an_agent_that_is_killed_ends_the_demo_at_once_and_leaves_nobody_behind(tmp_path):
-    script = {"store": str(tmp_path), "actor": "agent:a", "scope": {"project": "p"}, "root": None, "pause_s_max": 0.0}
-    wait, log = {}, {"do": "log", "kind": "note", "text": "written"}
-    with Agents({"one": script | {"steps": [log, wait]}, "other": script | {"steps": [log, wait, wait]}}) as agents:
-        reports = dict(agents.reports())
+@pytest.fixture
+def place(tmp_path):
+    return {"store": str(tmp_path), "actor": "agent:a", "scope": {"project": "p"}, "root": None}
+
+
+def test_an_agent_that_is_killed_ends_the_demo_and_leaves_nobody_behind(place):
+    steps = [{"do": "log", "kind": "note", "text": "written"}]
+    with Agents({"one": place, "other": place}) as agents:
+        reports = dict(agents.reports({"one": steps, "other": steps}))
         assert {report["receipt"]["duplicate"] for report in reports.values()} == {False}
         os.kill(reports["other"]["process"], signal.SIGKILL)
-        # What it had said before it died is heard first.
         with pytest.raises(StoreUnavailable, match="other of the demo broke off"):
-            assert [*agents.reports(), *agents.reports()]
+            list(agents.reports({"one": steps, "other": steps}))
     for report in reports.values():
         with pytest.raises(ProcessLookupError):
             os.kill(report["process"], 0)
 
 
-def test_what_stops_an_agent_of_the_demo_is_told(tmp_path):
+def test_what_stops_an_agent_of_the_demo_is_told(place, tmp_path):
     (tmp_path / ".mnemarch").write_text("no folder")
-    script = {"store": str(tmp_path), "actor": "agent:a", "scope": {"project": "p"}, "root": None, "pause_s_max": 0.0}
-    with Agents({"a": script | {"steps": []}}) as agents, pytest.raises(StoreUnavailable, match="mnemarch"):
-        list(agents.reports())
+    with Agents({"a": place}) as agents, pytest.raises(StoreUnavailable, match="mnemarch"):
+        list(agents.reports({"a": []}))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Reason, Scope
-from mnemarch.interfaces.adr.exporting import file_name, new_record, with_status
-from mnemarch.interfaces.adr.importing import superseded
-from mnemarch.interfaces.adr.record import Force, is_as_exported, read_record, record_in, titled
+from mnemarch.interfaces.adr.folder import superseded
+from mnemarch.interfaces.adr.record import is_as_exported, read_record, record_in, titled
+from mnemarch.interfaces.adr.writing import file_name, new_record, with_status
 
 NYGARD, MADR_4, MADR_2, KOREAN = (
     (Path(__file__).parents[1] / "fixtures" / "records" / f"{name}.md").read_text(encoding="utf-8")
@@ -70,15 +70,16 @@ def test_a_status_is_known_however_it_is_dressed(written, status):
 
 
 @pytest.mark.parametrize(
-    ("force", "statuses"),
+    ("holds", "was_decided", "statuses"),
     [
-        (Force.HOLDS, ["accepted", ""]),
-        (Force.ENDED, ["deprecated", "superseded"]),
-        (Force.NEVER, ["proposed", "rejected", "on hold", "승인 대기"]),
+        (True, True, ["accepted", ""]),
+        (False, True, ["deprecated", "superseded"]),
+        (False, False, ["proposed", "rejected", "on hold", "승인 대기"]),
     ],
 )
-def test_a_status_tells_whether_a_record_is_in_force(force, statuses):
-    assert {record_with(status).force for status in statuses} == {force}
+def test_a_status_tells_whether_a_record_is_in_force(holds, was_decided, statuses):
+    records = map(record_with, statuses)
+    assert {(record.holds, record.was_decided) for record in records} == {(holds, was_decided)}
 
 
 @pytest.mark.parametrize(("written", "links"), cases("adr", "links are read with their relation"))
@@ -253,7 +254,7 @@ def decide():
 )
 def test_a_decision_is_read_back_from_its_record(decide, text):
     decision = decide(text, summary="bank", tradeoff="slow")
-    written = new_record(decision, 7, "accepted", ["[2. b](0002-b.md)"])
+    written = new_record(decision, 7, ["[2. b](0002-b.md)"])
     assert is_as_exported(written)
     assert not is_as_exported(written.replace("slow", "fast"))
     record = read_record(written, "0007-x.md")
@@ -264,7 +265,7 @@ def test_a_decision_is_read_back_from_its_record(decide, text):
 @pytest.mark.parametrize("text", ["T\n\n## Status\n\nRejected", "T\n\n```\nopen", "T\n\n<!-- open", "T\n\nx\n---"])
 def test_a_text_that_would_break_the_outline_is_quoted(decide, text):
     decision = decide(text, summary=text, tradeoff=text)
-    record = read_record(new_record(decision, 7, "accepted"))
+    record = read_record(new_record(decision, 7))
     assert record.status == "accepted"
     for said in (record.text, record.context, record.consequences):
         assert said.replace("> ", "").replace(">", "") == text

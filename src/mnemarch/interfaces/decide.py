@@ -1,13 +1,11 @@
-"""`decide`, which asks a person for what is missing; import and export of decision records; the text for decisions."""
+"""`decide`, which shows a proposal before it commits it; decision records in and out; the text for decisions."""
 
 from __future__ import annotations
 
-import sys
-
-from mnemarch.errors import InvalidInput, MnemarchError, NotFound
-from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Call, Command, at_terminal
+from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
 from mnemarch.interfaces.grammar import text_or_stdin
-from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table, with_short_ids
+from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs import OVERRIDE
@@ -15,7 +13,7 @@ from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, P
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.decisions import Decisions
@@ -50,97 +48,34 @@ _DECIDE = (
 )
 
 
-class _LeftError(Exception):
-    """Whoever was asked went away: at the end of what they had to say, or by Ctrl-C."""
-
-    def __init__(self, exit_code: int) -> None:
-        self.exit_code = exit_code
-
-
-class _Questions:
-    """Asks whoever sits at the terminal, and keeps the answers: what was typed is not typed twice."""
-
-    def __init__(self) -> None:
-        self._flags: list[str] = []
-        self._text: list[str] = []
-
-    def asked(self, question: str, flag: str = "", one_of: Collection[str] = ()) -> str:
-        """The answer, kept as the value of an option, or as what is decided if no option is named.
-
-        What is none of `one_of` is asked for again at once, not refused after the last question.
-        """
-        answer = _answered(question)
-        while one_of and answer not in one_of:
-            answer = _answered(f"{answer!r} is none of these. {question}")
-        if answer and flag:
-            self._flags += [f"{flag}={answer}"] if answer.startswith("-") else [flag, answer]
-        elif answer:
-            self._text = ["--", answer] if answer.startswith("-") else [answer]
-        return answer
-
-    def again(self) -> str:
-        """The command line that says it all at once; nothing if nothing was typed."""
-        from shlex import join
-
-        if not self._flags and not self._text:
-            return ""
-        return f"\nTo go on from here: {join(['mnemarch', *sys.argv[1:], *self._flags, *self._text])}"
-
-
-def _answered(question: str) -> str:
-    try:
-        return input(question).strip()
-    except (EOFError, KeyboardInterrupt) as left:
-        print()
-        raise _LeftError(REFUSED if isinstance(left, EOFError) else INTERRUPTED) from None
-
-
 def _decide(call: Call) -> Answer:
+    """Commit a proposal. At a terminal it is shown first, and nothing is stored before a yes."""
     options = call.options
     if options.dry_run:
         call.begins_memory = False
         call.answer_from_nothing()
+    if not options.type or not options.reason:
+        raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
     desk = call.seat.decisions
-    if not (at_terminal(sys.stdin) and at_terminal(sys.stdout)) or call.places.json:
-        return _settled(desk, options, _proposed(desk, options, None), None)
-    _check_first(desk, options, is_agent=call.seat.actor.kind == "agent")
-    questions = _Questions()
-    try:
-        return _settled(desk, options, _proposed(desk, options, questions), questions)
-    except _LeftError as left:
-        return _let_go(None, questions, left.exit_code)
-    except MnemarchError:
-        if typed := questions.again():
-            print(typed, file=sys.stderr)
-        raise
-
-
-def _check_first(desk: Decisions, options: Any, *, is_agent: bool) -> None:
-    """Tell what is wrong with the options, and who may not commit it, before anybody is asked for the rest."""
-    snapshots = options.snapshot or ([] if options.evidence else ["?"])
-    draft = _proposal(desk, options, "?", options.type or "other", options.reason or "?", snapshots)
-    if not options.dry_run and not is_agent:  # An agent's becomes a request.
-        desk.check(draft)
-    if draft.guardian.type == "BLOCK":
-        print(_guardian_text(draft.guardian))
-
-
-def _settled(desk: Decisions, options: Any, proposal: DecisionProposal, questions: _Questions | None) -> Answer:
-    """What becomes of a proposal: shown, committed, or let go of; until it is committed nothing is stored."""
+    proposal = desk.propose(
+        text_or_stdin(options.text),
+        reason={"type": options.type, "summary": options.reason, "tradeoff": options.tradeoff},
+        evidence=options.evidence,
+        snapshots=list(options.snapshot),
+        strength=options.strength,
+        domain=options.domain,
+        level=options.level,
+        revises=options.revises,
+    )
     known = _known_decisions(desk, proposal.blast_radius)
     if options.dry_run:
         code = REFUSED if _takes_a_reason(proposal) else DONE
         return Answer(data=proposal, text=lambda: _proposal_text(proposal, known), exit_code=code)
-    override = options.override
-    if questions is not None and not options.yes:
-        print(_proposal_text(proposal, known))
-        if _takes_a_reason(proposal) and not override:
-            override = questions.asked("Why commit it all the same? (nothing: don't) ", "--override")
-            if not override:
-                return _let_go(proposal, questions)
-        elif _answered("Commit it? [y/N] ").lower() not in {"y", "yes"}:
-            return _let_go(proposal, questions)
-    decided = desk.commit(proposal, override=override)
+    if is_interactive() and not options.yes and not call.places.json:
+        print(_proposal_text(proposal, known), flush=True)
+        if not is_confirmed("Commit it?"):
+            return Answer(data=proposal, text=lambda: "Nothing was committed.", exit_code=REFUSED)
+    decided = desk.commit(proposal, override=options.override)
     if isinstance(decided, Refused):
         reason = decided.reason
         return Answer(data=decided, text=lambda: f"not decided: {with_short_ids(reason)}", exit_code=REFUSED)
@@ -152,39 +87,6 @@ def _takes_a_reason(proposal: DecisionProposal) -> bool:
     related = {proposal.base.id} if proposal.base else set()
     return proposal.guardian.type == "BLOCK" or any(
         one.id not in (*proposal.guardian.evidence, *related) for one in proposal.conflicts
-    )
-
-
-def _let_go(proposal: DecisionProposal | None, questions: _Questions, exit_code: int = REFUSED) -> Answer:
-    return Answer(data=proposal, text=lambda: f"Nothing was committed.{questions.again()}", exit_code=exit_code)
-
-
-def _proposed(desk: Decisions, options: Any, questions: _Questions | None) -> DecisionProposal:
-    """The proposal that the options, and the answers of whoever sits at the terminal, make."""
-    ask = questions.asked if questions is not None else None
-    text = ask("What is decided? ") if options.text is None and ask else text_or_stdin(options.text)
-    type = options.type or (ask and ask(f"Why? One of {', '.join(_TYPES)}: ", "--type", _TYPES))
-    reason = options.reason or (ask and ask("In a sentence: ", "--reason"))
-    if not type or not reason:
-        raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
-    snapshots = list(options.snapshot)
-    if ask and not options.evidence and not snapshots:
-        snapshots = [ask("What does it rest on? (quoted word for word) ", "--snapshot")]
-    return _proposal(desk, options, text, type, reason, snapshots)
-
-
-def _proposal(
-    desk: Decisions, options: Any, text: str, type: str, reason: str, snapshots: list[str]
-) -> DecisionProposal:
-    return desk.propose(
-        text,
-        reason={"type": type, "summary": reason, "tradeoff": options.tradeoff},
-        evidence=options.evidence,
-        snapshots=snapshots,
-        strength=options.strength,
-        domain=options.domain,
-        level=options.level,
-        revises=options.revises,
     )
 
 
@@ -292,9 +194,11 @@ def _known_decisions(desk: Decisions, impact: Impact) -> dict[str, Decision]:
 
 
 def _impact(impact: Impact, call: Call) -> str:
-    desk, drawn = call.seat.decisions, _mermaid if call.options.mermaid else _tree
+    desk = call.seat.decisions
     head = _head(desk, call.options.decision_id)
-    return drawn(head.root_id, impact, _known_decisions(desk, impact) | {head.root_id: head})
+    known = _known_decisions(desk, impact) | {head.root_id: head}
+    lines = _tree_lines(impact, known) or ["Nothing depends on it, as far as relations say."]
+    return "\n".join([_named(head.root_id, known), *lines])
 
 
 def _head(desk: Decisions, decision_id: str) -> Decision:
@@ -303,11 +207,6 @@ def _head(desk: Decisions, decision_id: str) -> Decision:
         return desk.in_force(decision_id)
     except NotFound:
         return desk.get(decision_id)
-
-
-def _tree(root: str, impact: Impact, known: Mapping[str, Decision]) -> str:
-    lines = _tree_lines(impact, known) or ["Nothing depends on it, as far as relations say."]
-    return "\n".join([_named(root, known), *lines])
 
 
 def _tree_lines(impact: Impact, known: Mapping[str, Decision]) -> list[str]:
@@ -334,15 +233,6 @@ def _under(below: Mapping[str, list[ImpactNode]], parent: str, indent: str) -> l
 def _named(root: str, known: Mapping[str, Decision]) -> str:
     """A decision of an impact, with the id of the version that is in force."""
     return f"{short(known[root].text, _LABEL_CHARS)}  {short_id(known[root].id)}" if root in known else short_id(root)
-
-
-def _mermaid(root: str, impact: Impact, known: Mapping[str, Decision]) -> str:
-    """A flowchart for Markdown pages."""
-    from mnemarch.interfaces.pictures import flowchart
-
-    labels = {each: known[each].text if each in known else each for each in (root, *(one.id for one in impact.nodes))}
-    arrows = [(node.source, node.relation, node.target) for node in impact.nodes]
-    return flowchart("TD", labels | ({"cut": f"cut: {impact.cut}"} if impact.cut else {}), arrows)
 
 
 def _broken(anchors: Sequence[Unit], _: Call) -> str:

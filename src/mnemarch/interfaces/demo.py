@@ -12,11 +12,11 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import Counter
 from importlib.resources import files
 
 from rich import box
 from rich.console import Console
-from rich.live import Live
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -32,9 +32,10 @@ from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
     from typing import Any
 
+    from mnemarch.interfaces.demo_agents import Step
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
 
@@ -42,13 +43,10 @@ _SHOP = tomllib.loads(files(__package__).joinpath("demo_shop.toml").read_text(en
 _PROJECT, (_WORKTREE, _OTHER_WORKTREE) = _SHOP["project"], _SHOP["worktrees"]
 _RETRY_TEST, _FAILING_TEST = f"test:{_SHOP['retry_test']}", f"test:{_SHOP['failing_test']}"
 _AGENTS_MIN, _AGENTS_MAX = 2, 32
-_PAUSE_S_MAX = 0.03
 _BEAT_S = 0.9
-_BAR_CELLS = 30
 # Nobody watches a log: there no line is wrapped.
 _LOG_WIDTH = 400
 _MARKS = {"pass": "✓", "fail": "✗"}
-_WAIT: dict[str, Any] = {}
 
 
 def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) -> tuple[list[Proof], str]:
@@ -68,7 +66,7 @@ def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) 
         shop = _made_shop(folder)
         with open_memory(folder) as memory:
             story = _Story(memory, shop, agents, sys.stderr if aside else sys.stdout, fast=fast)
-            story.write_at_once(events, 0.0 if fast else _PAUSE_S_MAX)
+            story.write_at_once(events)
             story.promote()
             story.revise_at_once()
             story.settle()
@@ -106,8 +104,9 @@ def _write_files(folder: str) -> None:
             file.write(text)
 
 
-def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
-    """The steps of each agent. The last one's test fails; however many there are, together they play every part."""
+def _parts(agents: int, events: int, secret: str) -> list[tuple[list[Step], list[Step], list[Step]]]:
+    """What each agent logs, claims and verifies. The last one's test fails; however many there are, together they play
+    every part."""
     known = [*(_SHOP["known"][number :: agents - 1] for number in range(agents - 1)), []]
     claims = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
     for own, facts in zip(claims, known, strict=True):
@@ -126,16 +125,16 @@ def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
         is_last = number == agents - 1
         tests = [_SHOP["failing_test"]] if is_last else [_SHOP["retry_test"], *(fact["test"] for fact in facts)]
         lines = [f"settle {', '.join(tests)}", *(f"read: {code[line % len(code)]}" for line in range(1, events))]
-        thoughts = [_log("thought", line) for line in lines]
-        parts.append([_WAIT, *thoughts, _WAIT, *claims[number], _WAIT, {"do": "verify", "tests": tests}])
+        thoughts: list[Step] = [_log("thought", line) for line in lines]
+        parts.append((thoughts, claims[number], [{"do": "verify", "tests": tests}]))
     return parts
 
 
-def _log(kind: str, text: str, **more: str) -> dict[str, Any]:
+def _log(kind: str, text: str, **more: str) -> Step:
     return {"do": "log", "kind": kind, "text": text, **more}
 
 
-def _claim(what: str, text: str, *citations: str, level: str = "worktree") -> dict[str, Any]:
+def _claim(what: str, text: str, *citations: str, level: str = "worktree") -> Step:
     return {"do": "remember", "what": what, "text": text, "citations": citations, "level": level}
 
 
@@ -170,43 +169,44 @@ class _Story:
             grid.add_row("", Text(f"→ {clean(then)}", style))
         self._console.print(Padding(grid, (0, 0, 0, 3), expand=False))
 
-    def _agents(self, parts: dict[str, list[dict[str, Any]]], pause_s_max: float = 0.0) -> Agents:
-        """A process for each part: a coder has a task, an orchestrator has none."""
-        shop, scripts = self._shop, {}
-        for name, steps in parts.items():
+    def _agents(self, names: Iterable[str]) -> Agents:
+        """A process for each name: a coder has a task, an orchestrator has none."""
+        shop, places = self._shop, {}
+        for name in names:
             kind, _, number = name.partition("-")
             scope = {"project": _PROJECT, "worktree": _WORKTREE} | ({"task": f"T-{number}"} if kind == "coder" else {})
             actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
-            where = {"store": shop.folder, "root": shop.desks[0], "scope": scope}
-            scripts[name] = where | {"actor": actor, "pause_s_max": pause_s_max, "steps": steps}
-        return Agents(scripts)
+            places[name] = {"store": shop.folder, "root": shop.desks[0], "actor": actor, "scope": scope}
+        return Agents(places)
 
-    def _reports(self, agents: Agents) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What the agents report until they wait for each other; their receipts are kept for the proof."""
-        for name, report in agents.reports():
-            self._witness.receipts += receipts_in(report)
-            yield name, report
+    def _reports(self, agents: Agents, steps_of: dict[str, list[Step]]) -> list[tuple[str, dict[str, Any]]]:
+        """What the agents report, all at work at once; their receipts are kept for the proof."""
+        with self._console.status("The agents are at work"):
+            reports = list(agents.reports(steps_of))
+        self._witness.receipts += [receipt for _, report in reports for receipt in receipts_in(report)]
+        return reports
 
-    def write_at_once(self, events: int, pause_s_max: float) -> None:
+    def write_at_once(self, events: int) -> None:
         count = self._witness.agents
         title = Text(f"\n{count} agents, {count} processes, one memory", "bold")
         self._console.print(title, Text(self._data_folder, "dim"), sep="\n")
-        parts = enumerate(_parts(count, events, self._witness.secret), start=1)
-        with self._agents({f"coder-{number}": part for number, part in parts}, pause_s_max) as agents:
+        parts = dict(enumerate(_parts(count, events, self._witness.secret), start=1))
+        thoughts, claims, checks = ({f"coder-{number}": part[at] for number, part in parts.items()} for at in range(3))
+        with self._agents(thoughts) as agents:
+            self._reports(agents, {name: [] for name in thoughts})  # All have opened the memory before one writes.
             self._act(1, "Staging: everybody writes at once")
-            crowd = {f"coder-{number}": ("", 0) for number in range(1, count + 1)}
-            with Live(console=self._console, get_renderable=lambda: _crowd(crowd, events), transient=True):
-                for _ in range(2):  # They meet when all have opened the memory, and when all have written.
-                    for name, report in self._reports(agents):
-                        crowd[name] = f"{report['process']}", crowd[name][1] + 1
-            self._console.print(_crowd(crowd, events))
+            receipts = Counter((name, report["process"]) for name, report in self._reports(agents, thoughts))
+            table = Table("agent", "process", "task", "receipts", box=None, pad_edge=False, padding=(0, 1, 0, 2))
+            for (name, process), handed in receipts.items():
+                table.add_row(Text(name, "bold"), f"{process}", name.replace("coder", "T"), f"{handed:>8}")
+            self._console.print(table)
             self._act(2, "The same moment: what the agents said, and what the memory made of it")
-            self._tell_claims(self._reports(agents))
+            self._tell_claims(self._reports(agents, claims))
             self._act(3, "Gate: each task runs its tests, and the memory sees them")
-            for name, report in self._reports(agents):
+            for name, report in self._reports(agents, checks):
                 self._tell_verification(name, report)
 
-    def _tell_claims(self, claims: Iterator[tuple[str, dict[str, Any]]]) -> None:
+    def _tell_claims(self, claims: list[tuple[str, dict[str, Any]]]) -> None:
         shared = set()
         for name, one in claims:
             unit_id = (one.get("answer", {}).get("unit") or {}).get("id", "")
@@ -247,22 +247,27 @@ class _Story:
 
     def revise_at_once(self) -> None:
         self._act(5, "No last writer wins: two processes revise one unit from the same version")
-        parts, read = {}, {"do": "read", "unit": self._witness.ids["shared"]}
-        for number, text in enumerate(_SHOP["revisions"], start=1):
-            claim = _claim("revision", text, _RETRY_TEST, _SHOP["retried"], level="project")
-            parts[f"lead-{number}"] = [read, claim, _WAIT, {"do": "supersede"}]
-        with self._agents(parts) as leads:
-            said = {name: report["text"] for name, report in self._reports(leads) if report["do"] == "remember"}
-            revised = list(self._reports(leads))
+        old = self._ada.get(self._witness.ids["shared"])
+        claims = {
+            f"lead-{number}": [_claim("revision", text, _RETRY_TEST, _SHOP["retried"], level="project")]
+            for number, text in enumerate(_SHOP["revisions"], start=1)
+        }
+        with self._agents(claims) as leads:
+            said = {name: report["answer"]["unit"] for name, report in self._reports(leads, claims)}
+            steps: dict[str, list[Step]] = {
+                name: [{"do": "supersede", "new": new["id"], "old": old.id, "seen": old.version}]
+                for name, new in said.items()
+            }
+            revised = self._reports(leads, steps)
         for name, report in revised:
-            text, seen, actual, new = said[name], *map(report.get, ("seen", "actual", "new"))
+            new, seen, actual = said[name], report["seen"], report["actual"]
             if actual is None:
-                self._witness.won.append(str(new))
-                self._tell(name, f'"{text}"', f"superseded version {seen}")
+                self._witness.won.append(new["id"])
+                self._tell(name, f'"{new["content"]}"', f"superseded version {seen}")
             else:
                 self._witness.lost += 1
-                then = f"Conflict: saw version {seen}, it is at {actual} now; the text is kept as {new}"
-                self._tell(name, f'"{text}"', then, "yellow")
+                then = f"Conflict: saw version {seen}, it is at {actual} now; the text is kept as {new['id']}"
+                self._tell(name, f'"{new["content"]}"', then, "yellow")
 
     def settle(self) -> None:
         self._act(6, "A person decides")
@@ -314,13 +319,3 @@ class _Story:
         verdict = "all hold" if not failed else f"{failed} DO NOT HOLD"
         self._tell("", f"{len(proofs)} proofs, {verdict}; {time.monotonic() - started:.0f} s")
         return proofs, self._witness.won[0] if self._witness.won else ""
-
-
-def _crowd(crowd: dict[str, tuple[str, int]], events: int) -> Table:
-    """How many receipts each agent's process was handed so far."""
-    table = Table("agent", "process", "task", "receipts", "", box=None, pad_edge=False, padding=(0, 1, 0, 2))
-    for name, (process, count) in crowd.items():
-        cells = _BAR_CELLS * count // events
-        bar = Text("█" * cells + "░" * (_BAR_CELLS - cells), "cyan")
-        table.add_row(Text(name, "bold"), process, name.replace("coder", "T"), f"{count:>8}", bar)
-    return table

@@ -1,19 +1,17 @@
-"""The demo's agents, each a process that follows a script and reports every answer; and the proofs, counted from the
-memory itself after everything."""
+"""The demo's agents, each a process of its own; and the proofs, counted at the end from the memory itself."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
 import os
-import random
 import signal
 import sys
-import time
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 
 from mnemarch.errors import Conflict, MnemarchError, StoreUnavailable
 from mnemarch.model.caller import Actor, Level, Scope
@@ -25,115 +23,77 @@ from mnemarch.wiring import open as open_memory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from multiprocessing.context import SpawnProcess
     from typing import Any, Self
 
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
 
+    Step = dict[str, Any]
     # What was counted, and whether the claim holds.
     Count = tuple[str, bool]
 
-_END_S_MAX = 10.0
-
 
 class Agents:
-    """A process for each script. They go on together: whoever comes to an empty step waits for the others."""
+    """A process for each agent, by name. It opens the memory of its place, and takes the steps that it is given."""
 
-    def __init__(self, scripts: dict[str, dict[str, Any]]) -> None:
-        self._scripts = scripts
-        self._at_work: dict[Connection, tuple[str, SpawnProcess]] = {}
-        self._processes: list[SpawnProcess] = []
+    def __init__(self, places: dict[str, dict[str, Any]]) -> None:
+        # Ctrl-C is for the demo to end, not for its agents.
+        deaf = signal.signal, (signal.SIGINT, signal.SIG_IGN)
+        spawn = multiprocessing.get_context("spawn")
+        self._places = places
+        self._processes = {name: ProcessPoolExecutor(1, spawn, *deaf) for name in places}
 
     def __enter__(self) -> Self:
-        context = multiprocessing.get_context("spawn")
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # The agents inherit it: Ctrl-C is for the demo to end.
-        try:
-            for name, script in self._scripts.items():
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_take_steps, args=(theirs, script), daemon=True)
-                process.start()
-                theirs.close()
-                self._at_work[ours] = name, process
-                self._processes.append(process)
-        finally:
-            signal.signal(signal.SIGINT, handler)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._processes:
-            process.terminate()
-            process.join()
+        for process in self._processes.values():
+            process.shutdown(cancel_futures=True)
 
-    def reports(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What each of them reports, as it comes, until all wait or have ended; then those that wait may go on."""
-        busy = set(self._at_work)
-        while busy:
-            for agent in busy.intersection(wait(busy)):
-                report = self._said_by(agent)
-                if report:
-                    yield self._at_work[agent][0], report
-                else:
-                    busy.remove(agent)
-        for agent in self._at_work:
-            with suppress(ConnectionError):  # Whoever died meanwhile is noticed at the next look.
-                agent.send({})
-
-    def _said_by(self, agent: Connection) -> dict[str, Any]:
-        """One report; nothing from an agent that waits, or came to its end. One that broke off ends the demo."""
-        try:
-            report = agent.recv()
-        except (EOFError, ConnectionError):
-            name, process = self._at_work.pop(agent)
-            process.join(_END_S_MAX)
-            if process.exitcode:
-                what = f"{name} of the demo broke off (exit code {process.exitcode})."
-                raise StoreUnavailable(what, hint="Run the demo again; what it printed above may tell why.") from None
-            return {}
-        if isinstance(report, StoreUnavailable):
-            raise report
-        return dict(report)
+    def reports(self, steps_of: dict[str, list[Step]]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """All take their steps at once; gives each step with the answer of the memory, agent by agent."""
+        under_way = {
+            name: self._processes[name].submit(_taken, self._places[name], steps) for name, steps in steps_of.items()
+        }
+        for name, work in under_way.items():
+            try:
+                reports = work.result()
+            except BrokenProcessPool:
+                broke_off = f"{name} of the demo broke off."
+                raise StoreUnavailable(broke_off, hint="Run it again; what it printed above may tell why.") from None
+            yield from ((name, report) for report in reports)
 
 
-def _take_steps(channel: Connection, script: dict[str, Any]) -> None:
-    """What an agent's process does: it reports each step, and waits for the word to go on at an empty one."""
+def _taken(place: dict[str, Any], steps: list[Step]) -> list[dict[str, Any]]:
+    """In an agent's process: each step, with what the memory answered."""
     try:
-        with open_memory(script["store"]) as memory:
-            seat = memory.seat(Actor.parse(script["actor"]), Scope(**script["scope"]), root=script["root"])
-            for step in script["steps"]:
-                if step:
-                    channel.send({"process": os.getpid()} | step | to_json(_answer(seat, script, step)))
-                    time.sleep(random.uniform(0, script["pause_s_max"]))  # noqa: S311 - an agent's pace, no secret
-                else:
-                    channel.send({})
-                    channel.recv()
+        if not _seat:
+            memory = open_memory(place["store"])
+            _seat.append(memory.seat(Actor.parse(place["actor"]), Scope(**place["scope"]), root=place["root"]))
+        return [{"process": os.getpid()} | step | to_json(_answer(_seat[0], step)) for step in steps]
     except MnemarchError as error:
-        channel.send(StoreUnavailable(error.message, hint=error.hint))
-    except (EOFError, ConnectionError):  # The demo is gone.
-        sys.exit(1)
+        raise StoreUnavailable(error.message, hint=error.hint) from None
 
 
-def _answer(seat: Seat, script: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
+# The seat of the agent whose process this is, once it has opened the memory.
+_seat: list[Seat] = []
+
+
+def _answer(seat: Seat, step: Step) -> dict[str, Any]:
     """Take one step; gives what the memory answered. The tests really run, and the memory sees each of them."""
     if step["do"] == "log":
         return {"receipt": seat.log(step["kind"], step["text"], key=step.get("key"))}
     if step["do"] == "verify":
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
             return {"answer": seat.verify(run=[sys.executable, "-m", "unittest", *step["tests"]])}
-    if step["do"] == "read":
-        script["seen"] = seat.get(step["unit"])
-        return {}
     if step["do"] == "supersede":
-        new, seen = script["said"], script["seen"]
         try:
-            seat.supersede(new, seen.id, "a better wording", expected_version=seen.version)
+            seat.supersede(step["new"], step["old"], "a better wording", expected_version=step["seen"])
         except Conflict as conflict:
-            return {"new": new, "seen": seen.version, "actual": conflict.actual_version}
-        return {"new": new, "seen": seen.version}
+            return {"actual": conflict.actual_version}
+        return {"actual": None}
     cited = [Citation.parse(item) for item in step["citations"]]
-    outcome = to_json(seat.remember(step["text"], level=Level.parse(step["level"]), citations=cited))
-    script["said"] = (outcome.get("unit") or {}).get("id")
-    return {"answer": outcome}
+    return {"answer": seat.remember(step["text"], level=Level.parse(step["level"]), citations=cited)}
 
 
 def receipts_in(report: dict[str, Any]) -> list[dict[str, Any]]:

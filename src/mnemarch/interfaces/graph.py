@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.interfaces.command import Answer, Call, Command
-from mnemarch.interfaces.pictures import GraphView, graph_flowchart, graph_svg
+from mnemarch.interfaces.pictures import GraphView, graph_svg
 from mnemarch.interfaces.show import age, clean, quoted, table, when, wrapped
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
@@ -101,7 +101,7 @@ def _show(call: Call) -> Answer:
         "nodes": part.nodes,
         "edges": list(map(_renamed, part.edges)),
     }
-    drawn = graph_svg if options.svg else graph_flowchart if options.mermaid else _graph_text
+    drawn = graph_svg if options.svg else _graph_text
     return Answer(data, lambda: drawn(_with_contents(view, call), limit or _QUESTIONS_SHOWN))
 
 
@@ -269,7 +269,6 @@ COMMANDS = {
             _AGENT,
             Parameter("limit", NUMBER, f"so many questions (default: {_QUESTIONS_SHOWN}; with --json all)", None),
             Parameter("svg", FLAG, "as a picture", False),
-            Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),
         ),
     ),
     "graph ask": Command(_ask, (_QUESTION,), begins_memory=True),

@@ -1,6 +1,6 @@
-"""Pictures: a session graph as SVG 1.1 that every renderer draws alike, and flowcharts for Markdown pages (Mermaid).
+"""Pictures: a session graph as SVG 1.1 that every renderer draws alike.
 
-The SVG has three columns: entities, questions (the hottest first), answers and feedback. Each node is a card with a row
+It has three columns: entities, questions (the hottest first), answers and feedback. Each node is a card with a row
 of its own, so nothing overlaps. It has only shapes, paths and plain text: no style sheet, no script.
 """
 
@@ -14,11 +14,10 @@ from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mnemarch.graph import Edge, Node
 
-_LABEL_CHARS = 60
 # The first family that has Hangul decides: some renderers look at no other.
 _FONTS = "Noto Sans CJK KR, Noto Sans KR, Apple SD Gothic Neo, Malgun Gothic, NanumGothic, sans-serif"
 _INK, _FAINT = "#1d2433", "#667085"
@@ -77,22 +76,6 @@ class GraphView(Frozen):
             return f"{name} ({others})" if others else name
         unit = str(about.get("unit"))
         return node.text or f"unit {unit}: {self.contents.get(unit, '')}".rstrip(": ")
-
-
-def flowchart(direction: str, labels: Mapping[str, str], arrows: Iterable[tuple[str, str, str]]) -> str:
-    """A flowchart in the language of Mermaid. An arrow is where it begins, what it says, and where it leads."""
-    names = {id: f"n{number}" for number, id in enumerate(labels)}
-    texts = {id: escape(short(label, _LABEL_CHARS), quote=False).replace('"', "&quot;") for id, label in labels.items()}
-    lines = [f'  {names[id]}["{text}"]' for id, text in texts.items()]
-    lines += [f"  {names[source]} -->|{says}| {names[target]}" for source, says, target in arrows]
-    return "\n".join([f"flowchart {direction}", *lines])
-
-
-def graph_flowchart(view: GraphView, questions_max: int) -> str:
-    part = view.part(questions_max)
-    labels = {node.id: f"{_named(node)}: {view.words(node)}" for node in part.nodes}
-    arrows = [(edge.from_, f"{edge.type} {edge.weight:.2f}", edge.to) for edge in part.edges]
-    return flowchart("LR", labels, arrows)
 
 
 def _named(node: Node) -> str:

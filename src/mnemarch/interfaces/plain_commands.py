@@ -78,7 +78,7 @@ def _next_steps(actor: Actor, named: str) -> list[str]:
     if actor.kind == "human":
         steps = [
             ("what holds for everybody", f'mnemarch remember "..."{named}'),
-            ("what is decided", f"mnemarch decide{named}"),
+            ("what is decided", f'mnemarch decide "..." --type risk --reason "..." --snapshot "..."{named}'),
             *((f"an agent: {what}", step) for what, step in by_agents),
             ("what waits for you", f"mnemarch inbox{named}"),
         ]

@@ -230,6 +230,11 @@ class _Probe:
         return call
 
 
+def probe_of(store: Store) -> Probe:
+    """The store, its typed reads and writes called directly."""
+    return cast("Probe", _Probe(store))
+
+
 def _whole(result: Any) -> Any:
     """The result, also after its transaction has ended."""
     return list(result) if isinstance(result, Iterator) else result
@@ -247,7 +252,7 @@ def _on_new_store(test: Callable[[Any, Probe], None]) -> Callable[[Any, Path], N
     def run(self: Any, tmp_path: Path) -> None:
         store = self.make_store(tmp_path)
         try:
-            test(self, cast("Probe", _Probe(store)))
+            test(self, probe_of(store))
         finally:
             store.close()
 

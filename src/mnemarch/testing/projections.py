@@ -1,4 +1,4 @@
-"""Projections: after the same changes a store answers every question as the model does."""
+"""Projections: after the same changes a store answers every question as SQLite in memory does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, RelationType, VersionKey
 from mnemarch.model.testrun import TestRecord, short_name
 from mnemarch.model.unit import LinkType, Use, unit_to_json
+from mnemarch.stores.sqlite import InMemoryStore
 from mnemarch.testing.builders import (
     HERE,
     HOSTILE_NAMES,
@@ -26,11 +27,11 @@ from mnemarch.testing.builders import (
     made_test,
     made_unit,
     on_new_stores,
+    probe_of,
     put,
     recorded,
     rule_id,
 )
-from mnemarch.testing.model import Model
 
 _ELSEWHERE = Scope(org="acme", project="shop-2")
 _SCOPES = (HERE, WIDE, HERE.at(Level.ORG), _ELSEWHERE)
@@ -40,12 +41,12 @@ _KINDS = (Kind.FACT, Kind.SKILL, Kind.EVIDENCE, Kind.POLICY, Kind.EPISODE)
 _VERY_MANY = [*HOSTILE_NAMES, *(f"n-{number}" for number in range(1_200)), *HOSTILE_NAMES]
 
 
-class _Story:
-    """Random changes to all projections: the same ones for the store and for the model."""
+class Story:
+    """Random changes to all projections: the same ones for a store and for one that it is compared with."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, model: Probe) -> None:
         self._random = Random(seed)  # noqa: S311 - the same changes in every run
-        self.model = Model()
+        self.model = model
         self._position = 0
 
     def _outcome(self, name: str, event_id: str, passed: bool) -> TestRecord:
@@ -63,7 +64,7 @@ class _Story:
         )
 
     def change(self, store: Probe) -> None:
-        """Make one change to the store and to the model."""
+        """Make one change to both stores."""
         pick = self._random.choice
         one, other, is_so = pick(HOSTILE_NAMES), pick(HOSTILE_NAMES), pick((True, False))
         relation = Relation(source=one, type=pick(list(RelationType)), target=other, id=f"e-{self._position}")
@@ -131,8 +132,8 @@ class _Story:
             side.put_unit(unit, **how)
 
 
-def _answers(view: Any) -> dict[str, Any]:
-    """What a store or the model answers to questions of every kind."""
+def answers_of(view: Any) -> dict[str, Any]:
+    """What a store answers to questions of every kind."""
     answers: dict[str, Any] = {
         "rows": list(view.rows()),
         "units": view.units([f"fact-{name}" for name in _VERY_MANY]),
@@ -203,14 +204,14 @@ def _pages(view: Any, limit: int) -> list[tuple[str, int]]:
 
 @on_new_stores
 class ProjectionContract:
-    def test_after_the_same_changes_every_answer_is_that_of_the_model(self, store: Probe) -> None:
+    def test_after_the_same_changes_every_answer_is_that_of_sqlite_in_memory(self, store: Probe) -> None:
         for seed in range(2):
-            story = _Story(seed)
+            story = Story(seed, probe_of(InMemoryStore()))
             store.clear_projections()
             for number in range(1, 501):
                 story.change(store)
                 if number in (20, 100, 500):
-                    answers, expected = store.read(_answers), _answers(story.model)
+                    answers, expected = store.read(answers_of), story.model.read(answers_of)
                     for question, answer in expected.items():
                         assert answers[question] == answer, question[:40]
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
-from mnemarch.model.value import Frozen, Names
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,15 +79,6 @@ _MARKDOWN.core.ruler.disable(["inline", "text_join"])
 _LINE_CHARS_MAX = 2_000
 
 
-class Force(Names):
-    HOLDS = "in force"
-    ENDED = "no longer in force"
-    NEVER = "not in force"
-
-
-_FORCES = {"": Force.HOLDS, "accepted": Force.HOLDS, "deprecated": Force.ENDED, "superseded": Force.ENDED}
-
-
 class Record(Frozen):
     """What a decision record says.
 
@@ -109,9 +100,14 @@ class Record(Frozen):
     status_in: str
 
     @property
-    def force(self) -> Force:
+    def holds(self) -> bool:
         """Whether the record says of itself that it is in force. An unknown status is none that is."""
-        return _FORCES.get(self.status, Force.NEVER)
+        return self.status in {"", "accepted"}
+
+    @property
+    def was_decided(self) -> bool:
+        """Whether it is in force, or was."""
+        return self.holds or self.status in {"deprecated", "superseded"}
 
     @property
     def text(self) -> str:
