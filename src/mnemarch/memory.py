@@ -109,10 +109,9 @@ class Memory:
             documents += engine.finder.documents()
         return documents
 
-    def stats(self, seat: Seat | None = None) -> Stats:
-        """Counts and sizes; with a seat, of its project and org alone where the store keeps tenants apart."""
-        engine = self._engine if seat is None else self._engine.of(seat.caller.stream)
-        return engine.stats()
+    def stats(self) -> Stats:
+        """Counts and sizes."""
+        return self._engine.stats()
 
     def prune(self, dry_run: bool = True) -> Pruned:
         """Archive old episodes and skills of little worth (G24, R13); a dry run only says which."""

@@ -174,7 +174,8 @@ class Call:
         """A note if the memory has units and this seat sees none: its project may have had another name."""
         if self.seat.units(limit=1):
             return []
-        former, units = self._former_name(), self.memory.stats(self.seat).units
+        former = self._former_name()
+        units = 0 if self.is_on_server else self.memory.stats().units  # Others' are theirs on a server.
         if not former and units <= _UNITS_OF_DOCTOR:
             return []
         held = f'units of project "{former}", which is how this folder is called' if former else f"{units:,} units"
