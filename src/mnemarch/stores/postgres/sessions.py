@@ -152,7 +152,6 @@ class AppendingSession:
         self._pgconn.prepare(b"append", _APPEND)
         self._pgconn.prepare(b"flush", _FLUSH_AND_TELL)
         self._pgconn.enter_pipeline_mode()
-        self._is_flushing = False
 
     @property
     def is_lost(self) -> bool:
@@ -164,7 +163,6 @@ class AppendingSession:
         self._pgconn.pipeline_sync()
         self._pgconn.send_query_prepared(b"flush", None)
         self._pgconn.pipeline_sync()
-        self._is_flushing = True
         self._connection.wait(send(self._pgconn))
         result = self._result()
         seq, hash, position = (result.get_value(0, column) or b"" for column in range(3))
@@ -173,7 +171,6 @@ class AppendingSession:
     def flush(self) -> None:
         """Wait until what was added is on the disk."""
         self._result()
-        self._is_flushing = False
 
     def _result(self) -> Any:
         """The result of the next statement."""
@@ -183,13 +180,10 @@ class AppendingSession:
             raise psycopg.errors.error_from_result(result, encoding="utf-8")
         return result
 
-    def recover(self) -> None:
-        """After an error: there is nothing to end but what was sent after it."""
-        if self._is_flushing:
-            self.flush()
-
     def close(self) -> None:
         self._connection.close()
+
+    recover = close  # What was sent after an error is not worth waiting for.
 
 
 def is_loss(error: Exception) -> bool:
