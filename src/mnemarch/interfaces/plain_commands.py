@@ -30,7 +30,8 @@ def _init(call: Call) -> Answer:
     place = call.address or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
-    events = call.memory.stats().events
+    # On a server the rest belongs to other projects, and counting it takes an operator.
+    events = None if call.is_on_server else call.memory.stats().events
     if call.is_on_server:
         from mnemarch.interfaces.hooks.relay import prepare
 
@@ -51,7 +52,7 @@ def _init(call: Call) -> Answer:
     def text() -> str:
         ignored = "; git ignores it" if not call.url and repository_around(call.home.root) else ""
         summary = {
-            "memory": f"{place} ({counted(events, 'event') if known else 'new'}{ignored})",
+            "memory": place if events is None else f"{place} ({counted(events, 'event') if known else 'new'}{ignored})",
             "project": seat.scope.project,
             "worktree": seat.scope.worktree or "none: this repository is bare",
             "you": seat.actor,
