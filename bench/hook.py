@@ -1,11 +1,12 @@
 """What a hook costs at 20,000 units, event by event and host by host, against an interpreter that does nothing.
 
-    python -m bench.hook [--hosts claude-code] [--rounds 9] [--sessions 0]
+    python -m bench.hook [--hosts claude-code] [--rounds 9] [--sessions 0] [--alone]
 
 The processor time of the process and of all that it starts (git), so that other work on the machine hardly shows; the
 time on the clock stands beside it. The payloads are those that the tests replay, session by session, and before each
 event an interpreter that does nothing is measured. `--sessions` ages the branch by so many sessions first: the cost
-must stay the same.
+must stay the same. A session has its MCP server, as installed hosts start it, and the server answers the hooks; what it
+spends itself is told last. With `--alone` there is none, and each hook opens the memory itself.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import mnemarch
 from bench.spine import OBJECTS, SUBJECTS, VERBS, program, ratio, shown, texts
 from mnemarch import Actor, Claim, Scope
+from mnemarch.interfaces.hooks.relay import place_of
 
 PAYLOADS = Path(__file__).parents[1] / "tests" / "fixtures" / "hosts"
 LIMIT = 5.0
@@ -42,6 +45,7 @@ def main() -> int:
     parser.add_argument("--units", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--sessions", type=int, default=0)
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--hosts", nargs="*", default=sorted(path.stem for path in PAYLOADS.glob("*.jsonl")))
     options = parser.parse_args()
     # What users have: bytecode, and compiled patterns beside it, which the first round writes.
@@ -53,7 +57,37 @@ def main() -> int:
         for number in range(options.sessions):
             for _ in session(root, command, "claude-code", f"earlier-{number}"):
                 print(f"\rearlier session {number + 1} of {options.sessions}", end="", file=sys.stderr)
-        return shown(measured(root, command, options.hosts, options.rounds))
+        with nullcontext() if options.alone else server(root, command):
+            results = measured(root, command, options.hosts, options.rounds)
+        return shown(results)
+
+
+@contextmanager
+def server(root: str, command: list[str]) -> Iterator[None]:
+    """The MCP server of a session, which answers hooks once its client has said hello; tells what it spent."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.Popen([*command, "mcp"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(message + "\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    while not os.path.exists(os.path.join(place_of(root), "socket")):
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        spent = seconds_since(before)
+        process.stdin.close()
+        process.wait()
+        print(f"the server spent {seconds_since(before) - spent:.1f} s of processor time, its start included")
+
+
+def seconds_since(before: resource.struct_rusage) -> float:
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def repository(folder: str, units: int) -> str:
@@ -113,8 +147,8 @@ def cost(command: list[str], stdin: bytes, root: str, environ: dict[str, str]) -
     """Processor and clock seconds of one process."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, input=stdin, cwd=root, env=os.environ | environ, capture_output=True, check=True)
-    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, wall
+    wall = time.perf_counter() - started
+    return seconds_since(before), wall
 
 
 if __name__ == "__main__":

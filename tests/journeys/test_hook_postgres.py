@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from test_hook import NAME, Agent, made_repository
+from test_hook_relay import session_of
 
 import mnemarch
 from mnemarch import Actor, Scope
@@ -25,16 +26,18 @@ def agent(tmp_path, monkeypatch, capsys, postgres_url):
     return Agent("claude-code", root, monkeypatch, capsys)
 
 
-@pytest.fixture
-def server(agent):
-    """`mnemarch serve` in that repository."""
-    command = [sys.executable, "-m", "mnemarch", "serve", "--port", "0"]
-    process = subprocess.Popen(command, cwd=agent.root, stderr=subprocess.PIPE, text=True)
-    assert "mnemarch serves" in process.stderr.readline()
+@pytest.fixture(params=["serve", "mcp"])
+def server(agent, request):
+    """`mnemarch serve` in that repository, or the MCP server of a session there."""
+    if request.param == "mcp":
+        process = session_of(agent.root)
+    else:
+        command = [sys.executable, "-m", "mnemarch", "serve", "--port", "0"]
+        process = subprocess.Popen(command, cwd=agent.root, stderr=subprocess.PIPE, text=True)
+        assert "mnemarch serves" in process.stderr.readline()
     yield process
     process.kill()
-    process.wait()
-    process.stderr.close()
+    process.communicate()
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,7 @@ CALLS = {
     ),
     "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
     "slots_korean.korean_slots": lambda text: PUBLIC["slots_korean.korean_slots"](guarded.pieces(f"가 {text}")),
-    "statements.things": lambda text: PUBLIC["statements.things"](text.split()),
-    "relating.parsed": lambda text: PUBLIC["relating.parsed"](guarded.pieces(text)),
-    "relating.kinds_in": lambda text: PUBLIC["relating.kinds_in"](guarded.pieces(text)),
+    "statements.kinds_in": lambda text: PUBLIC["statements.kinds_in"](guarded.pieces(text)),
     "slots_korean.has_hangul": lambda text: PUBLIC["slots_korean.has_hangul"](guarded.pieces(text)),
 }
 EXEMPT = {
@@ -121,8 +119,8 @@ EXEMPT = {
     ),
     **dict.fromkeys(
         (
-            *("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of", "relating.verb_of"),
-            *("statements.topic_words", "statements.value_of", "senses.root_of_piece"),
+            *("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of"),
+            *("statements.said_by", "statements.words_of", "senses.root_of_piece"),
         ),
         "takes one piece of those that `pieces` reads",
     ),

@@ -75,6 +75,13 @@ def _run(named: str | None, stop_after: Timer) -> None:
         _pass_on(event, home, stop_after)
         return
     try:
+        if "MNEMARCH_STORE" not in os.environ:
+            from mnemarch.interfaces.hooks import relay
+
+            is_done, told = relay.asked(event, home.folder)
+            if is_done:
+                _say(told)
+                return
         _perform(event, home, store, place, stop_after)
     except Exception as error:  # noqa: BLE001 - see above
         _tell_trouble(place, event, error)
@@ -100,7 +107,7 @@ def local_place(store: str) -> str:
 def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: Timer) -> None:
     from mnemarch import checkout
     from mnemarch.interfaces.hooks import events
-    from mnemarch.wiring import open_offline
+    from mnemarch.wiring import open_for_hooks
 
     is_file = store.startswith("file:")
     folder = os.getcwd() if is_file else os.path.abspath(store)
@@ -109,7 +116,7 @@ def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: T
     if url and not url.startswith("file:"):
         _pass_on(event, home, stop_after)
         return
-    memory = open_offline(folder, config, url)
+    memory = open_for_hooks(folder, config, url)
     # A memory that is not this user's was refused by now.
     seconds = _SECONDS_AT_END if event.name == "end" else config.hook.seconds_max
     stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
@@ -124,13 +131,12 @@ def _pass_on(event: HookEvent, home: Home, stop_after: Timer) -> None:
     from mnemarch.interfaces.hooks import relay
 
     stop_after(_SECONDS_AT_END if event.name == "end" else _SECONDS_MAX, "", "")
-    told = relay.answer(event, home.folder)
+    _say(relay.answer(event, home.folder))
+
+
+def _say(told: dict[str, Any] | None) -> None:
     if told is not None:
-        _say(told)
-
-
-def _say(told: dict[str, Any]) -> None:
-    print(to_json(told), flush=True)
+        print(to_json(told), flush=True)
 
 
 def _stop_after(seconds: float, place: str, what: str) -> None:

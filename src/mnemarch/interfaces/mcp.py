@@ -9,7 +9,7 @@ import os
 import secrets
 import signal
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,8 @@ else:
     types = Lazy("mcp_types")
 
 _PARENT_EVERY_S = 2.0
+# Who answers the hooks may end before this session: so often is asked whether they are answered.
+_HOOKS_EVERY_S = 20.0
 _MAINTAIN_AFTER_S = 60
 _LOOPBACK = "127.0.0.1"
 # Where hosts say which conversation a request belongs to, in its `_meta`.
@@ -56,6 +58,17 @@ class _Desk:
         self.tools = tools_for(profile, denied)
         self._opening = Lock()
         self.is_maintaining = False
+        self._hooks = ExitStack()
+
+    def answers_hooks(self) -> bool:
+        """Answer the hooks of this repository from now on, if no other server does. Tells whether."""
+        from mnemarch.interfaces.hooks.relay import serving
+
+        with suppress(MnemarchError, OSError), ExitStack() as stack:  # Hooks do without where it can't be.
+            if stack.enter_context(serving(self.call.home.folder, self.call.url)):
+                self._hooks = stack.pop_all()
+                return True
+        return False
 
     def maintain_if_due(self) -> None:
         """Do what nobody has done for a day: agents learn from their edits without a person who thinks of it."""
@@ -73,9 +86,14 @@ class _Desk:
 
     def leave(self, code: int) -> None:
         """End this process at once. Who maintains the memory still uses it; the store survives that."""
+        self.close_hooks()
         if not self.is_maintaining:
             self.call.close()
         os._exit(code)
+
+    def close_hooks(self) -> None:
+        """Answer no more hooks, once those that came are recorded."""
+        self._hooks.close()
 
     def _reply(self, name: str, arguments: dict[str, Any], session: str | None) -> Reply:
         if name not in self.tools:
@@ -242,6 +260,13 @@ async def _while_parent_lives(desk: _Desk) -> None:
     desk.leave(DONE)
 
 
+async def _answer_hooks(desk: _Desk) -> None:
+    from anyio import sleep
+
+    while not desk.answers_hooks():
+        await sleep(_HOOKS_EVERY_S)
+
+
 async def _maintain_when_quiet(desk: _Desk, after_s: float) -> None:
     from anyio import sleep, to_thread
 
@@ -256,11 +281,14 @@ async def _serve_stdio(desk: _Desk, maintain_after_s: float) -> None:
     server = _server(desk)
     async with create_task_group() as tasks, stdio_server() as (reading, writing):
         tasks.start_soon(_while_parent_lives, desk)
+        if desk.profile != "read":
+            tasks.start_soon(_answer_hooks, desk)
         if maintain_after_s >= 0:
             tasks.start_soon(_maintain_when_quiet, desk, maintain_after_s)
         await server.run(reading, writing, server.create_initialization_options())
         if desk.is_maintaining:
             desk.leave(DONE)
+        desk.close_hooks()
         tasks.cancel_scope.cancel()
 
 

@@ -61,16 +61,6 @@ class Sentence:
         order = sorted(range(len(self.terms)), key=self.ranks.__getitem__)
         self.terms = [self.terms[at] for at in order]
 
-    def parts(self) -> Iterator[tuple[str, str]]:
-        """What two or three neighbours make when written as one (lock file, lockfile), with each of them."""
-        words = [word for word, kind, _ in self.lexemes if kind in {"word", "hangul", "number"}]
-        for size in (2, 3):
-            for at in range(len(words) - size + 1):
-                neighbours = words[at : at + size]
-                if len({word.isascii() for word in neighbours}) == 1:
-                    compound = stem_of("".join(neighbours))
-                    yield from [(compound, stem_of(word)) for word in neighbours]
-
     def step(self, at: int) -> int:
         """Read what stands at a place; return how many words that were."""
         word, kind, _ = self.lexemes[at]
@@ -116,9 +106,7 @@ class Sentence:
             return True
         if word in _words("placing"):
             self.clause, self.phrase = self.clause + 1, 0
-        if word == "again":
-            self.repeat_last()
-        elif word in {"before", "after"}:
+        if word in {"before", "after"}:
             first, second = ("first", "second") if word == "before" else ("second", "first")
             self.role_after_comma = self.role_after_comma if self.terms else first
             self.give_role(first)
@@ -226,14 +214,6 @@ class Sentence:
     def latest(self) -> range:
         """The places of the last terms, backwards."""
         return range(len(self.terms) - 1, max(0, len(self.terms) - _TERMS_BACK_MAX) - 1, -1)
-
-    def repeat_last(self) -> None:
-        """Run the query again: a retry."""
-        for at in self.latest():
-            sense = senses().get(self.terms[at].stem + "_again")
-            if sense:
-                self.terms[at] = replace(self.terms[at], concept=sense[0], sign=sense[1], weight=PLAIN, kind=sense[3])
-                return
 
     def turn_last(self) -> None:
         """A Korean negation stands after its verb, which with a light one means the thing before: 캐시를 쓰지 않고."""

@@ -7,7 +7,6 @@ from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import pieces
 from mnemarch.text.opposition import Opposition, opposes
-from mnemarch.text.relating import USES
 from mnemarch.text.slots_korean import has_hangul, is_hangul
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, statement
 from mnemarch.text.words import Patterns
@@ -70,7 +69,7 @@ def ended(older: str, newer: str) -> Opposition | None:
         # Built with Angular; no longer uses Angular.
         told = statement(newer)
         rest = told.words - empty_words() - _SAYING_NO
-        is_ended = bool(told.values) and USES[0] in told.topic and rest <= known.words
+        is_ended = bool(told.values) and rest <= known.words
         return Opposition("change", told.values[0].written, "") if is_ended else None
     if not change.new or change.new <= known.words:
         return None

@@ -11,7 +11,6 @@ from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
 from mnemarch.text.clauses import Clauses
 from mnemarch.text.guarded import EXTENTS
-from mnemarch.text.relating import AMOUNT, kinds_in
 from mnemarch.text.senses import (
     auxiliaries,
     function_words,
@@ -24,7 +23,7 @@ from mnemarch.text.senses import (
 )
 from mnemarch.text.slots import COPULAS, DETERMINERS
 from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
-from mnemarch.text.statements import parts_of
+from mnemarch.text.statements import kinds_in, parts_of
 from mnemarch.text.tokens import speaker_of
 from mnemarch.text.words import Patterns, listed
 
@@ -98,7 +97,7 @@ class Frame(Frozen):
 
 @cached(1024)
 def frame_of(text: str) -> Frame:
-    found, slots = parts_of(text)
+    found, slots, _ = parts_of(text)
     if len(found) > _PIECES_MAX:
         found, slots = (), {}
     told = without_asides(text)[0] if found else ""
@@ -190,6 +189,10 @@ class _Reading(Clauses):
         what, key, shape, written, _ = piece
         word = written.lower()
         base = self._placed(at, written)
+        limit = self._limit(at, base.slot)
+        if limit:
+            is_last = base.slot < 0 or at + 1 == self.slots[base.slot]
+            return replace(base, key=word, poles=frozenset({limit})) if is_last else None
         if what == "opposite":
             if word in ("-", "+") or key[:-1] in EXTENTS or (key[:-1] in _BEFORE_NUMBERS and self.is_amount(at + 1)):
                 return None
@@ -206,6 +209,15 @@ class _Reading(Clauses):
         return (
             None if not root or self._tells_nothing(at, root, base) else self._named(at, what, replace(base, key=root))
         )
+
+    def _limit(self, at: int, slot: int) -> str:
+        """Whether a piece says who alone, or that everybody: only admins, 누구나."""
+        if self.found[at][3].lower() in word_set("everybody"):
+            return "limit+"
+        end = self.slots[slot] if slot >= 0 else at + 1
+        is_only = slot > 0 and self.found[slot - 1][3].lower() == "only"
+        is_only |= self.found[at][0] != "number" and without_particle(self.found[end - 1])[1].endswith("만")
+        return "limit-" if is_only else ""
 
     def _placed(self, at: int, written: str) -> Item:
         slot = self.slot_of.get(at, -1)
@@ -264,8 +276,8 @@ class _Reading(Clauses):
 
     def _kinds(self, at: int, slot: int, root: str) -> frozenset[str]:
         if slot >= 0:
-            return kinds_in(self.found[slot : self.slots[slot]]) - AMOUNT
-        return frozenset() if root in roots("common names") else kinds_in(self.found[at : at + 1]) - AMOUNT
+            return kinds_in(self.found[slot : self.slots[slot]])
+        return frozenset() if root in roots("common names") else kinds_in(self.found[at : at + 1])
 
     def _denies(self, at: int) -> bool:
         return at > 0 and self.found[at - 1][1] == "un" and self.found[at - 1][3] == self.found[at][3]

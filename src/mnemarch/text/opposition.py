@@ -1,7 +1,7 @@
 """Whether two statements oppose each other (R6, R12). This is the one rule for facts and decisions.
 
-Statements of one topic and one form are compared by their amounts and by what denies. All others are laid side by
-side as frames (`text/sides.py`): what both say is what they are about, and what is left decides.
+Two statements are laid side by side as frames (`text/sides.py`): what both say is what they are about, and what is
+left decides. Two that differ in nothing but in what denies oppose each other whatever their frames say.
 """
 
 from __future__ import annotations
@@ -9,21 +9,12 @@ from __future__ import annotations
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.difference import polarity
-from mnemarch.text.relating import USES
-from mnemarch.text.sides import opposed, tell_of_two
-from mnemarch.text.statements import STATEMENT_CHARS_MAX, statement, things
+from mnemarch.text.frames import frame_of
+from mnemarch.text.guarded import pieces
+from mnemarch.text.sides import opposed
+from mnemarch.text.statements import STATEMENT_CHARS_MAX, said_by
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mnemarch.text.statements import Statement, Value
-
-# What is said of all is said of each.
-_UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
 _TRY = r"(?i)^\W*(?:i |we |also )?(?:tried|attempted)\b|시도했|해 ?(?:봤|보았)"
-# Statements with one word in common, "use", are not about one thing.
-_SHARED_MIN = 2
 
 
 class Opposition(Frozen):
@@ -41,7 +32,7 @@ class Opposition(Frozen):
         return f"{self.kind}: {self.left or 'none'} / {self.right or 'none'}"
 
 
-def opposes(a: str, b: str) -> Opposition | None:
+def opposes(a: str, b: str, *, is_rule: bool = False) -> Opposition | None:
     """How two statements oppose each other, or None: they say the same, or both can be.
 
     They oppose in polarity or in a value. In both, they need not: what is not stored in Redis may be in Postgres.
@@ -49,19 +40,21 @@ def opposes(a: str, b: str) -> Opposition | None:
     """
     if _tells_of_a_try(a) and _tells_of_a_try(b):
         return None
-    ours, theirs = statement(a), statement(b)
-    if frozenset(ours.topic) == frozenset(theirs.topic):
-        alike = _opposition(ours, theirs)
-        if alike is not None:
-            # Statements of one form and one value tell of one thing, and there may be thousands of them.
-            is_one_form = ours.subject == theirs.subject and len(ours.values) == 1
-            return None if alike.kind == "value" and not is_one_form and tell_of_two(a, b) else alike
-    found = opposed(a, b)
-    return None if found is None else _opposed(*found)
+    kind, parts = opposed(a, b, is_rule=is_rule) or ("polarity", _denied(a, b))
+    return Opposition(kind, *(", ".join(part[side] for part in parts) for side in (0, 1))) if parts else None
 
 
 def _tells_of_a_try(text: str) -> bool:
     return pattern(_TRY).search(text) is not None
+
+
+def _denied(a: str, b: str) -> list[tuple[str, str]]:
+    """What one of two texts denies that otherwise say the same."""
+    if not (frame_of(a).is_plain and frame_of(b).is_plain):
+        return []
+    ours, theirs = pieces(a), pieces(b)
+    said = [{word for piece in side for word in said_by(piece)} for side in (ours, theirs)]
+    return polarity(ours, theirs) if said[0] == said[1] else []
 
 
 def breaks(text: str, rule: str) -> Opposition | None:
@@ -70,42 +63,4 @@ def breaks(text: str, rule: str) -> Opposition | None:
     "Money is stored as floats" speaks of the money of "All money is stored as integers in cents". Of a long text the
     beginning is compared, which says what is decided.
     """
-    ours, theirs = (statement(each[:STATEMENT_CHARS_MAX]) for each in (text, rule))
-    about, ruled = (frozenset(each.topic) - _UNIVERSAL for each in (ours, theirs))
-    is_within = len(things(about & ruled)) >= _SHARED_MIN and (about < ruled or ruled < about)
-    told = text[:STATEMENT_CHARS_MAX], rule[:STATEMENT_CHARS_MAX]
-    return _opposition(ours, theirs, is_sure=not tell_of_two(*told)) if is_within else opposes(*told)
-
-
-def _opposition(ours: Statement, theirs: Statement, *, is_sure: bool = False) -> Opposition | None:
-    """How statements of one topic oppose each other: one denies what the other says, or states another amount."""
-    denied = polarity(ours.polar, theirs.polar)
-    others = _other_values(ours, theirs)
-    if bool(denied) == bool(others):
-        return None
-    pairs = zip(ours.values, theirs.values, strict=True) if others else ()
-    is_sure |= any(
-        _is_other(a, b)
-        and (a.is_amount or (a.is_limit and b.is_limit) or all(word[:1].isdigit() for word in a.words ^ b.words))
-        for a, b in pairs
-    )
-    # Use pnpm, use npm: among the managers of packages.
-    is_sure |= ours.topic[:1] == USES and len(things(ours.topic)) > 1 and not ours.is_denied
-    return _opposed("polarity", denied) if denied else _opposed("value", others) if is_sure else None
-
-
-def _opposed(kind: str, parts: Sequence[tuple[str, str]]) -> Opposition:
-    left, right = (", ".join(part[side] for part in parts) for side in (0, 1))
-    return Opposition(kind, left, right)
-
-
-def _other_values(ours: Statement, theirs: Statement) -> list[tuple[str, str]]:
-    """The values in which two statements part. One that only says more (the Redis cluster, Redis) is no other."""
-    if len(ours.values) != len(theirs.values):
-        return []
-    compared = zip(ours.values, theirs.values, strict=True)
-    return [(left.written, right.written) for left, right in compared if _is_other(left, right)]
-
-
-def _is_other(left: Value, right: Value) -> bool:
-    return not (left.words <= right.words or right.words <= left.words)
+    return opposes(text[:STATEMENT_CHARS_MAX], rule[:STATEMENT_CHARS_MAX], is_rule=True)

@@ -78,8 +78,11 @@ def _has_one_sense(a: Item, b: Item) -> bool:
     return any(sense[0] != "~" for sense in a.senses & b.senses)
 
 
-def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
-    """How two statements oppose each other: in what kind, and by which words."""
+def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[str, str]]] | None:
+    """How two statements oppose each other: in what kind, and by which words.
+
+    A rule holds in each of its cases: of two rules, one may tell of a case that the other doesn't.
+    """
     ours, theirs = frame_of(a), frame_of(b)
     if not (ours.is_plain and theirs.is_plain) or ours.is_korean != theirs.is_korean:
         return None
@@ -95,8 +98,10 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
     denials = [frame.negations + sum(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
-    if not _is_about_one(
-        sides, left, right, measured=[item for one, _ in values for item in one], denials=[] if flipped else denials
+    measured = [item for one, _ in values for item in one]
+    is_choice = _is_choice(sides, values, left, right)
+    if not is_choice and not _is_about_one(
+        sides, left, right, measured=measured, denials=[] if flipped else denials, is_rule=is_rule
     ):
         return None
     if values:
@@ -109,21 +114,6 @@ def opposed(a: str, b: str) -> tuple[str, list[tuple[str, str]]] | None:
     return "polarity", [(one.written, other.written) for one, other in flipped] or [
         ("not" if denials[0] else "", "not" if denials[1] else "")
     ]
-
-
-def tell_of_two(a: str, b: str) -> bool:
-    """Whether two statements of one form tell two things of a subject, or one of two: backed by, owned by."""
-    ours, theirs = frame_of(a), frame_of(b)
-    if not (ours.is_plain and theirs.is_plain):
-        return False
-    sides = laid(ours, theirs)
-    values = other_values(sides.pairs, (sides.left, sides.right))
-    numbered = [[item for item in side if item.is_subject and item.amount == "#"] for side in (sides.left, sides.right)]
-    if all(numbered) and any(not one[0].is_subject for one, _ in values):
-        return True
-    used = {id(item) for pair in values for side in pair for item in side}
-    left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
-    return not _relates_alike(ours, theirs, left, right, values)
 
 
 def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right: list[Item]) -> bool:
@@ -156,12 +146,26 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right:
     return is_other_deed or is_ordered or is_bounded or is_limited or has_exception
 
 
+def _is_choice(
+    sides: Sides, values: Sequence[tuple[Value, Value]], left: Sequence[Item], right: Sequence[Item]
+) -> bool:
+    """Whether each names nothing but a thing of one kind: use npm, use yarn."""
+    others = [item for item in (*left, *right, *(one for one, _ in sides.pairs)) if not item.poles]
+    return len(values) == 1 and not others and bool(kinds_of(values[0][0]) & kinds_of(values[0][1]) - COMMON)
+
+
 def _denies(item: Item) -> bool:
     return not item.is_aside and (item.denies or item.key in roots("denying"))
 
 
 def _is_about_one(
-    sides: Sides, left: Sequence[Item], right: Sequence[Item], *, measured: Sequence[Item], denials: Sequence[int]
+    sides: Sides,
+    left: Sequence[Item],
+    right: Sequence[Item],
+    *,
+    measured: Sequence[Item],
+    denials: Sequence[int],
+    is_rule: bool,
 ) -> bool:
     """Whether two statements are about one thing, and neither tells a case of its own.
 
@@ -183,6 +187,8 @@ def _is_about_one(
         return False
     if not measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
         return not any(item.is_modifier and item.is_subject for item in more)
+    if is_rule and all(one.key == other.key for one, other in sides.pairs):
+        more = [item for item in more if not item.is_case]
     # The worker has threads, the worker pool has threads.
     named = (
         {one.at + 1 for pair in sides.pairs for one in pair if one.is_modifier}

@@ -40,7 +40,7 @@ def korean_slots(found: Sequence[Piece]) -> dict[int, int]:
         is_date = parts[at][0] in word_set("korean dates") and parts[at][1] not in _TOPIC_MARKERS
         if is_date or (what == "number" and _is_korean_amount(found, parts, at, takes_many)):
             slots[at] = at + 1
-        elif found[at][1] in word_set("korean limits") or (
+        elif found[at][1] in word_set("everybody") or (
             is_name(found[at]) and parts[at][1].endswith("만") and what != "number"
         ):
             begin = at

@@ -96,12 +96,12 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     if opposition is not None:
         return Comparison(LinkType.CONTRADICTS, other, 0.0, opposition.reason)
     ours, theirs = stating.statement(content), stating.statement(other.content)
-    if ours.key != theirs.key and not _shares_words(content, other.content):
+    if set(ours.topic) != set(theirs.topic) and not _shares_words(content, other.content):
         return None
     if differing.differences(content, other.content):
         return None
     similarity = _similarity(content, other.content)
-    if (ours.topic, ours.telling, ours.verbs) == (theirs.topic, theirs.telling, theirs.verbs):
+    if (ours.topic, _values(content)) == (theirs.topic, _values(other.content)):
         return Comparison(LinkType.DUPLICATES, other, similarity, "the same but for words that say nothing")
     if similarity >= rules.tau_dup:
         return Comparison(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")
@@ -269,7 +269,7 @@ def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence
     """The conflict of a unit with those it opposes: the open one that they have, or a new one; a series closes it."""
     units = (unit, *(each.other for each in opposed))
     link = _open_conflict(act, [each.id for each in units])
-    values = {_values(each) for each in units}
+    values = {_values(each.content) for each in units}
     if len(values) >= _SERIES_MIN and not any(_is_vouched_for(each) for each in topic):
         reason = f"a series of {len(values)} values or more, of which none is verified or a person's"
         if link is None:
@@ -297,8 +297,8 @@ def _open_conflict(act: Act, unit_ids: Sequence[str]) -> Link | None:
     return None
 
 
-def _values(unit: Unit) -> tuple[frozenset[str], ...]:
-    return tuple(each.words for each in stating.statement(unit.content).values)
+def _values(content: str) -> tuple[frozenset[str], ...]:
+    return tuple(each.words for each in stating.statement(content).values)
 
 
 def _is_vouched_for(unit: Unit) -> bool:

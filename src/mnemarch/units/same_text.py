@@ -89,13 +89,7 @@ def is_reworded(left: str, right: str) -> bool:
     Order counts, and so do values, numbers, negations, opposites, names and quoted strings: the guard of R6.
     """
     ours, theirs = (
-        (
-            said.topic,
-            said.verbs,
-            said.telling,
-            [value.words for value in said.values],
-            _LIMITS.intersection(text.lower().split()),
-        )
+        (said.topic, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
         for said, text in ((stating.statement(left), left), (stating.statement(right), right))
     )
     return ours == theirs and not differing.differences(left, right) and opposing.opposes(left, right) is None

@@ -66,9 +66,13 @@ def open(
     return opening.database(url) if url else opening.folder(folder)
 
 
-def open_offline(folder: str, config: Config, url: str = "") -> Memory:
-    """The memory of a folder, or at a URL, for hooks, which must not wait: it asks no model and searches by words."""
-    config = replace(config, recall=replace(config.recall, semantic=""))
+def open_for_hooks(folder: str, config: Config, url: str = "", *, by_meaning: bool = False) -> Memory:
+    """The memory of a folder, or at a URL, for who must not wait: it asks no language model.
+
+    By meaning only a process that lasts can search: a model takes longer to load than a hook may take.
+    """
+    if not by_meaning:
+        config = replace(config, recall=replace(config.recall, semantic=""))
     opening = Opening(folder, config, stamps.now, Making(config), asks_models=False)
     if url.startswith(_FILE):
         return opening.files(checkout.file_folder(url, folder))
@@ -112,7 +116,7 @@ def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
             files = f" Its files are: file://{folder}" if _has_files(folder) else ""
             hint = f"Give the folder that holds .mnemarch/.{files}"
             raise NotFound(f"There is no memory in {address!r}.", hint=hint)
-    return open_offline(folder, checkout.load(folder))
+    return open_for_hooks(folder, checkout.load(folder))
 
 
 def _has_memory(folder: str) -> bool:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mnemarch.text import prompt as prompts
 
     Later = Callable[[], object]
+    # Tells the host what the agent should know, or None.
+    Say = Callable[[dict[str, Any] | None], None]
 else:
     prompts = Lazy("mnemarch.text.prompt")
 
@@ -318,7 +320,7 @@ def _shown(moment: Moment, pack: Pack) -> None:
     moment.session.add("shown", [*(item.unit.id for item in (*pack.binding, *pack.items)), *told])
 
 
-def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Callable[[dict[str, Any]], None]) -> None:
+def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Say) -> None:
     """Do what an event asks for: first say what the agent should know, then record the rest."""
     session = Session(place, event.session, event.host.name)
     if not session.admits(event):
@@ -326,8 +328,8 @@ def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Calla
     moment = Moment(event, session, memory, home)
     text = HANDLERS[event.name](moment)
     told = hosts.answer(event, text)
+    say(told)
     if told is not None:
-        say(told)
         session.gave(event.name, len(text.encode(errors="replace")))
     for record in moment.later:
         record()

@@ -1,7 +1,8 @@
-"""Hooks of a memory in PostgreSQL: a cold process can't open it in time, so it asks `mnemarch serve` by a local socket.
+"""Hooks that a running server of this repository answers: the MCP server of a session, or `mnemarch serve`.
 
-What is asked is the host's own payload, and the answer is what to print. Whoever may enter the user's state folder may
-ask, as they may start a hook.
+A server has everything loaded, so a hook that asks it costs little more than starting Python. It searches by meaning,
+too, and it reaches PostgreSQL, which a cold process can't open in time. What is asked is the host's own payload, and
+the answer is what to print. Whoever may enter the user's state folder may ask, as they may start a hook.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from mnemarch.interfaces.hooks.events import Say
     from mnemarch.interfaces.hooks.hosts import HookEvent
     from mnemarch.memory import Memory
 
@@ -27,6 +29,7 @@ _SOCKET, _LOCK = "socket", "serving"
 _REQUEST_BYTES_MAX = 64 << 20
 _PART_BYTES = 65_536
 _WAIT_S_MAX = 10.0
+_POLL_S = 0.1
 # What a hook reads of its environment: a server has another.
 _VARIABLES = ("CLAUDE_ENV_FILE", "MNEMARCH_ORG", "MNEMARCH_PROJECT", "MNEMARCH_WORKTREE", "MNEMARCH_TASK")
 SILENT = (
@@ -36,7 +39,7 @@ SILENT = (
 
 
 def place_of(folder: str) -> str:
-    """Where hooks keep what they know, if the memory is not in its repository's folder. It says so by being there."""
+    """Where a repository's server is found; hooks of PostgreSQL also keep what they know there."""
     name = blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return user.state_path_of(os.path.join("hooks", name))
 
@@ -52,99 +55,160 @@ def prepare(folder: str) -> str:
 
 
 def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
-    """What the server says of an event; where none answers, what to start, once in a session."""
-    place = place_of(folder)
-    if not os.path.isdir(place):
+    """What a server says of an event that no hook can see to itself; without one, what to start, once in a session."""
+    if not os.path.isdir(place_of(folder)):
         return None
-    try:
-        return _asked(place, event)
-    except OSError:
-        return hosts.answer(event, SILENT) if event.name == "start" else None
+    is_done, told = asked(event, folder, is_remote=True)
+    return hosts.answer(event, SILENT) if not is_done and event.name == "start" else told
 
 
-def _asked(place: str, event: HookEvent) -> dict[str, Any] | None:
+def asked(event: HookEvent, folder: str, *, is_remote: bool = False) -> tuple[bool, dict[str, Any] | None]:
+    """Whether a server saw to an event, and what it says; it must serve the memory that the hook would use."""
     import _socket  # The half of `socket` in C: the other half takes longer than the answer.
 
     environ = {name: event.environ[name] for name in _VARIABLES if name in event.environ}
-    request = {"host": event.host.name, "cwd": event.cwd, "session": event.session, "environ": environ}
+    request: dict[str, Any] = {"host": event.host.name, "cwd": event.cwd, "session": event.session}
+    request |= {"environ": environ, "is_remote": is_remote, "payload": dict(event.payload)}
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    parts: list[bytes] = []
     try:
-        line.connect(os.path.join(place, _SOCKET))
-        line.sendall(to_json(request | {"payload": dict(event.payload)}).encode())
+        line.connect(os.path.join(place_of(folder), _SOCKET))
+        line.sendall(to_json(request).encode())
         line.shutdown(_socket.SHUT_WR)
-        parts = list(iter(lambda: line.recv(_PART_BYTES), b""))
+        parts += iter(lambda: line.recv(_PART_BYTES), b"")
+    except OSError:
+        parts = []
     finally:
         line.close()
-    return from_json(b"".join(parts).decode()) if parts else None
+    return bool(parts), from_json(b"".join(parts).decode()) if parts else None
 
 
 # The side of the server
 
 
 @contextmanager
-def serving(folder: str, memory: Callable[[], Memory]) -> Iterator[bool]:
+def serving(folder: str, url: str) -> Iterator[bool]:
     """Answer the hooks of a repository while this lasts; tells whether, since another server may do so already."""
-    from socket import SHUT_WR
-    from socketserver import StreamRequestHandler, ThreadingMixIn, UnixStreamServer
+    from socketserver import ThreadingMixIn, UnixStreamServer
     from threading import Thread
 
     from mnemarch.files import locked_if_free
 
-    place = prepare(folder)
-    path = os.path.join(place, _SOCKET)
+    class Server(ThreadingMixIn, UnixStreamServer):
+        def handle_error(self, *_: Any) -> None:
+            """Nobody is told: a hook that gets no answer sees to the event itself, or is silent."""
+
     with ExitStack() as stack:
+        place = prepare(folder)
+        path = os.path.join(place, _SOCKET)
         if not stack.enter_context(locked_if_free(os.path.join(place, _LOCK))):
             yield False
             return
-        opened = stack.enter_context(memory())
-
-        class Handler(StreamRequestHandler):
-            timeout = _WAIT_S_MAX
-
-            def handle(self) -> None:
-                request = from_json(self.rfile.read(_REQUEST_BYTES_MAX).decode())
-                _perform(request, folder, place, opened, self._say)
-
-            def _say(self, told: dict[str, Any]) -> None:
-                """The hook prints it and ends; what is to be recorded is recorded after that."""
-                self.wfile.write(to_json(told).encode())
-                with suppress(OSError):
-                    self.request.shutdown(SHUT_WR)
-
-        class Server(ThreadingMixIn, UnixStreamServer):
-            def handle_error(self, *_: Any) -> None:
-                """Nobody is told: a hook that gets no answer is silent."""
-
+        desk = _Desk(folder, url)
+        stack.callback(desk.close)
         try:
             with suppress(FileNotFoundError):
                 os.remove(path)
-            server = stack.enter_context(Server(path, Handler))
+            server = stack.enter_context(Server(path, desk.handler()))
         except OSError:  # A home with a very long name, or a file system without sockets.
             yield False
             return
         stack.callback(os.remove, path)
-        thread = Thread(target=server.serve_forever, name="hooks")
+        thread = Thread(target=server.serve_forever, args=[_POLL_S], name="hooks")
         thread.start()
         stack.callback(thread.join)
         stack.callback(server.shutdown)
         yield True
 
 
-def _perform(
-    request: Mapping[str, Any], folder: str, place: str, memory: Memory, say: Callable[[dict[str, Any]], None]
-) -> None:
-    from mnemarch.code.home import home_of
-    from mnemarch.interfaces.hooks import events
-    from mnemarch.interfaces.hooks.sessions import trouble
+class _Desk:
+    """Sees to the events of one repository, those of a session in their order."""
 
-    host, payload = hosts.HOSTS[request["host"]], request["payload"]
-    event = hosts.read(host, payload, request["cwd"], request["environ"])
-    if event is None:
-        return
-    home = home_of(event.cwd)
-    if home.folder != folder:
-        return
-    try:
-        events.perform(replace(event, session=request["session"]), home, memory, place, say)
-    except Exception as error:  # noqa: BLE001 - as in a process of its own
-        trouble(place, f"{host.name} {event.name}: {type(error).__name__}: {error}")
+    def __init__(self, folder: str, url: str) -> None:
+        from collections import defaultdict
+        from threading import Lock
+
+        from mnemarch import checkout
+        from mnemarch.interfaces.hook import local_place
+
+        self._folder, self._url = folder, url
+        self._is_remote = bool(url) and not url.startswith("file:")
+        self._place = place_of(folder) if self._is_remote else local_place(folder)
+        self._settings = checkout.load(folder)
+        self._opening = Lock()
+        self._memory: Memory | None = None
+        self._file = (0, 0)
+        self._turns: dict[str, Any] = defaultdict(Lock)
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+
+    def handler(self) -> Any:
+        """How a connection is handled: one event, one answer."""
+        from socket import SHUT_WR
+        from socketserver import StreamRequestHandler
+
+        desk = self
+
+        class Handler(StreamRequestHandler):
+            timeout = _WAIT_S_MAX
+
+            def handle(self) -> None:
+                self._is_answered = False
+                if desk.sees_to(from_json(self.rfile.read(_REQUEST_BYTES_MAX).decode()), self._say):
+                    self._say(None)
+
+            def _say(self, told: dict[str, Any] | None) -> None:
+                """The hook prints it and ends; what is to be recorded is recorded after that."""
+                if not self._is_answered:
+                    self._is_answered = True
+                    self.wfile.write(to_json(told).encode())
+                    with suppress(OSError):
+                        self.request.shutdown(SHUT_WR)
+
+        return Handler
+
+    def sees_to(self, request: Mapping[str, Any], say: Say) -> bool:
+        """Do what an event asks for, and tell whether; it is left to the hook if settings changed meanwhile."""
+        from mnemarch.code.home import home_of
+        from mnemarch.interfaces.hooks import events
+        from mnemarch.interfaces.hooks.sessions import trouble
+
+        host, payload = hosts.HOSTS[request["host"]], request["payload"]
+        event = hosts.read(host, payload, request["cwd"], request["environ"])
+        home = home_of(event.cwd) if event is not None else None
+        if event is None or home is None or home.folder != self._folder or not self._is_meant(request):
+            return False
+        memory = self._opened()  # Where that fails, the hook finds out why.
+        with self._turns[request["session"]]:
+            try:
+                events.perform(replace(event, session=request["session"]), home, memory, self._place, say)
+            except Exception as error:  # noqa: BLE001 - as in a process of its own
+                trouble(self._place, f"{host.name} {event.name}: {type(error).__name__}: {error}")
+        return True
+
+    def _is_meant(self, request: Mapping[str, Any]) -> bool:
+        """Whether the hook would use the same memory, with the settings that it was opened with."""
+        from mnemarch import checkout
+
+        if self._is_remote or request["is_remote"]:
+            return bool(self._is_remote and request["is_remote"])
+        is_replaced = self._memory is not None and self._file != self._identity()
+        return not is_replaced and checkout.load(self._folder) == self._settings
+
+    def _identity(self) -> tuple[int, int]:
+        """Which file the memory is; a folder that was deleted and made again has another."""
+        file = os.stat(os.path.join(self._place, "memory.db"))
+        return file.st_dev, file.st_ino
+
+    def _opened(self) -> Memory:
+        """The memory, opened for the first event."""
+        from mnemarch.wiring import open_for_hooks
+
+        with self._opening:
+            if self._memory is None:
+                memory = open_for_hooks(self._folder, self._settings, self._url, by_meaning=True)
+                self._file = (0, 0) if self._is_remote else self._identity()
+                self._memory = memory
+            return self._memory

@@ -12,7 +12,6 @@ import os
 import secrets
 import signal
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from secrets import compare_digest
@@ -195,6 +194,7 @@ def _serve(call: Call) -> Answer:
         raise InvalidInput(
             "The server needs parts that are not installed.", hint="Install them: pip install 'mnemarch[server]'"
         ) from None
+    from mnemarch.interfaces.hooks.relay import serving
     from mnemarch.interfaces.http.app import Server
 
     options = call.options
@@ -202,7 +202,7 @@ def _serve(call: Call) -> Answer:
     tokens = Tokens(call.home.folder)
     with (
         _listening(options.host, options.port, is_exposed=options.expose) as listening,
-        _for_hooks(call) as is_relay,
+        serving(call.home.folder, call.url) as is_relay,
     ):
         server = Server(call.memory, tokens, rate=options.rate, hosts=hosts)
         running = uvicorn.Server(
@@ -226,23 +226,11 @@ def _serve(call: Call) -> Answer:
         address = f"[{options.host}]" if ":" in options.host else options.host
         known = tokens.all()
         says = f"tokens: {len(known)}" if known else "no token yet: mnemarch token create agent:NAME"
-        if call.is_on_server:
-            says += "; hooks are answered" if is_relay else "; hooks are not answered, or by another server"
+        says += "; hooks are answered" if is_relay else "; hooks are not answered, or by another server"
         print(f"mnemarch serves http://{address}:{listening.getsockname()[1]}; {says}", file=sys.stderr, flush=True)
         sys.setswitchinterval(_SWITCH_S)
         running.run(sockets=[listening])
     return Answer(None, str, is_printed=True)
-
-
-def _for_hooks(call: Call) -> AbstractContextManager[object]:
-    """Hooks open a memory in a folder themselves; one on PostgreSQL answers them here."""
-    if not call.is_on_server:
-        return nullcontext()
-    from mnemarch.interfaces.hooks.relay import serving
-    from mnemarch.wiring import open_offline
-
-    folder = call.home.folder
-    return serving(folder, lambda: open_offline(folder, call.memory.config, call.url))
 
 
 def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
