@@ -65,9 +65,29 @@ def test_redirections_and_what_must_succeed_first_leave_the_exit_code_alone():
 
 
 def test_a_configured_command_counts_by_its_first_words():
-    assert runner_of("terraform validate") is None
-    assert runner_of(["terraform", "validate", "-json"], ["terraform validate"]).named == "terraform validate"
-    assert runner_of("terraform plan", ["terraform validate"]) is None
+    assert runner_of("packer validate x") is None
+    assert runner_of(["packer", "validate", "x"], ["packer validate"]).named == "packer validate"
+    assert runner_of("packer build x", ["packer validate"]) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("terraform validate -json", "terraform validate"),
+        ("bundle exec rspec spec/pool_spec.rb", "rspec"),
+        ("dotnet test --no-build Shop.sln", "dotnet test"),
+        ("npx playwright test", "playwright test"),
+    ],
+)
+def test_a_run_whose_tests_are_not_read_is_one_test_named_by_its_command(command, named):
+    assert runner_of(command).named == named
+    assert from_output(command, 0, "All is well.").named(Outcome.PASS) == (named,)
+    assert from_output(command, 1, "Not so well.").named(Outcome.FAIL) == (named,)
+
+
+@pytest.mark.parametrize("command", ["terraform apply", "dotnet build", "rspec --version", "dotnet testing", "helm"])
+def test_what_only_looks_like_such_a_run_is_none(command):
+    assert runner_of(command) is None
 
 
 @pytest.mark.parametrize("name", sorted(name for name in EXPECTED if name.endswith(".txt")))
@@ -121,7 +141,7 @@ def test_names_are_relative_to_the_root_wherever_the_command_ran(tmp_path):
     assert from_output("cd v2 && pytest", 1, printed, **where).results == (
         TestResult(name="api/v2/tests/test_a.py::test_b[x::/y]", outcome=Outcome.FAIL, message="KeyError: 'a'"),
     )
-    checked = from_output("terraform validate", 0, "Success!", **where, configured=["terraform validate"])
+    checked = from_output("terraform validate", 0, "Success!", **where)
     assert checked.named(Outcome.PASS) == ("api/terraform validate",)
 
 

@@ -27,6 +27,13 @@ _RUNNERS = (
     ("", "make just task rake", r"( \S+)* (test|tests|check)"),
     ("", "tox nox", ""),
 )
+# Runners and checks whose single tests are not read: each is one test, named by these words.
+_WHOLE_RUNS = (
+    *("rspec", "cucumber", "phpunit", "pest", "php artisan test", "mocha", "ava", "ctest", "behave", "nose2", "busted"),
+    *("dotnet test", "swift test", "mix test", "sbt test", "deno test", "dart test", "flutter test", "zig build test"),
+    *("lein test", "stack test", "cabal test", "bazel test", "hatch test", "playwright test", "cypress run"),
+    *("terraform validate", "terraform test", "tofu validate", "tofu test", "helm lint"),
+)
 # What runs another command, and those of its options that take a value.
 _WRAPPERS = {
     "env": "-u --unset -C --chdir",
@@ -187,7 +194,8 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
     for runner, programs, rest in _RUNNERS:
         if program in programs.split() and (not rest or pattern(rf"{rest}(?= |$)").match(line, len(program))):
             return TestCommand(runner, tuple(own))
-    return None
+    named = next((name for name in _WHOLE_RUNS if f"{line} ".startswith(f"{name} ")), None)
+    return TestCommand("", tuple(own), named=named) if named is not None else None
 
 
 def _without_wrappers(words: list[str]) -> list[str]:
