@@ -130,7 +130,11 @@ def test_what_was_revised_since_says_so_when_it_comes_out(seat, folder, tmp_path
     assert (titles(seat), made(seat)) == (there, count), "what came out of a memory is no news to it"
 
 
-@pytest.mark.parametrize("text", ["결제는 세 번만 재시도한다", "12. is a number\n\nand 13 too", "x" * 300])
+ODD_TEXTS = ["결제는 세 번만 재시도한다", "12. is a number\n\nand 13 too", "x" * 300, "Retry: three\nSecond line"]
+ODD_TEXTS += ["Use SQLite\n\nIn WAL mode", "word " * 60 + "THE END\nand more", "Use C#\n\n```\n# no heading\n```"]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS)
 def test_decisions_made_here_come_out_and_go_in_again(seat, tmp_path, text):
     proposal = seat.decisions.propose(
         text, reason=Reason("risk", "은행이 막는다", "느리다"), evidence=[seat.decisions.add_evidence("측정 결과").id]
