@@ -18,7 +18,7 @@ FUNCTION_LINES_MAX = 60
 # Ceilings that only go down; record 19 names where they are heading.
 CODE_LINES_MAX = 45_410
 MODULES_MAX = 281
-TEST_LINES_MAX = 37_450
+TEST_LINES_MAX = 37_440
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
