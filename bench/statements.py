@@ -51,9 +51,9 @@ def pairs(half: str) -> Iterator[tuple[str, str, str, str]]:
                     yield label, category, first, second
 
 
-def outcome(memory: mnemarch.Memory, number: int, first: str, second: str) -> str:
-    """What becomes of a pair: merged, flagged or nothing."""
-    seat = memory.seat(Actor.agent("bench"), Scope(project=f"pair-{number}", task="t"))
+def outcome(memory: mnemarch.Memory, name: str, first: str, second: str) -> str:
+    """What becomes of a pair, in a project of this name: merged, flagged or nothing."""
+    seat = memory.seat(Actor.agent("bench"), Scope(project=name, task="t"))
     seat.remember(first)
     if getattr(seat.remember(second), "merged", False):
         return "merged"
@@ -64,7 +64,7 @@ def own(memory: mnemarch.Memory, half: str, *, shown: bool) -> None:
     outcomes: Counter[tuple[str, str, str]] = Counter()
     for number, (label, category, first, second) in enumerate(pairs(half)):
         language = "english" if first.isascii() and second.isascii() else "korean"
-        told = outcome(memory, number * 10 + len(half), first, second)
+        told = outcome(memory, f"{half}-{number}", first, second)
         outcomes[label, language, told] += 1
         if shown and (told == "flagged") != (label == "opposing"):
             print(f"  {label:10} {category:10} {told:8} {first}  /  {second}")
@@ -81,7 +81,7 @@ def updates(memory: mnemarch.Memory) -> None:
     with open(os.path.join(DATA, "updates_membench", "pairs.jsonl"), encoding="utf-8") as lines:
         for number, line in enumerate(lines):
             pair = json.loads(line)
-            counted[pair["label"], outcome(memory, 100_000 + number, pair["a"], pair["b"])] += 1
+            counted[pair["label"], outcome(memory, f"update-{number}", pair["a"], pair["b"])] += 1
     for label, what in ((1, "updates"), (0, "no updates")):
         total = sum(count for (one, _), count in counted.items() if one == label)
         print(f"updates_membench: {counted[label, 'flagged']} of {total} {what} flagged")

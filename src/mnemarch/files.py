@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, that one holder has at a time, who may read them, what stands in them."""
+"""Files: written whole or not at all, locked by one holder at a time, private, and read within bounds."""
 
 from __future__ import annotations
 

@@ -127,9 +127,8 @@ class SearchIndex(Protocol):
 class MeaningIndex(Protocol):
     """Vectors of units by a sentence model, which lag behind the store and are not there at all at first."""
 
-    @property
-    def noise(self) -> float:
-        """The cosine that unrelated texts reach with this model; what is not above it means nothing."""
+    def noise_for(self, text: str) -> float:
+        """The cosine that unrelated texts reach with this question; what is not above it means nothing."""
 
     def ready(self) -> bool:
         """Whether all units up to some position have their vector."""

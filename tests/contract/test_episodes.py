@@ -83,7 +83,7 @@ def test_a_failure_says_what_came_of_it_in_other_tasks(seats, episode):
     verdict = seats.agent(task="T-2").fail(POOL.format(5, 9))
     assert verdict.instruction == ""
     for part in (
-        "1 other task, of which 1 succeeded",
+        "1 other task, of which 1 got past it",
         f'"{APPROACH}"',
         '"sleep before the call"',
         episode.id[-12:][:8],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import mnemarch
 from mnemarch import Actor, Citation, EventType, InvalidInput, NotAllowed, NotFound, Refused, Scope, Status
 from mnemarch.errors import StoreUnavailable
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.text.guarded import pieces
 
 SECRET = "The seaside house has a turquoise door"
@@ -527,3 +528,28 @@ def test_r16_an_erasure_leaves_the_checkpoints_of_other_projects_alone(tmp_path)
     said = {project: WORD in Path(path).read_text(encoding="utf-8") for project, path in texts.items()}
     assert said == {"shop": False, "bank": True}
     assert erased.files
+
+
+def test_an_erased_run_of_tests_leaves_its_tests_as_they_stand(memory, seats):
+    def ran(outcome, output=""):
+        results = (TestResult("tests/test_cart.py::test_total", outcome),)
+        return TestRun("pytest", "pytest", results, int(outcome is Outcome.FAIL), witnessed=True, output=output)
+
+    agent = seats.agent()
+    entry = agent.log("edit", SECRET)
+    agent.verify(run=ran(Outcome.FAIL, f"assert {SECRET}"))
+    claim = agent.remember("The total is right", citations=[Citation.test("tests/test_cart.py::test_total")]).unit
+    agent.verify(run=ran(Outcome.PASS))
+    assert agent.get(claim.id).status is Status.VERIFIED
+    before = [(test.passed, test.greened_by) for test in rows(memory, agent)]
+    seats.orchestrator(worktree="main", task="T-1").erase(entry.event_id, "privacy", copies=True)
+    assert [(test.passed, test.greened_by) for test in rows(memory, agent)] == before
+    assert all(passed and greened for passed, greened in before), "it failed first, and passed then"
+    assert memory.audit().ok
+    assert memory.rebuild().same
+    assert [(test.passed, test.greened_by) for test in rows(memory, agent)] == before
+
+
+def rows(memory, seat):
+    name = "tests/test_cart.py::test_total"
+    return memory._engine.store.read(lambda reader: reader.tests(seat.caller.stream, [name]))

@@ -220,3 +220,8 @@ def test_what_somebody_told_in_a_task_is_not_replaced_by_its_episode(agent):
 @pytest.mark.parametrize("text", ["always " * 9_000, "왜? " * 9_000, "```" * 20_000, "> a\n" * 15_000, "a, " * 20_000])
 def test_a_text_of_64_kib_is_taken_in(agent, text):
     assert agent.ingest(text[:60_000]).receipt.event_id
+
+
+def test_what_is_asked_for_now_is_no_part_of_the_fact_beside_it(seats):
+    told = seats.agent().ingest("Write a parser for prices. Prices are always stored as integer cents.")
+    assert told.unit.content == "Prices are always stored as integer cents."

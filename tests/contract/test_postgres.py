@@ -27,7 +27,7 @@ from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, opening
 from mnemarch.stores.postgres.search import DatabaseIndex
-from mnemarch.stores.postgres.sessions import PlainSession, Session, stored_row
+from mnemarch.stores.postgres.sessions import AppendingSession, Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
@@ -150,6 +150,20 @@ def test_one_with_the_applications_role_only_works_and_can_not_see_all(plain_url
     with mnemarch.open(postgres_url) as memory:
         assert memory.audit().ok
         assert memory.rebuild().same
+
+
+def test_an_agent_with_the_applications_role_begins_and_asks_and_learns_nothing_of_other_projects(
+    plain_url, postgres_url, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(postgres_url) as memory:
+        seat(memory, project="bank").remember("Transfers are booked at night")
+        seat(memory, project="bank").remember("Ledgers are closed in May")
+    for verb in (["init"], ["recall", "when are transfers booked?"]):
+        command = [sys.executable, "-m", "mnemarch", "--store", plain_url, *verb, "--actor", "agent:a"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), verb
+        assert "units" not in done.stdout, "how much others know is theirs"
 
 
 def test_a_table_whose_row_level_security_is_off_is_named(opened, postgres_url):
@@ -406,15 +420,15 @@ def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, mon
     agent = seat(shared)
     for _ in range(2):
         agent.log("note", "before")
-    row = PlainSession.row
+    flush = AppendingSession.flush
 
-    def lost(session, *call):
-        row(session, *call)
+    def lost(session):
+        flush(session)
         monkeypatch.undo()
         session.close()
         raise psycopg.OperationalError("the connection is lost")
 
-    monkeypatch.setattr(PlainSession, "row", lost)
+    monkeypatch.setattr(AppendingSession, "flush", lost)
     receipt = agent.log("note", "lost")
     assert receipt.seq == 3
     assert agent.log("note", "after").seq == 4

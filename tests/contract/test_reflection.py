@@ -240,7 +240,7 @@ def test_an_account_that_an_agent_stored_teaches_the_project_once_somebody_accep
         seats.human().approve(unit.id)
         seats.human().promote(unit.id)
     [lesson] = seat.reflect().lessons
-    assert "What worked in 2 of the 3 that succeeded" in lesson.content
+    assert "Said to have worked in 2 of the 3 that got past it" in lesson.content
     assert "by their own word" in lesson.content
 
 

@@ -16,7 +16,7 @@ from fixtures import qdrant
 from mnemarch import Actor, InvalidInput, Scope, StoreUnavailable, user
 from mnemarch.config import config_from
 from mnemarch.embedding import DenseSearch
-from mnemarch.embedding.vectors import row_of
+from mnemarch.embedding.vectors import row_of, unpacked
 from mnemarch.model.caller import Stream
 from mnemarch.recall.index import IN_DATABASE
 from mnemarch.stores import qdrant as qdrant_store
@@ -166,7 +166,7 @@ def test_r16_no_byte_of_an_erased_vector_is_left_in_the_files_of_the_server(post
     text = "Quittengelee is the recipe of Zanzibar"
     files = Path(conninfo_to_dict(postgres_url)["host"])
     packed = row_of(unit(1, text), FoldedEmbedder().embed([text])[0])[-1]
-    numbers = b"".join(struct.pack("<e", number) for number in memoryview(packed).cast("b"))
+    numbers = b"".join(struct.pack("<e", number) for number in unpacked(packed)[0].tolist())
 
     def left():
         return [path.name for path in files.rglob("*") if path.is_file() and numbers in path.read_bytes()]

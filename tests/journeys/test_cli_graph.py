@@ -75,31 +75,6 @@ def test_a_question_is_told_which_ones_are_like_it_and_not_which_are_only_hot(cl
     assert [(hit["text"], hit["from"]) for hit in asked["similar"]] == [(QUESTION, "session")]
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["graph", "ask", "--session", "s-1", QUESTION],
-        ["--session", "s-1", "--json", "graph", "ask", QUESTION],
-        ["graph", "--session", "s-1", "ask", "--json", QUESTION],
-        ["graph", "ask", "--session", "s-1", "--", QUESTION],
-    ],
-)
-def test_the_words_of_an_act_stand_wherever_options_leave_room(cli, argv):
-    assert cli(*argv).exit_code == 0
-    assert cli.ok("graph", *SESSION)["nodes"][0]["text"] == QUESTION
-
-
-def test_a_question_is_read_from_standard_input(cli):
-    assert cli.ok("graph", "ask", "-", *SESSION, stdin=f"{KOREAN}\n".encode())["node"]["text"] == KOREAN
-
-
-def test_the_session_of_the_environment_is_the_one_meant(cli):
-    cli.monkeypatch.setenv("MNEMARCH_SESSION", "s-9")
-    assert cli.ok("graph", "ask", QUESTION)["session"] == "s-9"
-    assert cli.ok("graph")["session"] == "s-9"
-    assert cli.ok("graph", "--agent")["session"] is None
-
-
 @pytest.mark.parametrize("act", [["ask", "x"], ["answer", "abcd", "--text", "x"], ["feedback", "abcd", "up"], ["end"]])
 def test_what_belongs_to_a_session_needs_one(cli, act):
     run = cli.begun()("graph", *act)
@@ -155,14 +130,6 @@ def test_a_unit_that_is_not_there_answers_nothing(cli):
     assert run.exit_code == 2
     assert run.json["error"]["type"] == "NotFound"
     assert len(cli.ok("graph", *SESSION)["nodes"]) == 1
-
-
-@pytest.mark.parametrize("given", [[], ["--text", "x", "--unit", "y"]])
-def test_an_answer_is_a_text_or_a_unit(cli, given):
-    run = cli("graph", "answer", ask(cli), *given, *SESSION)
-    assert run.exit_code == 2
-    assert "--text" in run.err
-    assert "--unit" in run.err
 
 
 def test_an_entity_is_the_sessions_or_the_agents(cli):
@@ -360,10 +327,3 @@ def test_a_session_can_end_without_a_trace(cli):
 def test_a_session_with_nothing_hot_says_what_it_would_have_taken(cli):
     ask(cli)
     assert "promoted  nothing: it takes rank" in cli("graph", "end", *SESSION).out
-
-
-@pytest.mark.parametrize("act", [["paint"], ["ask"], ["show", "x"], ["feedback", "abcd"]])
-def test_an_act_that_is_not_one_or_lacks_words_is_wrong_use(cli, act):
-    run = cli("graph", *act, *SESSION)
-    assert run.exit_code == 2
-    assert "hint:" in run.err

@@ -118,16 +118,21 @@ def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
     ]
 
 
-def test_a_proof_that_fails_ends_the_demo_with_1_and_json_is_one_document_also_without_git(monkeypatch, capsys):
+def test_a_proof_that_fails_ends_the_demo_with_1_and_json_is_one_document(monkeypatch, capsys):
     failed = Proof(claim="the moon is cheese", counted="0 of 1", ok=False)
     monkeypatch.setattr(demo, "proofs_of", lambda *given: [*proofs_of(*given), failed])
-    monkeypatch.setattr(demo, "git", lambda *_: None)
     assert main(["demo", "--fast", "--agents", "2", "--events", "2", "--json"]) == 1
     printed = capsys.readouterr()
     answer = json.loads(printed.out)
     assert (answer["ok"], [proof["claim"] for proof in answer["proofs"] if not proof["ok"]]) == (False, [failed.claim])
     assert "proofs, 1 DO NOT HOLD" in printed.err
     assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in printed.err.partition("Recall:")[2]
+
+
+def test_without_git_the_demo_says_what_it_needs(monkeypatch, capsys):
+    monkeypatch.setattr(demo, "git", lambda *_: None)
+    assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 3
+    assert "Install git" in capsys.readouterr().err
 
 
 @pytest.fixture

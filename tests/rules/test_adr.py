@@ -12,7 +12,7 @@ import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Reason, Scope
 from mnemarch.interfaces.adr.folder import superseded
-from mnemarch.interfaces.adr.record import is_as_exported, read_record, record_in, titled
+from mnemarch.interfaces.adr.record import read_record, record_in, titled
 from mnemarch.interfaces.adr.writing import file_name, new_record, with_status
 
 NYGARD, MADR_4, MADR_2, KOREAN = (
@@ -239,27 +239,6 @@ def decide():
         yield lambda text, **why: desk.commit(
             desk.propose(text, reason=Reason("risk", **({"summary": "why"} | why)), snapshots=["seen"])
         )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Use SQLite\n\nIn WAL mode",
-        "결제는 세 번만 재시도한다",
-        "Retry: three\nSecond line",
-        "12. is a number\n\nand 13 too",
-        "word " * 60 + "THE END\nand more",
-        "Use C#\n\n```\n# no heading\n```",
-    ],
-)
-def test_a_decision_is_read_back_from_its_record(decide, text):
-    decision = decide(text, summary="bank", tradeoff="slow")
-    written = new_record(decision, 7, ["[2. b](0002-b.md)"])
-    assert is_as_exported(written)
-    assert not is_as_exported(written.replace("slow", "fast"))
-    record = read_record(written, "0007-x.md")
-    assert (record.text, record.reason.summary, record.reason.tradeoff) == (decision.text, "bank", "slow")
-    assert (record.status, record.mark, record.links) == ("accepted", decision.id, (("supersedes", "0002-b.md"),))
 
 
 @pytest.mark.parametrize("text", ["T\n\n## Status\n\nRejected", "T\n\n```\nopen", "T\n\n<!-- open", "T\n\nx\n---"])

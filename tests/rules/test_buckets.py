@@ -10,7 +10,14 @@ from fixtures.cases import cases
 from mnemarch.errors import AnalystFailed
 from mnemarch.importers.markdown import rules_in
 from mnemarch.learning import Bucket, Classified, HybridClassifier, MemoryEvent, RuleBasedClassifier
-from mnemarch.learning.classify import CONSIDERED, clauses_of, importance_of, standing_wishes, without_telling
+from mnemarch.learning.classify import (
+    CONSIDERED,
+    clauses_of,
+    importance_of,
+    standing_wishes,
+    without_requests,
+    without_telling,
+)
 from mnemarch.learning.pipeline import pre_filter
 
 RULES = RuleBasedClassifier()
@@ -406,3 +413,26 @@ def test_what_only_sounds_like_a_standing_wish_is_none(text):
 )
 def test_a_standing_wish_is_one_however_it_begins(text):
     assert bucket(text) == "PREFERENCE"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "Write a price parser in shop/price.py that reads '3.50 EUR'. Prices are always stored as integer cents.",
+            "Prices are always stored as integer cents.",
+        ),
+        (
+            "기본 통화는 항상 원(KRW)입니다. 가격을 문자열로 만드는 함수를 추가해 주세요.",
+            "기본 통화는 항상 원(KRW)입니다.",
+        ),
+        (
+            "The port is 80.\n\n```\nport = 80\n```\nPlease add a test. Thanks!",
+            "The port is 80.\n\n```\nport = 80\n```",
+        ),
+        ("The port is 80. It may change.", "The port is 80. It may change."),
+        ("Please add a test.", "Please add a test."),
+    ],
+)
+def test_what_is_asked_for_now_is_no_part_of_what_is_asserted_beside_it(text, left):
+    assert without_requests(text) == left

@@ -40,9 +40,19 @@ def test_what_worked_in_two_tasks_and_failed_in_none_is_told_with_its_numbers():
         episode(3, False, tried=tried("restart the service")),
     )
     assert (lesson.form, lesson.succeeded, lesson.failed) == (Form.WORKED, 2, 1)
-    assert lesson.content.startswith(f"3 tasks met “{LINE}”: 2 succeeded, 1 failed. What worked in both that")
+    assert lesson.content.startswith(f"3 tasks met “{LINE}”: 2 got past it, 1 failed. What worked in both that")
     assert "Failed in 2 tasks, and none says that it worked: “raise the pool size”." in lesson.content
     assert lesson.content.endswith("Quotes are agents' words, not verified.")
+
+
+def test_what_worked_by_agents_words_alone_is_only_said_to_have_worked():
+    tries = [episode(number, True, approach="turn the check off", witnessed=False) for number in range(2)]
+    (lesson,) = lessons(*tries, episode(3, False))
+    assert (
+        "2 got past it by their own word, 1 failed. Said to have worked in both that got past it: “" in lesson.content
+    )
+    (seen,) = lessons(*tries, episode(3, False), episode(4, True, approach="turn the check off"))
+    assert "What worked in all 3 that got past it: “" in seen.content
 
 
 def test_a_lesson_shows_what_one_task_changed_before_the_error_was_gone():
@@ -52,8 +62,10 @@ def test_a_lesson_shows_what_one_task_changed_before_the_error_was_gone():
         episode(2, True, approach="pass the token on to the client"),
         episode(3, False, tried=tried("restart the service")),
     )
-    told = "It was gone (t::login) after src/api.py in `login`: `- token` `+ token or None`, `make client`"
-    assert f"{told} in the newest task that changed something." in lesson.content
+    told = (
+        "In the newest it was gone (t::login) after src/api.py in `login`: `- token` `+ token or None`, `make client`"
+    )
+    assert f"{told}." in lesson.content
 
 
 def test_a_step_that_successes_have_in_common_and_no_failure_has_is_told():
@@ -62,7 +74,7 @@ def test_a_step_that_successes_have_in_common_and_no_failure_has_is_told():
     lost = [episode(number, False, commands=["cat README.md"]) for number in range(3, 6)]
     (lesson,) = lessons(*won, *lost)
     assert (lesson.form, lesson.advice) == (Form.MISSING_STEP, "make migrate")
-    assert "All 3 that succeeded ran `make migrate`; none of those that failed did." in lesson.content
+    assert "All 3 that got past it ran `make migrate`; none of those that failed did." in lesson.content
     assert lesson.files == ("src/db.py",), "it rests on what all successes touched"
 
 
@@ -86,6 +98,40 @@ def test_a_command_that_failed_again_and_again_is_a_dead_end():
     assert "`search` failed with it 8 times and worked later in none of these 2 tasks" in lesson.content
 
 
+def test_a_run_of_tests_is_no_dead_end_and_the_place_that_was_edited_is_what_worked():
+    def met(place, line):
+        fault = {"command": "python -m pytest -q", "test": "t::login"}
+        return [fault, fault | {"change": [f"src/api.py in `{place}`: `+ {line}`", "tests/t.py: `+ more`"]}]
+
+    tasks = [episode(1, True, tried=met("login", "a")), episode(2, True, tried=met("login", "b"))]
+    (lesson,) = lessons(*tasks, episode(3, True, tried=met("logout", "c")))
+    assert (lesson.form, lesson.advice) == (Form.WORKED, "src/api.py in `login`")
+    assert "In 2 of the 3 it was gone after an edit of src/api.py in `login`." in lesson.content
+    assert "pytest" not in lesson.content
+    lost = [episode(9, False, tried=[{"tried": [f"src/api.py in `login`: `+ {line}`"]}]) for line in "xy"]
+    assert all("login`." not in each.content for each in lessons(*tasks, *lost)), "it failed as often"
+
+
+def test_commands_that_two_tasks_ran_before_the_test_passed_are_what_worked():
+    change = {"test": "t::login", "change": ["`make tables`", "1 more edit of src/db.py"]}
+    (lesson,) = lessons(*(episode(number, True, tried=[change]) for number in range(2)))
+    assert (lesson.form, lesson.advice) == (Form.WORKED, "`make tables`")
+    assert "In both it was gone after `make tables`." in lesson.content
+
+
+def test_a_lesson_rests_on_what_mended_the_error_and_shows_a_task_that_did_it():
+    def met(number, *change):
+        tried = [{"test": "t::login", "change": [*change]}]
+        return episode(number, True, tried=tried, files=["src/other.py", "src/api.py"])
+
+    edit = "src/api.py in `login`: `+ token or None`"
+    (lesson,) = lessons(met(1, edit), met(2, edit), met(3, "src/api.py in `logout`: `- raise`"))
+    assert lesson.files == ("src/api.py",)
+    assert f"In the newest it was gone (t::login) after {edit}." in lesson.content
+    (lesson,) = lessons(*(met(number, "`make tables`") for number in range(2)))
+    assert lesson.files == ()
+
+
 def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
     def calls(then):
         return [{"command": "search words=1"}, {"command": "search words=2", "next": then}]
@@ -95,7 +141,7 @@ def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
         episode(2, False, tried=calls("read_range file=b")),
         episode(3, False, tried=calls("search_docs x")),
     )
-    assert "2 went on with `read_range` instead, and 1 of them succeeded." in lesson.content
+    assert "2 went on with `read_range` instead, and 1 of them got past it." in lesson.content
     (alone,) = lessons(episode(1, True, tried=calls("read_range")), episode(2, False, tried=calls("search_docs")))
     assert "went on" not in alone.content, "one task is no evidence"
 

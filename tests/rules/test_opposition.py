@@ -86,7 +86,6 @@ def test_r6_what_is_worded_differently_is_found_without_false_alarms():
         ("Merge with rebase, never with squash", "Merge with squash, never with rebase"),
         ("Avoid mocks in tests", "Use mocks in tests"),
         ("Errors are reported to Sentry", "Errors are reported to Rollbar"),
-        ("Call `save()` to persist a draft", "Call `flush()` to persist a draft"),
         ("We support Node 18 and up", "We support Node 22 and up"),
         ("We release every two weeks", "We release every month"),
         ("Only maintainers merge to main", "Anyone may merge to main"),

@@ -65,9 +65,29 @@ def test_redirections_and_what_must_succeed_first_leave_the_exit_code_alone():
 
 
 def test_a_configured_command_counts_by_its_first_words():
-    assert runner_of("terraform validate") is None
-    assert runner_of(["terraform", "validate", "-json"], ["terraform validate"]).named == "terraform validate"
-    assert runner_of("terraform plan", ["terraform validate"]) is None
+    assert runner_of("packer validate x") is None
+    assert runner_of(["packer", "validate", "x"], ["packer validate"]).named == "packer validate"
+    assert runner_of("packer build x", ["packer validate"]) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("terraform validate -json", "terraform validate"),
+        ("bundle exec rspec spec/pool_spec.rb", "rspec"),
+        ("dotnet test --no-build Shop.sln", "dotnet test"),
+        ("npx playwright test", "playwright test"),
+    ],
+)
+def test_a_run_whose_tests_are_not_read_is_one_test_named_by_its_command(command, named):
+    assert runner_of(command).named == named
+    assert from_output(command, 0, "All is well.").named(Outcome.PASS) == (named,)
+    assert from_output(command, 1, "Not so well.").named(Outcome.FAIL) == (named,)
+
+
+@pytest.mark.parametrize("command", ["terraform apply", "dotnet build", "rspec --version", "dotnet testing", "helm"])
+def test_what_only_looks_like_such_a_run_is_none(command):
+    assert runner_of(command) is None
 
 
 @pytest.mark.parametrize("name", sorted(name for name in EXPECTED if name.endswith(".txt")))
@@ -121,7 +141,7 @@ def test_names_are_relative_to_the_root_wherever_the_command_ran(tmp_path):
     assert from_output("cd v2 && pytest", 1, printed, **where).results == (
         TestResult(name="api/v2/tests/test_a.py::test_b[x::/y]", outcome=Outcome.FAIL, message="KeyError: 'a'"),
     )
-    checked = from_output("terraform validate", 0, "Success!", **where, configured=["terraform validate"])
+    checked = from_output("terraform validate", 0, "Success!", **where)
     assert checked.named(Outcome.PASS) == ("api/terraform validate",)
 
 
@@ -207,3 +227,14 @@ def test_a_message_that_pytest_cut_off_is_completed_by_its_traceback():
     ]
     alone = from_output("pytest -q", 1, f"{summary}\n2 failed in 0.1s\n")
     assert {result.message for result in alone.results} == {"AttributeError: 'dict' object has no ..."}
+
+
+def test_a_file_that_could_not_be_loaded_passes_with_a_clean_run_of_it(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_a.py").write_text("def test_a(): ...\n")
+    awaited = ["tests/test_a.py", "tests/test_gone.py", "make check", "tests"]
+    where = {"cwd": str(tmp_path), "root": str(tmp_path), "awaited": lambda: awaited}
+    run = from_output("PYTHONPATH=. pytest -q", 0, ". [100%]\n1 passed in 0.1s\n", **where)
+    assert [result.name for result in run.results] == ["tests/test_a.py"]
+    elsewhere = from_output("pytest -q tests/test_b.py", 0, ". [100%]\n1 passed in 0.1s\n", **where)
+    assert elsewhere.results == ()

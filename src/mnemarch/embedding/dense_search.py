@@ -100,7 +100,7 @@ class DenseSearch(Forkable):
         self._starting = threading.Lock()
         self._took_charge = False
         self._asked: tuple[str, Any] | None = None
-        self._noise: float | None = getattr(embedder, "noise", None)
+        self._noise: float | None = None
         self._log: tuple[ChangesAfter, Callable[[], int]] | None = None
         watch(self)
 
@@ -123,9 +123,10 @@ class DenseSearch(Forkable):
         """How many units have a vector."""
         return self._store.count()
 
-    @property
-    def noise(self) -> float:
-        """The cosine that unrelated texts reach with this model. Measured once, unless the embedder says it."""
+    def noise_for(self, text: str) -> float:
+        """The cosine that unrelated texts reach with this question. Measured once, unless the embedder says it."""
+        if hasattr(self._embedder, "noise_for"):
+            return float(self._embedder.noise_for(text))
         if self._noise is None:
             self._noise = noise_of(self._embedder)
         return self._noise
@@ -161,13 +162,14 @@ class DenseSearch(Forkable):
     def warm(self) -> None:
         """Load the model now instead of at the first question."""
         if self._asked is None:
-            self._vector("ready")
+            self._embedder.embed(["ready"])
 
     def _vector(self, text: str) -> Any:
         """The text's vector, cached: one recall asks for that of its question several times."""
         asked = self._asked
         if asked is None or asked[0] != text:
-            asked = self._asked = text, self._embedder.embed([text])[0]
+            embed = getattr(self._embedder, "embed_question", lambda text: self._embedder.embed([text])[0])
+            asked = self._asked = text, embed(text)
         return asked[1]
 
     # Following the log

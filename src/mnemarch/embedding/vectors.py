@@ -40,6 +40,7 @@ _ROOM_MIN = 256
 # How many vectors a search compares number by number, for each that it gives, and at least.
 _COMPARED_EACH = 40
 _COMPARED_MIN = 2_000
+_PIECE = 256
 
 
 class Head(Frozen):
@@ -66,7 +67,7 @@ class VectorFile(Forkable):
         self, folder: str, embedder_id: str, store_id: str, event_at: Callable[[int], str], wait_s_max: float
     ) -> None:
         self._path = os.path.join(folder, FILE)
-        self._ours = f"{embedder_id}/int8", store_id
+        self._ours = f"{embedder_id}/int4", store_id
         self._event_at = event_at
         self._wait_s_max = wait_s_max
         self._rows = Rows(Head())
@@ -215,15 +216,29 @@ def _head(file: sqlite3.Connection) -> Head:
 
 def row_of(unit: Searchable, vector: Any) -> tuple[Any, ...]:
     """What is kept of a unit: id, the key of its text, scope, state, kind, domain, and its vector's bytes or None."""
-    # A byte for each number: only the direction counts, and half a kilobyte is less to keep and to read.
-    has_direction = vector is not None and vector.any()
-    packed = np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes() if has_direction else None
+    packed = packed_of(vector) if vector is not None and vector.any() else None
     return unit.id, text_key(unit.content), unit.scope_key, unit.state, unit.kind, unit.domain, packed
 
 
-def unpacked(packed: bytes) -> Any:
-    """The whole numbers of a vector, whose direction is the vector's."""
-    return np.frombuffer(packed, np.int8)
+def packed_of(vector: Any) -> bytes:
+    """Half a byte for each number, from -7 to 7: only the direction counts.
+
+    They reach over three and a half standard deviations, or to the largest number where that keeps the direction
+    better. A vector of odd size ends with a half byte of its own, 0.
+    """
+    steps = np.sqrt(np.mean(np.square(vector))) / 2, np.abs(vector).max() / 7
+    choices = [np.clip(np.rint(vector / step), -7, 7) for step in steps]
+    best = max(choices, key=lambda numbers: float(numbers @ vector / np.linalg.norm(numbers)))
+    numbers = np.pad((best + 8).astype(np.uint8), (0, len(best) % 2))
+    packed: bytes = (numbers[::2] << 4 | numbers[1::2]).tobytes()
+    return packed
+
+
+def unpacked(packed: bytes, rows: int = 1) -> Any:
+    """The whole numbers of vectors of one size, a row for each."""
+    pairs = np.frombuffer(packed, np.uint8).reshape(rows, -1)
+    numbers = np.stack([pairs >> 4, pairs & 15], axis=-1).reshape(rows, -1).astype(np.int8) - np.int8(8)
+    return numbers[:, :-1] if (numbers[:, -1] == -8).all() else numbers
 
 
 def text_key(text: str) -> str:
@@ -233,8 +248,8 @@ def text_key(text: str) -> str:
 class Rows:
     """The vectors in memory, by row, with the group of equal labels that each belongs to.
 
-    Of each vector there are its numbers as they are in the file, and the sign of each: 64 bytes in which a search over
-    all of them finds a few thousand that are worth comparing.
+    Of each vector there are its numbers, a byte for each, and the sign of each, a bit, in which a search over all of
+    them finds a few thousand that are worth comparing.
     """
 
     def __init__(self, head: Head) -> None:
@@ -271,7 +286,7 @@ class Rows:
             self._put(vectors)
 
     def _put(self, packed: Mapping[int, bytes]) -> None:
-        numbers = np.frombuffer(b"".join(packed.values()), np.int8).reshape(len(packed), -1)
+        numbers = unpacked(b"".join(packed.values()), len(packed))
         signs = _signs(numbers)
         if self._numbers is None or len(self._ids) > len(self._numbers):
             room = max(_ROOM_MIN, len(self._ids) * 5 // 4)
@@ -321,11 +336,14 @@ class Rows:
         """In how many signs each vector differs from this one."""
         unlike = np.zeros(len(self._ids), np.uint16)
         for line, signs in zip(self._signs, _signs(vector.reshape(1, -1)), strict=True):
-            unlike += _ones(line[: len(unlike)] ^ signs)
+            unlike += np.bitwise_count(line[: len(unlike)] ^ signs)
         return unlike
 
     def _cosines(self, rows: Any, vector: Any) -> Any:
-        return (self._numbers[rows].astype(np.float32) @ vector) / self._lengths[rows]
+        # In pieces: memory for one of megabytes would be asked of the system for each question.
+        pieces = [rows[at : at + _PIECE] for at in range(0, len(rows), _PIECE)]
+        products = [self._numbers[piece].astype(np.float32) @ vector for piece in pieces]
+        return np.concatenate(products) / self._lengths[rows]
 
     def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
         """The cosine of each of these units that has a vector."""
@@ -341,15 +359,6 @@ def _signs(numbers: Any) -> Any:
     """The signs of each row's numbers as bits, 64 of each row on a line."""
     bits = np.packbits(numbers > 0, axis=1)
     return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))).view(np.uint64).T
-
-
-def _ones(words: Any) -> Any:
-    """How many bits of each 64 are set."""
-    if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(words)
-    # numpy 1: by a table of the bytes.
-    counts = np.unpackbits(np.arange(256, dtype=np.uint8).reshape(-1, 1), axis=1).sum(axis=1, dtype=np.uint8)
-    return counts[np.ascontiguousarray(words).view(np.uint8)].reshape(-1, 8).sum(axis=1, dtype=np.uint8)
 
 
 def best_first(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:

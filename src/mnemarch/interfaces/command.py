@@ -172,13 +172,15 @@ class Call:
 
     def empty_scope_hint(self) -> list[str]:
         """A note if the memory has units and this seat sees none: its project may have had another name."""
-        units = 0 if self.seat.units(limit=1) else self.memory.stats().units
-        if units <= _UNITS_OF_DOCTOR:
+        if self.seat.units(limit=1):
             return []
         former = self._former_name()
-        named = f', and project "{former}", which is how this folder is called, has some' if former else ""
+        units = 0 if self.is_on_server else self.memory.stats().units  # Others' are theirs on a server.
+        if not former and units <= _UNITS_OF_DOCTOR:
+            return []
+        held = f'units of project "{former}", which is how this folder is called' if former else f"{units:,} units"
         return [
-            f"Nothing can be seen from {self.seat.scope}, but this memory holds {units:,} units{named}. {_HOW_NAMED},"
+            f"Nothing can be seen from {self.seat.scope}, but this memory holds {held}. {_HOW_NAMED},"
             f' put the old name into mnemarch.toml: project = "{former or "NAME"}".'
         ]
 

@@ -21,13 +21,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mnemarch.code.git import git, head
-from mnemarch.errors import InvalidInput
+from mnemarch.code.git import git
+from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.interfaces.demo_agents import Agents, Proof, Witness, files_holding, proofs_of, receipts_in
 from mnemarch.interfaces.show import clean, short
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
-from mnemarch.model.value import Frozen
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from mnemarch.seat import Seat
 
 _SHOP = tomllib.loads(files(__package__).joinpath("demo_shop.toml").read_text(encoding="utf-8"))
-_PROJECT, (_WORKTREE, _OTHER_WORKTREE) = _SHOP["project"], _SHOP["worktrees"]
+_PROJECT, _WORKTREE = _SHOP["project"], _SHOP["worktrees"][0]
 _RETRY_TEST, _FAILING_TEST = f"test:{_SHOP['retry_test']}", f"test:{_SHOP['failing_test']}"
 _AGENTS_MIN, _AGENTS_MAX = 2, 32
 _BEAT_S = 0.9
@@ -63,9 +62,9 @@ def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) 
     with tempfile.TemporaryDirectory(prefix="mnemarch-demo-", ignore_cleanup_errors=True) as temporary:
         folder = os.path.realpath(keep or os.path.join(temporary, _PROJECT))
         started = time.monotonic()
-        shop = _made_shop(folder)
+        desks = _made_shop(folder)
         with open_memory(folder) as memory:
-            story = _Story(memory, shop, agents, sys.stderr if aside else sys.stdout, fast=fast)
+            story = _Story(memory, folder, desks, agents, sys.stderr if aside else sys.stdout, fast=fast)
             story.write_at_once(events)
             story.promote()
             story.revise_at_once()
@@ -75,33 +74,20 @@ def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) 
             return story.prove(started)
 
 
-class _Shop(Frozen):
-    """Where the agents work: a folder, the worktree they share, and the one that a newcomer reads from."""
-
-    folder: str
-    desks: list[str]
-    commit: str | None
-
-
-def _made_shop(folder: str) -> _Shop:
-    """Write the shop and commit it. Without the git program the worktrees are copies, and there is no commit."""
+def _made_shop(folder: str) -> list[str]:
+    """Write the shop and commit it; gives the worktree that the agents share, and the one a newcomer reads from."""
     desks = [os.path.join(folder, ".worktrees", name) for name in _SHOP["worktrees"]]
-    _write_files(folder)
-    who = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"]
-    steps = [["init", "--quiet"], ["add", *_SHOP["files"]], [*who, "commit", "--quiet", "--no-verify", "-m", "A shop"]]
-    steps += [["worktree", "add", "--quiet", "-b", os.path.basename(desk), desk] for desk in desks]
-    in_git = all(git(folder, step) is not None for step in steps)
-    for desk in desks if not in_git else ():
-        _write_files(desk)
-    return _Shop(folder=folder, desks=desks, commit=head(folder) if in_git else None)
-
-
-def _write_files(folder: str) -> None:
     for path, text in _SHOP["files"].items():
         target = os.path.join(folder, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "w", encoding="utf-8") as file:
             file.write(text)
+    who = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"]
+    steps = [["init", "--quiet"], ["add", *_SHOP["files"]], [*who, "commit", "--quiet", "--no-verify", "-m", "A shop"]]
+    steps += [["worktree", "add", "--quiet", "-b", os.path.basename(desk), desk] for desk in desks]
+    if any(git(folder, step) is None for step in steps):
+        raise StoreUnavailable("The demo can't make a git repository.", hint="Install git, then run it again.")
+    return desks
 
 
 def _parts(agents: int, events: int, secret: str) -> list[tuple[list[Step], list[Step], list[Step]]]:
@@ -141,10 +127,10 @@ def _claim(what: str, text: str, *citations: str, level: str = "worktree") -> St
 class _Story:
     """The acts, in order. Each does something to the memory and tells what the memory answered."""
 
-    def __init__(self, memory: Memory, shop: _Shop, agents: int, stream: Any, *, fast: bool) -> None:
+    def __init__(self, memory: Memory, folder: str, desks: list[str], agents: int, stream: Any, *, fast: bool) -> None:
         self._memory = memory
-        self._shop = shop
-        self._data_folder = os.path.join(shop.folder, ".mnemarch")
+        self._folder, self._desks = folder, desks
+        self._data_folder = os.path.join(folder, ".mnemarch")
         self._console = Console(file=stream, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)
         self._beat_s = _BEAT_S if stream.isatty() and not fast else 0.0
         secret = "AKIA" + base64.b32encode(os.urandom(10)).decode()
@@ -152,7 +138,7 @@ class _Story:
         self._ada = self._seat(Actor.human("ada"))
 
     def _seat(self, actor: Actor) -> Seat:
-        return self._memory.seat(actor, Scope(project=_PROJECT, worktree=_WORKTREE), root=self._shop.desks[0])
+        return self._memory.seat(actor, Scope(project=_PROJECT, worktree=_WORKTREE), root=self._desks[0])
 
     def _act(self, number: int, title: str) -> None:
         """A new part of the story, after a moment to read the last."""
@@ -171,12 +157,12 @@ class _Story:
 
     def _agents(self, names: Iterable[str]) -> Agents:
         """A process for each name: a coder has a task, an orchestrator has none."""
-        shop, places = self._shop, {}
+        places = {}
         for name in names:
             kind, _, number = name.partition("-")
             scope = {"project": _PROJECT, "worktree": _WORKTREE} | ({"task": f"T-{number}"} if kind == "coder" else {})
             actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
-            places[name] = {"store": shop.folder, "root": shop.desks[0], "actor": actor, "scope": scope}
+            places[name] = {"store": self._folder, "root": self._desks[0], "actor": actor, "scope": scope}
         return Agents(places)
 
     def _reports(self, agents: Agents, steps_of: dict[str, list[Step]]) -> list[tuple[str, dict[str, Any]]]:
@@ -286,15 +272,13 @@ class _Story:
         """The real command, in a process of its own, in the other worktree."""
         self._act(7, "Recall: a newcomer in another worktree asks, in two languages")
         named = {"ACTOR": "agent:coder-new", "TASK": "T-new"}
-        if self._shop.commit is None:
-            named |= {"STORE": self._shop.folder, "PROJECT": _PROJECT, "WORKTREE": _OTHER_WORKTREE}
         ours = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
         env = ours | {f"MNEMARCH_{name}": item for name, item in named.items()} | {"PYTHONIOENCODING": "utf-8"}
         for question in _SHOP["questions"]:
             self._tell("coder-new", f'$ mnemarch recall "{question}" -k 2')
             command = [sys.executable, "-m", "mnemarch", "recall", question, "-k", "2"]
             done = subprocess.run(  # noqa: S603 - our own module, no shell
-                command, cwd=self._shop.desks[1], env=env, capture_output=True, encoding="utf-8", check=False
+                command, cwd=self._desks[1], env=env, capture_output=True, encoding="utf-8", check=False
             )
             answer = Text(clean(done.stdout or done.stderr).rstrip(), "dim")
             self._console.print(Padding(answer, (0, 0, 0, 6), expand=False))
@@ -309,7 +293,7 @@ class _Story:
 
     def prove(self, started: float) -> tuple[list[Proof], str]:
         self._act(9, "The proof, counted from the memory itself")
-        proofs = proofs_of(self._memory, self._ada, self._witness, self._shop.folder)
+        proofs = proofs_of(self._memory, self._ada, self._witness, self._folder)
         table = Table("", "claim", "what was counted", box=box.SIMPLE_HEAD, pad_edge=False)
         for proof in proofs:
             mark = Text("✓", "bold green") if proof.ok else Text("✗", "bold red")

@@ -204,8 +204,6 @@ def _ask(call: Call) -> Answer:
 
 def _answer(call: Call) -> Answer:
     text, unit_id = call.options.text, call.options.unit
-    if (text is None) is (unit_id is None):
-        raise InvalidInput("An answer is a text or a unit.", hint="Give --text TEXT or --unit UNIT, one of the two.")
     session, _, query = _query_in(call)
     unit = None if unit_id is None else call.seat.get(unit_id).id
     answer = call.seat.graph.record_answer(session, query, text, unit_id=unit)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mnemarch.policy.permissions import Policy
 
 _DEMO_EVENTS, _DEMO_EVENTS_FAST = 240, 40
-_LEVELS_CHARS = len("task, worktree, project")
 
 
 def _init(call: Call) -> Answer:
@@ -30,7 +29,8 @@ def _init(call: Call) -> Answer:
     place = call.address or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
-    events = call.memory.stats().events
+    # On a server the rest belongs to other projects, and counting it takes an operator.
+    events = None if call.is_on_server else call.memory.stats().events
     if call.is_on_server:
         from mnemarch.interfaces.hooks.relay import prepare
 
@@ -51,7 +51,7 @@ def _init(call: Call) -> Answer:
     def text() -> str:
         ignored = "; git ignores it" if not call.url and repository_around(call.home.root) else ""
         summary = {
-            "memory": f"{place} ({counted(events, 'event') if known else 'new'}{ignored})",
+            "memory": place if events is None else f"{place} ({counted(events, 'event') if known else 'new'}{ignored})",
             "project": seat.scope.project,
             "worktree": seat.scope.worktree or "none: this repository is bare",
             "you": seat.actor,
@@ -163,29 +163,20 @@ def _policy(call: Call) -> Answer:
 
 
 def _policy_text(policy: Policy) -> str:
-    """Who may do it at which level, acts of which that is the same together: it fits any terminal."""
+    """At which levels each kind of actor may do it: a row for each act."""
     from mnemarch.model.caller import ActorKind, Level
     from mnemarch.policy.permissions import Deed
 
-    def cell(deed: Deed, level: Level) -> str:
-        allowed = [str(kind) for kind in ActorKind if policy.allows(kind, deed, level)]
-        who = "anyone" if len(allowed) == len(ActorKind) else " ".join(allowed) or "nobody"
-        return f"{who} ✓" if deed is Deed.WRITE and policy.requires_validation(level) else who
+    def cell(kind: ActorKind, deed: Deed) -> str:
+        levels = [level for level in Level if policy.allows(kind, deed, level)]
+        if len(levels) > 2 and levels == list(Level)[: len(levels)]:
+            return "all" if len(levels) == len(Level) else f"up to {levels[-1]}"
+        return " ".join(map(str, levels)) or "-"
 
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for deed in Deed:
-        alike.setdefault(tuple(cell(deed, level) for level in Level), []).append(str(deed))
-    lines = []
-    for cells, deeds in alike.items():
-        lines.append(show.wrapped(", ".join(deeds), ""))
-        levels_of: dict[str, list[str]] = {}
-        for who, level in zip(cells, Level, strict=True):
-            levels_of.setdefault(who, []).append(str(level))
-        for who, levels in levels_of.items():
-            named = "at every level" if len(levels) == len(Level) else ", ".join(levels)
-            lines.append(f"  {named:<{_LEVELS_CHARS}}  {who}")
-    legend = "✓ only what a test was seen to show, or a person vouches for, may be written here (R21)"
-    return "\n".join([*lines, "", show.wrapped(legend, "")])
+    rows = [(str(deed), *(cell(kind, deed) for kind in ActorKind)) for deed in Deed]
+    checked = " and ".join(str(level) for level in Level if policy.requires_validation(level))
+    legend = f"At {checked or 'no level'} only what a test was seen to show, or a person vouches for, is written (R21)."
+    return f"{show.table(('act', *map(str, ActorKind)), rows, '')}\n\n{show.wrapped(legend, '')}"
 
 
 def _demo(call: Call) -> Answer:
@@ -209,20 +200,11 @@ def _after_demo(folder: str | None, unit_id: str) -> str:
     # `make demo` runs in an environment that the shell does not know.
     beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
     mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
-    if folder is None:
-        steps: tuple[str, ...] = (
-            f"{mnemarch} demo --keep shop-demo   # look around in it",
-            f"{mnemarch} init                    # a memory of your own",
-            f"{mnemarch} --help                  # everything else",
-        )
-    else:
-        there = f"--store {shlex.quote(folder)}"
-        steps = (
-            f"{mnemarch} units {there}",
-            f"{mnemarch} explain {unit_id} {there}",
-            f'{mnemarch} recall "what happens when a payment times out?" {there}',
-        )
-    return "\n".join(["try next", *(f"  {step}" for step in steps)])
+    there = f" --store {shlex.quote(folder)}" if folder else ""
+    steps = ["demo --keep shop-demo", "init", "--help"]
+    if folder is not None:
+        steps = ["units", f"explain {unit_id}", 'recall "what happens when a payment times out?"']
+    return "\n".join(["try next", *(f"  {mnemarch} {step}{there}" for step in steps)])
 
 
 def _hook(call: Call) -> Answer:

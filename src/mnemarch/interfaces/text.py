@@ -186,7 +186,7 @@ def _chapters(explanation: outcome.Explanation) -> Iterator[tuple[str, list[str]
 
 
 def _origin(known: Mapping[str, Any]) -> list[str]:
-    """Where something imported comes from, as far as its source source."""
+    """Where something imported comes from, as far as its source says."""
     if "import_from" not in known:
         return []
     source = [known["import_from"], known.get("import_at"), *(f"#{tag}" for tag in known.get("import_tags", ()))]

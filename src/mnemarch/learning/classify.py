@@ -58,7 +58,7 @@ _CODE = r"(?m)```(?s:.*?)(?:```|\Z)|^[ \t]*>.*$"
 _WORD = r"[^\W_][\w'-]*"
 # The files that hold the words: data/buckets.txt.
 _FILE = "buckets"
-_RULES_FILE = "rules-file"
+_RULES_FILE, _USER = "rules-file", "user"
 _PATTERNS = Patterns(_FILE, "moods", "signs", "importance")
 # What an assistant tells somebody to do is advice, and no request.
 _MOODS = {"assistant": ("question", "announcement", "plan")}
@@ -145,8 +145,17 @@ def standing_wishes(text: str) -> str:
     return " ".join(_wish_in(clause) for clause in clauses if _is_wish(clause))
 
 
+def without_requests(text: str) -> str:
+    """What a person asserts, without the clauses beside it that only ask for something now, or are polite."""
+    left = text
+    for clause in clauses_of(text):
+        if _mood(clause, _USER) in {"request", "courtesy"} and not _is_wish(clause):
+            left = left.replace(f"{clause} " if f"{clause} " in left else clause, "", 1).strip()
+    return left or text
+
+
 def _is_wish(text: str) -> bool:
-    mood = "request" if _mood(text, "user") == "request" else ""
+    mood = "request" if _mood(text, _USER) == "request" else ""
     return sum(weight for bucket, weight, _ in _signs(text, mood) if bucket is Bucket.PREFERENCE) > 0
 
 

@@ -373,7 +373,7 @@ def told_before(episodes: Sequence[Unit], fault: str) -> str:
     if not episodes:
         return ""
     became = [text for episode in episodes if (text := telling.became_of(episode, fault))]
-    mended = [episode for episode in episodes if telling.succeeded(episode) and not telling.became_of(episode, fault)]
+    mended = [unit for unit in episodes if telling.got_past(unit, fault) and not telling.became_of(unit, fault)]
     # What was seen comes before what somebody says.
     worked = sorted(mended, key=lambda episode: not episode.attributes.get("witnessed"))
     line = f"Seen before in {counted(len(episodes), 'other task')}, of which {telling.outcomes(worked)}."

@@ -217,16 +217,21 @@ def succeeded(episode: Unit) -> bool:
     return episode.attributes.get("success") is True
 
 
+def got_past(episode: Unit, key: str) -> bool:
+    """Whether a task got past a fault: it was seen gone, whatever came later, or the task succeeded."""
+    return bool(_last_fault(episode, key).get("gone")) or succeeded(episode)
+
+
 def became_of(episode: Unit, key: str) -> str:
     """What became of the test of a fault that a task does not show to be mended; empty if it does."""
     return str(_last_fault(episode, key).get("unseen") or "")
 
 
 def outcomes(won: Sequence[Unit]) -> str:
-    """How many succeeded; of successes that nobody saw it says so."""
+    """How many got past a fault; where nobody saw it, it says so."""
     unseen = sum(not episode.attributes.get("witnessed") for episode in won)
     word = f"by {'its' if unseen == 1 else 'their'} own word"
-    return f"{len(won)} succeeded{f' {word}' if unseen == len(won) > 0 else f' ({unseen} {word})' if unseen else ''}"
+    return f"{len(won)} got past it{f' {word}' if unseen == len(won) > 0 else f' ({unseen} {word})' if unseen else ''}"
 
 
 def what_it_said(episode: Unit, key: str) -> str:

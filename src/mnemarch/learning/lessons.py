@@ -13,9 +13,11 @@ from math import comb
 from mnemarch.learning import errors as telling
 from mnemarch.learning.errors import EpisodeClusterer, faults_in, quoted, succeeded, what_changed
 from mnemarch.model.value import Frozen, Names
+from mnemarch.text.edits import done_in, is_of_tests
 from mnemarch.text.words import counted
 from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating
+from mnemarch.witness.commands import runner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,8 +100,9 @@ class ReflectionGenerator:
             episode.id: [fault for fault in faults_in(episode) if fault.get("key") == cluster.key]
             for episode in episodes
         }
-        won = [episode for episode in episodes if succeeded(episode) and not telling.became_of(episode, cluster.key)]
-        lost = [e for e in episodes if not succeeded(e) and not telling.became_of(e, cluster.key)]
+        clear = [episode for episode in episodes if not telling.became_of(episode, cluster.key)]
+        won = [episode for episode in clear if telling.got_past(episode, cluster.key)]
+        lost = [episode for episode in clear if not telling.got_past(episode, cluster.key)]
         failed = telling.failed_approaches(met)
         worked = {episode.id: said for episode in won if (said := telling.what_it_said(episode, cluster.key))}
         dead = [
@@ -107,37 +110,34 @@ class ReflectionGenerator:
             for tries in failed
             if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
-        saying = _what_worked(worked, len(won), failed) if lost or failed else None
-        turn = _turn(met)
-        step = _missing_step(won, lost)
-        vain = _again_in_vain(met)
-        if saying is not None or turn is not None:
-            form, (advice, sentence) = Form.WORKED, saying or turn or ("", "")
-        elif step is not None:
-            form, (advice, sentence) = Form.MISSING_STEP, step
-        elif vain is not None:
-            form, (advice, sentence) = Form.DEAD_END, vain
-        elif dead:
-            form, advice, sentence = Form.DEAD_END, dead[0], ""
-        elif not won:
-            form, advice, sentence = Form.OPEN_PROBLEM, "", _open_problem(met, failed)
-        else:
+        forms: list[tuple[Form, tuple[str, str] | None]] = [
+            (Form.WORKED, _what_worked(worked, won, failed) if lost or failed else None),
+            (Form.WORKED, _turn(met) or _changed_alike(won, lost, cluster.key)),
+            (Form.MISSING_STEP, _missing_step(won, lost)),
+            (Form.DEAD_END, vain := _again_in_vain(met)),
+            (Form.DEAD_END, (dead[0], "") if dead else None),
+            (Form.OPEN_PROBLEM, None if won else ("", _open_problem(met, failed))),
+        ]
+        found = [(form, said) for form, said in forms if said is not None]
+        if not found:
             return None
+        form, (advice, sentence) = found[0]
         of_newest = f"of the newest {len(episodes)} " if len(episodes) < len(cluster.episodes) else ""
         came = f"{of_newest}{_outcomes(won, lost, len(episodes))}"
         lines = [
             f"{_tasks(len(cluster.episodes))} met “{quoted(cluster.line)}”: {came}.",
             *([sentence] if sentence else []),
         ]
-        instead = _went_on_with(met, advice, won) if vain is not None and form is Form.DEAD_END else ""
+        instead = _went_on_with(met, advice, won) if found[0][1] is vain else ""
         lines += [instead] if instead else []
         if dead:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
         # What one task changed is no rule, but the next agent has something to begin with.
         changes = [told for episode in won if (told := what_changed(episode, cluster.key, episodes))]
-        lines += [f"It was gone{told} in the newest task that changed something." for told in changes[:1]]
-        files = telling.shared(won or lost, "files")[:_LISTED_MAX]
+        changes.sort(key=lambda told: advice not in told)
+        lines += [f"In the newest it was gone{told}." for told in changes[:1]]
+        files = _rests_on(won, lost, cluster.key)[:_LISTED_MAX]
         return Lesson(
             subject=f"fault:{cluster.key}",
             form=form,
@@ -184,7 +184,7 @@ class ReflectionGenerator:
 
 
 def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
-    """How many succeeded and failed, and in how many nobody saw that it was mended."""
+    """How many got past it and how many failed, and in how many nobody saw that it was mended."""
     if not won and len(lost) == of:
         return "all failed"
     seen = telling.outcomes(won) if len(won) < of else telling.outcomes(won).replace(str(of), "all", 1)
@@ -222,17 +222,44 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
     return None
 
 
+def _changed_alike(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> tuple[str, str] | None:
+    """What most tasks edited or ran between the error and the pass, in two or more, and that seldom failed."""
+    changed = _done(won, key, "change")
+    counts = Counter(each for done in changed for each in done)
+    best = max(counts, key=lambda each: (counts[each], " in `" in each, each), default="")
+    fails = sum(best in done for done in _done(lost, key, "tried"))
+    if counts[best] < max(2, _SHARE_MIN * len(changed)) or counts[best] <= 2 * fails:
+        return None
+    what = best if best.startswith("`") else f"an edit of {best}"
+    also = f" It failed in {_tasks(fails)}." if fails else ""
+    return best, f"In {_share(counts[best], len(won))} it was gone after {what}.{also}"
+
+
+def _done(episodes: Sequence[Unit], key: str, name: str) -> list[set[str]]:
+    """What each task that tells it ran, or edited and where, but for tests, while it had a fault."""
+    met = ([fault for fault in faults_in(episode) if fault.get("key") == key] for episode in episodes)
+    done = [{done_in(text) for fault in faults for text in telling.texts(fault.get(name))} for faults in met]
+    return [{each for each in did if each[:1] == "`" or not is_of_tests(each)} - {""} for did in done if did]
+
+
+def _rests_on(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> list[str]:
+    """The files that all tasks changed which are seen to have mended a fault; where none is, those they touched."""
+    changed = _done(won, key, "change")
+    if not changed:
+        return telling.shared(won or lost, "files")
+    files = [{each.partition(" in `")[0] for each in done if each[:1] != "`"} for done in changed]
+    return sorted(set.intersection(*files)) if len(files) > 1 else []
+
+
 def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
-    """The command that was tried again and again and hardly ever worked; and the sentence."""
-    heads = Counter(
-        command_head(str(fault["command"])) for each in met.values() for fault in each if fault.get("command")
-    )
+    """The command that was tried again and again and hardly ever worked; and the sentence.
+
+    A run of tests is no try: it shows what became of one.
+    """
+    called = [[head for fault in faults if (head := _called(fault))] for faults in met.values()]
+    heads = Counter(head for each in called for head in each)
     head, calls = max(heads.items(), key=lambda item: item[1], default=("", 0))
-    tasks = [
-        faults
-        for faults in met.values()
-        if any(command_head(str(fault.get("command", ""))) == head for fault in faults)
-    ]
+    tasks = [faults for faults, each in zip(met.values(), called, strict=True) if head in each]
     worked = sum(any(fault.get("then") for fault in faults) for faults in tasks)
     if not head or len(tasks) < 2 or calls < _AGAIN_MIN * len(tasks) or worked > len(tasks) / 4:
         return None
@@ -240,19 +267,30 @@ def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] |
     return head, f"`{quoted(head)}` failed with it {calls} times and {after}: another call is unlikely to help."
 
 
+def _called(fault: Mapping[str, Any]) -> str:
+    """The program that failed; empty if that was a run of tests."""
+    command = str(fault.get("command", ""))
+    return "" if fault.get("test") or runner_of(command) is not None else command_head(command)
+
+
 def _arguments(command: str) -> set[str]:
     """The options and the names of the arguments in a command line."""
     return {word.partition("=")[0] + "=" * ("=" in word) for word in command.split() if _ARGUMENT.match(word)}
 
 
-def _what_worked(worked: Mapping[str, str], won: int, failed: Sequence[list[str]]) -> tuple[str, str] | None:
-    """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence."""
+def _what_worked(worked: Mapping[str, str], won: Sequence[Unit], failed: Sequence[list[str]]) -> tuple[str, str] | None:
+    """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence.
+
+    Where nobody saw a success, it is only said to have worked.
+    """
     best = max(telling.grouped(worked.items()), key=len, default=[])
     fails = max((len(tries) for tries in failed if best and telling.is_same(tries[0], best[0])), default=0)
     if len(best) < 2 or len(best) <= 2 * fails:
         return None
     also = f" It failed in {_tasks(fails)}." if fails else ""
-    return best[0], f"What worked in {_share(len(best), won)} that succeeded: “{quoted(best[0])}”.{also}"
+    is_seen = any(episode.attributes.get("witnessed") for episode in won)
+    how = "What worked" if is_seen else "Said to have worked"
+    return best[0], f"{how} in {_share(len(best), len(won))} that got past it: “{quoted(best[0])}”.{also}"
 
 
 def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] | None:
@@ -269,7 +307,7 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
         if comb(len(won), count) / comb(len(won) + len(lost), count) <= _BY_CHANCE_MAX:
             who = _share(count, len(won)).capitalize()
             none = "none of those that failed did" if len(lost) > 1 else "the one that failed did not"
-            return best, f"{who} that succeeded {did} `{quoted(best)}`; {none}."
+            return best, f"{who} that got past it {did} `{quoted(best)}`; {none}."
     return None
 
 
@@ -284,12 +322,12 @@ def _went_on_with(met: Mapping[str, list[dict[str, Any]]], head: str, won: Seque
     best = max(by_success, key=lambda step: (by_success[step] / counts[step], counts[step], step), default="")
     if not best or counts[best] < 2:
         return ""
-    return f"{counts[best]} went on with `{quoted(best)}` instead, and {by_success[best]} of them succeeded."
+    return f"{counts[best]} went on with `{quoted(best)}` instead, and {by_success[best]} of them got past it."
 
 
 def _open_problem(met: Mapping[str, list[dict[str, Any]]], failed: Sequence[list[str]]) -> str:
     once = ", ".join([f"“{quoted(tries[0])}”" for tries in failed if len(tries) == 1][:_LISTED_MAX])
-    heads = {command_head(str(fault.get("command", ""))) for faults in met.values() for fault in faults}
+    heads = {_called(fault) for faults in met.values() for fault in faults}
     source = f" It came from `{quoted(*heads)}` each time." if len(heads) == 1 and all(heads) else ""
     return f"Nobody has solved it yet.{source}{f' Tried once, and failed: {once}.' if once else ''}"
 

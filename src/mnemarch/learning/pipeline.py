@@ -199,6 +199,8 @@ class Pipeline:
         content = classify.without_telling(without_fenced(event.text).strip())
         if classified.bucket is Bucket.PREFERENCE:
             content = classify.standing_wishes(content) or content
+        elif classified.bucket is not Bucket.EPISODIC and event.source == "user":
+            content = classify.without_requests(content)
         importance = classify.importance_of(event.text, classified)
         return Claim(
             content=content,

@@ -257,7 +257,8 @@ def _is_news(lesson: Lesson, known: Sequence[Unit]) -> bool:
     if any(unit.status in TRUSTED and rules_of.is_same_advice(lesson, *_advice(unit)) for unit in known):
         return False  # A person stands for it: counts alone don't replace it.
     named = [unit.id for unit in lesson.episodes[:_NAMED_MAX]]
-    return len(known) > 1 or known[0].attributes.get("episodes") != named
+    said = known[0].attributes
+    return len(known) > 1 or said.get("episodes") != named or said.get("form") != lesson.form
 
 
 def _advice(unit: Unit) -> tuple[object, object]:

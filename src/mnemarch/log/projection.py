@@ -167,6 +167,7 @@ def _test_records(transaction: Transaction | Replay, event: Event, payload: dict
             before = known.get((name, place))
             changed = before is not None and before.passed is not passed
             same_tree = before is not None and bool(tree) and before.tree == tree
+            greened_by = task_key if passed and changed else before.greened_by if before else ""
             records.append(
                 TestRecord(
                     stream=event.stream,
@@ -176,9 +177,9 @@ def _test_records(transaction: Transaction | Replay, event: Event, payload: dict
                     passed=passed,
                     at=event.recorded_at,
                     event_id=event.id,
-                    flaky=before is not None and same_tree and (before.flaky or changed),
+                    flaky=payload.get("flaky", before is not None and same_tree and (before.flaky or changed)),
                     tree=tree,
-                    greened_by=task_key if passed and changed else before.greened_by if before else "",
+                    greened_by=payload.get("greened_by", greened_by),
                 )
             )
     return records

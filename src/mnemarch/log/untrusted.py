@@ -57,7 +57,7 @@ PAYLOADS: dict[str, dict[str, str]] = {
     EventType.REQUEST_ANSWERED: {"request": "id", "reason": "str", "decision": "id?"},
     EventType.RECALLED: {"units": "list[id]", "query?": "str", "task_key?": "str"},
     EventType.TASK_VERIFIED: _RUN | {"command": "str", "commit?": "str?", "output?": "str", "runner?": "str"},
-    EventType.TESTS_RESTATED: _RUN,
+    EventType.TESTS_RESTATED: _RUN | {"flaky?": "bool", "greened_by?": "str"},
     EventType.ATTEMPT_FAILED: {
         "error": "str",
         "line?": "str",

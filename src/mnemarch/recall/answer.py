@@ -200,7 +200,7 @@ class Recall:
         """
         try:
             near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
-            noise = self._finder.noise if near else None
+            noise = self._finder.noise_for(text) if near else None
         except StoreUnavailable as error:
             self._notes.append(f"Searched by words alone: {error.message}")
             return None

@@ -224,10 +224,9 @@ class Finder(LiveIndex):
             meanings.follow(*self._log_to_follow())
         return dict(meanings.nearest(text, scope_keys, **within))
 
-    @property
-    def noise(self) -> float:
-        """The cosine that unrelated texts have with the model in use."""
-        return self._meanings.noise if self._meanings is not None else 0.0
+    def noise_for(self, text: str) -> float:
+        """The cosine that unrelated texts have with this question by the model in use."""
+        return self._meanings.noise_for(text) if self._meanings is not None else 0.0
 
     def similarities(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
         """The cosine of each of these units that has a vector."""

@@ -65,7 +65,7 @@ _INTENT_BONUS = 0.05
 # Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
 # a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
 # these shares of their cosine, and their vectors are not quite alike.
-_MEANING_WEIGHT = 0.7
+_MEANING_WEIGHT = 1.4
 _MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}

@@ -1,4 +1,4 @@
-"""What comes in to be learned from, the systems that a seat leads to, and what earlier tasks add to its answers."""
+"""The systems that a seat leads to, what comes in to be learned from, and what earlier tasks add to its answers."""
 
 from __future__ import annotations
 

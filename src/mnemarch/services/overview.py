@@ -1,4 +1,4 @@
-"""What somebody looks at: the log, the work that goes on, and whatever an id names."""
+"""Looking around: the log page by page, the project at a glance, and whatever an id names."""
 
 from __future__ import annotations
 

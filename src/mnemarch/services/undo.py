@@ -1,4 +1,4 @@
-"""Taken back through every room at once: what is erased (R16), and all that one actor wrote (R4)."""
+"""Erasing a unit or an entry of the log (R16), and undoing all that one actor wrote (R4)."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ class EmbeddingMemoryStore(Forkable):
         for unit, vector in changes:
             id = self._id_of(unit)
             unit_id, key, *labels, packed = row_of(unit, vector)
-            numbers = known.get(id) if packed is None else unpacked(packed).tolist()
+            numbers = known.get(id) if packed is None else unpacked(packed)[0].tolist()
             if numbers is None:
                 (left if unit.content else erased).append(id)
                 continue

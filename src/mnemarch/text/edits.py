@@ -126,6 +126,16 @@ def told_edit(edit: Edit) -> str:
     return f"{where}: {says or 'lines moved'}"
 
 
+def is_of_tests(path: str) -> bool:
+    return "test" in path.lower() or "spec" in path.lower()
+
+
+def done_in(change: str) -> str:
+    """What a line tells that was done: a command, or where an edit is; empty if it only sums some up."""
+    where, mark, _ = change.partition(": ")
+    return change if change.startswith("`") else where if mark else ""
+
+
 def enclosing_name(source: str, part: str) -> str:
     """The function or class that a part of a source begins in, by indentation; empty if there is none."""
     at = source.find(part) if part.strip() else -1

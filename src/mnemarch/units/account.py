@@ -10,11 +10,11 @@ from mnemarch.model.testrun import UNNAMED, Outcome
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
-from mnemarch.text.edits import as_code
-from mnemarch.text.prompt import without_fenced
-from mnemarch.text.words import some_of
+from mnemarch.text.edits import as_code, is_of_tests
+from mnemarch.text.words import in_a_line, some_of
 from mnemarch.units.analysis import (
     OTHERS,
+    TASK_KINDS,
     TROUBLE,
     LoggedStep,
     changes_in,
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 KEPT_MAX = 30
 KEPT_CHARS_MAX = 300
 _THEN_MAX = 3
+# Kinds of log entries in which somebody asks for something, and how many words that takes.
+_REQUESTS = frozenset({"prompt", "user", "request", "instruction"})
+_ASKED_WORDS_MIN = 3
 # Kinds of log entries that say what is tried. The last one before a success is what worked.
 APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
 # Of a command line: what only goes somewhere or sets something, and what may stand in a name.
@@ -74,7 +77,8 @@ class Account(Frozen):
 def text_of(account: Account) -> str:
     """The account in sentences, each of which is true if the log is."""
     described = task_described(account.steps)
-    task = f"{account.name} (“{cut(described)}”)" if described else account.name
+    later = f", at last “{last}”" if (last := _asked_at_last(account.steps)) not in ("", described) else ""
+    task = f"{account.name} (“{cut(described)}”{later})" if described else account.name
     open_or_failed = "is left open" if account.passed and account.analyst != CALLER else "failed"
     lines = [f"{task} {'succeeded' if account.success else open_or_failed}."]
     if account.tests:
@@ -103,25 +107,19 @@ def text_of(account: Account) -> str:
     return "\n".join(lines)
 
 
+def _asked_at_last(steps: Sequence[LoggedStep]) -> str:
+    """The last request, on one line. A word or two, or a question, is none."""
+    texts = (step.text.strip() for step in reversed(steps) if step.kind.lower() in _REQUESTS)
+    last = next((text for text in texts if len(text.split()) >= _ASKED_WORDS_MIN and not text.endswith("?")), "")
+    return in_a_line(last, KEPT_CHARS_MAX)
+
+
 def _tested(account: Account) -> str:
     """The tests by name, but only their number if nothing else is known: recall would find it by their names."""
     outcome = "passed" if account.passed else "failed"
     if account.steps or account.failed_approaches or account.critique:
         return f"{outcome.capitalize()}: {some_of(account.tests, _TESTS_MAX)}."
     return f"{len(account.tests)} test{'' if len(account.tests) == 1 else 's'} {outcome}."
-
-
-def approach_of(staged: Sequence[Event]) -> str | None:
-    """What was tried last before the success, if somebody said so after the last failure."""
-    for event in reversed(staged):
-        payload = event.payload or {}
-        if event.type is EventType.ATTEMPT_FAILED:
-            return None
-        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in APPROACH_KINDS:
-            text = without_fenced(payload["text"]).strip()
-            if text:
-                return text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
-    return None
 
 
 def failed_approaches(staged: Sequence[Event]) -> list[str]:
@@ -144,16 +142,21 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
-def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt) -> list[dict[str, Any]]:
+def faults_of(
+    staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt
+) -> tuple[list[dict[str, Any]], str]:
     """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
+
+    And what somebody said last that they do, since the last error and before all was well.
 
     `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
     program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
     it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
-    it was said, when its tests passed before others did: that says nothing against the approach. `change` is what was
-    changed from then on until its test passed, `tried` until it failed again; `unseen` says what became of a test that
-    is not seen passing, though the task succeeded. `run` is the one that shows it, None if the task failed. `doubt`
-    says of a fault whose test passes, and the steps since, what became of the test if that shows nothing.
+    it was said, when it was gone before another came: that says nothing against the approach. `gone` says that the
+    task got past it, `change` what was changed from then on until its test passed, `tried` until it failed again;
+    `unseen` says what became of a test that is not seen passing, though the task succeeded. `run` is the one that
+    shows it, None if the task failed. `doubt` says of a fault whose test passes, and the steps since, what became of
+    the test if that shows nothing.
     """
     met = _Faults(worked, doubt)
     for event in staged:
@@ -162,9 +165,12 @@ def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: 
         if event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
             met.fail(payload.get("tells") or event.id, payload)
         elif is_success(event):
-            if event.type is EventType.ATTEMPTS_CLEARED:
-                met.end([*met.open], (event.payload or {}).get("unseen"))
-            met.open.clear()  # An account alone says of no test that it passed.
+            is_run = event.type is EventType.ATTEMPTS_CLEARED
+            # An account alone says of no test that it passed.
+            ended = [key for key, fault in met.open.items() if is_run or "test" not in fault]
+            met.end(ended, (event.payload or {}).get("unseen") if is_run else None)
+            met.open.clear()
+            met.is_well = bool(met.faults)
         elif event.type is EventType.LOGGED:
             met.step(event.id, logged_step(event.body))
     if worked:
@@ -174,7 +180,8 @@ def faults_of(staged: Iterable[Event], worked: str, run: TestRun | None, doubt: 
     newest = list(met.faults.values())[-KEPT_MAX:]
     for fault in newest:
         _follow(fault, met.steps[fault.pop("since") :])
-    return [{name: each for name, each in fault.items() if name not in {"body", "tree"}} for fault in newest]
+    told = [{name: each for name, each in fault.items() if name not in {"body", "tree"}} for fault in newest]
+    return told, met.said
 
 
 class _Faults:
@@ -188,13 +195,16 @@ class _Faults:
         self.open: dict[str, dict[str, Any]] = {}
         self.steps: list[LoggedStep] = []
         self._worked, self._doubt = worked, doubt
-        self._failing = self._said = ""
+        self._failing = self.said = ""
+        self.is_well = self._is_another = False
 
     def fail(self, event_id: str, payload: Mapping[str, Any]) -> None:
         approach, gone = (payload["approach"] or "")[:KEPT_CHARS_MAX], payload.get("mended", ())
         for fault in self.faults.values():
             if fault["key"] in gone:
-                fault.setdefault("mended", approach or self._said)
+                fault.setdefault("mended", approach or self.said)
+            elif fault["key"] not in self.open:
+                fault.setdefault("mended", self.said)
         self.end(gone)
         failed = self._failing or (self._worked if payload.get("tests") else "")
         for number, told in enumerate(_told(payload)):
@@ -204,7 +214,7 @@ class _Faults:
             fault = {"key": told["key"], "line": told["line"]}
             # One that tells an earlier one in full takes its place.
             self._meet(f"{event_id}:{number}", fault | {name: item for name, item in optional.items() if item})
-        self._said = ""
+        self.said, self.is_well, self._is_another = "", False, False
 
     def step(self, event_id: str, step: LoggedStep) -> None:
         kind = step.kind.lower()
@@ -214,7 +224,10 @@ class _Faults:
                 self._meet(event_id, fault)
             return
         self.steps.append(step)
-        self._said = step.text.strip()[:KEPT_CHARS_MAX] if kind in APPROACH_KINDS else self._said
+        if self.is_well and (is_edit(step) or kind in TASK_KINDS - APPROACH_KINDS):
+            self._is_another = True  # What is asked for or edited once all is well is something else.
+        if kind in APPROACH_KINDS and not self._is_another and (text := step.text.strip()):
+            self.said = text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
         if command := named(step, "command", "command"):
             self._failing = str(command) if step.data.get("exit") else ""
 
@@ -230,13 +243,13 @@ class _Faults:
             test, steps = gone.get("test"), self.steps[gone["since"] :]
             became = (unseen or {}).get(test or "")
             # Where only a file or a package is named, a test in it may have been skipped by an edit of the tests.
-            if test is None or (became == UNNAMED and _tests_edited(steps)):
+            if became == UNNAMED and _tests_edited(steps):
                 continue
-            if became is None:
+            if became is None and test is not None:
                 became = self._doubt(gone, steps)
-            if became in ("", UNNAMED):
-                change = changed_since(gone, steps)
-                gone |= {"change": change} if change else {}
+            if became in (None, "", UNNAMED):
+                change = changed_since(gone, steps) if test is not None else []
+                gone |= {"gone": True} | ({"change": change} if change else {})
             elif became:
                 gone["unseen"] = became
 
@@ -252,8 +265,7 @@ def changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list
 
 
 def _tests_edited(steps: Iterable[LoggedStep]) -> bool:
-    paths = [str(step.data.get("path")).lower() for step in steps if is_edit(step)]
-    return any("test" in path or "spec" in path for path in paths)
+    return any(is_of_tests(str(step.data.get("path"))) for step in steps if is_edit(step))
 
 
 def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:

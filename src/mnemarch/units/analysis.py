@@ -110,17 +110,19 @@ def is_in(name: str, text: str) -> bool:
     return name in text and pattern(rf"(?<!\w){re.escape(name)}(?!\w|\.\w)").search(text) is not None
 
 
-def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int, *, is_seen: bool = True) -> Analysis:
+def analysed(
+    steps: Sequence[LoggedStep], passed: bool, similar_successes: int, turn: Sequence[str] | None = None
+) -> Analysis:
     """What the log alone says: what went wrong, what turned it, what was decided, and the steps that worked.
 
-    Unless it `is_seen` that what failed passes again, nothing turned it.
+    `turn` is what is seen to have turned it; without it, it is what was changed after the last failure.
     """
     failures = _failures(steps)
     results = [step for step in steps if step.kind.lower() in _RESULT]
     code = "\n".join(_worked(steps, failures)) or None
     return Analysis(
         success=passed,
-        critique=_critique(steps, passed, failures, is_seen=is_seen),
+        critique=_critique(steps, passed, failures, turn),
         score=max(_SUCCESS_SCORE_MIN, 1.0 - _COST_OF_FAILURE * len(failures)) if passed else 0.0,
         key_decisions=tuple(dict.fromkeys(choice.text for choice in key_choices(steps))),
         result=(results[-1].data or results[-1].text) if results else (steps[-1].text if steps else None),
@@ -183,7 +185,7 @@ def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
 # What went wrong, and what turned it
 
 
-def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int], *, is_seen: bool) -> str:
+def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int], turn: Sequence[str] | None) -> str:
     outcome = "Passed" if passed else "Failed"
     if not failures:
         return f"{outcome} in {counted(len(steps), 'step')} without a logged error."
@@ -197,8 +199,8 @@ def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]
     if not passed:
         return f"Failed with {told}"
     last = failures[-1]
-    turn = ", ".join(changes_in(steps[last + 1 :], _told(steps[last]))) if is_seen else ""
-    return f"Passed after {told}{f' After the last one: {turn}.' if turn else ''}"
+    after = ", ".join(changes_in(steps[last + 1 :], _told(steps[last])) if turn is None else turn)
+    return f"Passed after {told}{f' After the last one: {after}.' if after else ''}"
 
 
 def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:

@@ -30,8 +30,10 @@ def faults_shown(
     content: str,
     others: Iterable[Unit],
     before: Unit | None,
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], str]:
     """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended.
+
+    And what somebody said last that they do.
 
     `content` stands for what was tested last; `others` are earlier episodes: they may know a test as flaky. Some faults
     only the account `before` knows: not all of a long log is read.
@@ -47,13 +49,13 @@ def faults_shown(
         is_same = bool(content) and fault.get("tree") == content and not changed_since(fault, steps)
         return _FLAKY if is_same or fault["test"] in flaky else _doubtful_step(fault, steps)
 
-    faults = faults_of(log, worked, run, doubt)
+    faults, said = faults_of(log, worked, run, doubt)
     for fault in faults:
         if fault.get("unseen") == NOT_RUN and is_removed(root, fault["test"]):
             fault["unseen"] = "removed"
     known = {fault["key"] for fault in faults}
     told = () if before is None else before.attributes.get("faults", ())
-    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:]
+    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:], said
 
 
 def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:

@@ -18,7 +18,6 @@ from mnemarch.units.account import (
     KEPT_MAX,
     Account,
     account_in,
-    approach_of,
     cut,
     failed_approaches,
     named,
@@ -155,9 +154,10 @@ def keep_episode(
     task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
     others = _episodes(act) if task else []
     worked, last = run.command if passed and run.witnessed else "", before if len(staged) >= TOLD_MAX else None
-    faults = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
+    faults, said = faults_shown(act.caller.root, log, worked, run if succeeded else None, scene.tree, others, last)
     is_seen = not faults or "unseen" not in faults[-1]
-    draft = given or analysed(story, passed, 0, is_seen=is_seen)
+    turn = faults[-1].get("change", ()) if faults and "test" in faults[-1] else None
+    draft = given or analysed(story, passed, 0, turn)
     if (unseen := left_open(faults, run)) and asked_for(steps, unseen)[0]:
         draft = replace(draft, success=False, score=0.0)
     account = Account(
@@ -167,7 +167,7 @@ def keep_episode(
         steps=steps,
         faults=faults,
         failed_approaches=failed_approaches(staged),
-        approach=approach_of(staged) if succeeded and is_seen else None,
+        approach=said if said and succeeded and is_seen else None,
         tests=tests,
         set_aside=sorted(scene.set_aside),
         commit=run.commit,
@@ -175,13 +175,12 @@ def keep_episode(
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
         analyst=draft.analyst,
     )
-    cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
-    cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX] if passed]
+    tests_cited = [Citation.test(name) for name in tests[:_CITED_TESTS_MAX] if passed]
     claim = Claim(
         content=text_of(account),
         kind=Kind.EPISODE,
         level=Level.PROJECT,
-        citations=tuple(cited),
+        citations=(*(Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]), *tests_cited),
         importance=0.6 if draft.success else 0.5,
         attributes=_attributes(act, account, draft, task)
         | _traces(act, account, staged)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
+    from mnemarch.model.testrun import TestRecord
 
 _ERASED = "[ERASED]"
 _SHOWN_CHARS_MAX = 160
@@ -305,6 +306,9 @@ def carry_out(act: Act, plan: Plan, reason: str) -> None:
     links |= {link_id for event in plan.events.values() for link_id in opened_by_clones(act.transaction, event)}
     conflicts = _conflicts_left(act, links, plan)
     payloads = {event.id: event.payload or {} for event in plan.events.values()}
+    runs = [payloads[event.id] for event in plan.events.values() if event.type is EventType.TASK_VERIFIED]
+    ran = {name for payload in runs for names in payload["tests"].values() for name in names}
+    tests = act.transaction.tests(act.caller.stream, sorted(ran))
     for event_id in plan.events:
         act.transaction.erase_payload(event_id)
     record = {
@@ -317,7 +321,8 @@ def carry_out(act: Act, plan: Plan, reason: str) -> None:
     for unit in plan.mentioning:
         act.record(EventType.UNIT_RESTATED, {"set": _restated(unit, texts)}, subject=unit.id)
     for event in plan.events.values():
-        _restate_outcome(act, event, payloads[event.id], links, texts)
+        _restate_outcome(act, event, payloads[event.id], links)
+    _restate_tests(act, [test for test in tests if not _has_copy(texts, test.name)])
     for link, (first, second, *others) in conflicts:
         again = link_units(act, first, second, link.type, link.weight, "a member was erased", others)
         if not link.open:
@@ -342,9 +347,7 @@ def _conflicts_left(act: Act, link_ids: set[str], plan: Plan) -> list[tuple[Link
     return left
 
 
-def _restate_outcome(
-    act: Act, event: Event, payload: dict[str, Any], dropped_links: set[str], texts: Sequence[str]
-) -> None:
+def _restate_outcome(act: Act, event: Event, payload: dict[str, Any], dropped_links: set[str]) -> None:
     """Record the outcome of an emptied event again, without the text: a replay must come to the same."""
     if event.type is EventType.LINK_RESOLVED and payload["link"] not in dropped_links:
         restated = {"link": payload["link"], "winner": payload["winner"], "reason": _ERASED}
@@ -354,13 +357,18 @@ def _restate_outcome(
     if event.type is EventType.RECALLED:
         units = [unit.id for unit in act.transaction.units(payload["units"]).values() if unit.erased_at is None]
         act.record(EventType.RECALLED, {"units": units, "task_key": payload.get("task_key") or event.scope.key})
-    if event.type is EventType.TASK_VERIFIED:
-        tests = {
-            outcome: [name for name in names if not _has_copy(texts, name)]
-            for outcome, names in payload["tests"].items()
-        }
-        kept = {name: payload[name] for name in ("passed", "witnessed", "places", "tree")}
-        act.record(EventType.TESTS_RESTATED, kept | {"tests": tests})
+
+
+def _restate_tests(act: Act, tests: Iterable[TestRecord]) -> None:
+    """Record how tests stand, by whichever run: one that is emptied may be older than what they stand by."""
+    names: dict[tuple[Any, ...], list[str]] = {}
+    for test in tests:
+        stands = (test.passed, test.witnessed, test.tree, test.flaky, test.greened_by, test.place)
+        names.setdefault(stands, []).append(test.name)
+    for (*how, place), alike in names.items():
+        payload = dict(zip(("passed", "witnessed", "tree", "flaky", "greened_by"), how, strict=True))
+        run = {"tests": {"pass" if payload["passed"] else "fail": alike}, "places": [place]}
+        act.record(EventType.TESTS_RESTATED, payload | run)
 
 
 def _restate_relations(act: Act, payloads: Sequence[Mapping[str, Any]]) -> None:

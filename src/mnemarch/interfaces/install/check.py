@@ -1,4 +1,4 @@
-"""Whether the loop is closed: a host's entries are there, their command runs, a hook ran, its context arrived."""
+"""Checks an installed host: its entries are there, their command runs, a hook ran, and its context arrived."""
 
 from __future__ import annotations
 

@@ -62,15 +62,15 @@ def planned(path: str, entries: Entries, *, installs: bool) -> Change:
     return Change(path=path, now=now, then=then, original=original)
 
 
-def carried_out(change: Change) -> None:
-    """Write the file, or remove it, with the note that goes with it."""
+def carried_out(change: Change, base: str) -> None:
+    """Write the file with its note, or remove both, and the folders below `base` that are empty then."""
     if text_of(change.path) != change.now:  # Hosts write their files, too.
         raise InvalidInput(f"{change.path} changed in this moment; it was left as it is.", hint="Run this again.")
     place, folder = _place_of(change.path), os.path.dirname(os.path.realpath(change.path))
     if change.then == change.original:
         if change.then is None:
             os.remove(change.path)
-            _remove_made(folder)
+            _remove_empty(folder, base)
         else:
             write_whole(change.path, change.then)
         for name in (place, f"{place}.json"):
@@ -82,7 +82,7 @@ def carried_out(change: Change) -> None:
     if change.original is not None:
         write_private(place, change.original.encode())
     write_private(f"{place}.json", json.dumps({"path": change.path, "after": change.then}).encode())
-    _make(folder)
+    os.makedirs(folder, exist_ok=True)
     write_whole(change.path, change.then)
 
 
@@ -119,43 +119,12 @@ def _json_of(path: str) -> Any:
         return None
 
 
-def _make(folder: str) -> None:
-    """Make a folder and those around it, and note which were made."""
-    missing = []
-    while not os.path.isdir(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
-    for each in reversed(missing):
-        os.mkdir(each)
-    if missing:
-        _note_made({*_made(), *missing})
-
-
-def _remove_made(folder: str) -> None:
-    """Remove the folders that were made here, as far as they are empty."""
-    made = _made()
+def _remove_empty(folder: str, base: str) -> None:
+    """Remove the folders below `base` that a removed file left empty."""
     with suppress(OSError):
-        while folder in made:
+        while folder != os.path.realpath(base):
             os.rmdir(folder)
-            made.remove(folder)
             folder = os.path.dirname(folder)
-    _note_made(made)
-
-
-def _made() -> set[str]:
-    return set(_json_of(_made_path()) or ())
-
-
-def _note_made(folders: set[str]) -> None:
-    if folders:
-        write_private(_made_path(), json.dumps(sorted(folders)).encode())
-    else:
-        with suppress(FileNotFoundError):
-            os.remove(_made_path())
-
-
-def _made_path() -> str:
-    return user.state_path_of(os.path.join("installed", "folders.json"))
 
 
 def own_command() -> list[str]:
@@ -229,7 +198,7 @@ def _run(call: Call, *, installs: bool) -> Answer:
         if installs and call.is_on_server:
             prepare(call.home.folder)
         for change in needed:
-            carried_out(change)
+            carried_out(change, os.path.expanduser("~") if call.options.user else call.home.root)
     place = call.address or os.path.join(call.home.folder, FOLDER)
     data: dict[str, Any] = {
         "host": name,

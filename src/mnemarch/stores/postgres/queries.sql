@@ -6,22 +6,10 @@ SELECT act_as(:role, :wide, :own), set_config('statement_timeout', :statement_ms
 -- flush_later: The disk is waited for when no lock is held any more. By set_config, so that workers of a cluster flush by themselves.
 SELECT set_config('synchronous_commit', 'off', true);
 
--- append_entries: Add entries, wait for the disk, and tell followers if it is time: one text, one round trip.
-BEGIN;
-SELECT last_seq, last_hash, last_position
-FROM append_entries(:role, :wide, :own, :org, :project, :lock_ms, 20000, CAST(:entries AS JSON));
-COMMIT;
-SELECT pg_logical_emit_message(true, 'mnemarch', ''), CASE WHEN current_setting('mnemarch.news') <> ''
-  THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END;
-
--- entries_before: Where a stream ended before some entries that are in it.
-BEGIN;
-SELECT act_as(:role, :wide, :own);
+-- end_before: Where a stream ended before an entry that is in it.
 SELECT e.seq - 1, coalesce(b.hash, ''), e.position - 1
 FROM events e LEFT JOIN events b ON b.tenant = e.tenant AND b.position < e.position AND b.writer = ''
-WHERE e.tenant = :own AND e.id = :first ORDER BY e.position, b.position DESC LIMIT 1;
-COMMIT;
-SELECT pg_logical_emit_message(true, 'mnemarch', '');
+WHERE e.id = :first ORDER BY e.position, b.position DESC LIMIT 1;
 
 -- new_stream: Have a head to lock.
 INSERT INTO streams (tenant, org, project) VALUES (:tenant, :org, :project) ON CONFLICT DO NOTHING;

@@ -10,7 +10,7 @@ from _thread import allocate_lock
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.generators import execute
+from psycopg.generators import fetch_many, send
 from psycopg.types.string import TextLoader
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 _IDLE_MAX = 16
 # Its commit waits for the disk, as the server is set up to, and so for all that was committed before it.
 FLUSH = "SELECT pg_logical_emit_message(true, 'mnemarch', '')"
+# Followers are told of one commit in 20 ms.
+_APPEND = b"SELECT last_seq, last_hash, last_position FROM append_entries($1, $2, $3, $4, $5, $6, 20000, $7)"
+_FLUSH_AND_TELL = f"""{FLUSH}, CASE WHEN current_setting('mnemarch.news', true) <> ''
+  THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END""".encode()
 _DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_idle": 30, "client_encoding": "utf8"}
 # It warns of pipelines that end with a lost connection, which is told to whoever used it.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
+_encoded = json.JSONEncoder(default=bytes.hex, ensure_ascii=False).encode
 # A literal, which stays; a list; a parameter.
-_PARAMETER = re.compile(r"%\((\w+)\)s")
 _PARTS = re.compile(r"('[^']*')|IN \(:(\w+)\)|:(\w+)")
 
 
@@ -58,7 +62,7 @@ def stored_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
     """Many rows as one parameter, with bytes in hexadecimal."""
-    return json.dumps(list(map(stored_row, rows)), default=bytes.hex, ensure_ascii=False)
+    return _encoded(list(map(stored_row, rows)))
 
 
 def stored(item: Any) -> Any:
@@ -139,33 +143,47 @@ class Session:
         self._mode.gen.close()
 
 
-class PlainSession:
-    """One connection outside of pipelines. It sends statements as one text, past the cursors: half the time."""
+class AppendingSession:
+    """One connection that adds entries to streams, past the driver's cursors: that takes half the time."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._connection = psycopg.connect(**settings, autocommit=True)
-        self._escaped = psycopg.pq.Escaping(self._connection.pgconn).escape_literal
+        self._pgconn = self._connection.pgconn
+        self._pgconn.prepare(b"append", _APPEND)
+        self._pgconn.prepare(b"flush", _FLUSH_AND_TELL)
+        self._pgconn.enter_pipeline_mode()
 
     @property
     def is_lost(self) -> bool:
         return bool(self._connection.closed)
 
-    def row(self, text: str, parameters: Mapping[str, str], statement: int) -> list[str]:
-        """The first row of one statement of a text, counted from 0, as PostgreSQL writes it."""
-        whole = _PARAMETER.sub(lambda name: self._escaped(stored(parameters[name[1]]).encode()).decode(), text)
-        self._connection.pgconn.send_query(whole.encode())
-        results = self._connection.wait(execute(self._connection.pgconn))
-        for result in results:
-            if result.status == psycopg.pq.ExecStatus.FATAL_ERROR:
-                raise psycopg.errors.error_from_result(result, encoding="utf-8")
-        chosen = results[statement]
-        return [(chosen.get_value(0, column) or b"").decode() for column in range(chosen.nfields)]
+    def appended(self, said: Sequence[str]) -> tuple[int, bytes, int]:
+        """Add entries; gives where the stream ended before. `flush` has to follow: it was sent along."""
+        self._pgconn.send_query_prepared(b"append", [stored(each).encode() for each in said])
+        self._pgconn.pipeline_sync()
+        self._pgconn.send_query_prepared(b"flush", None)
+        self._pgconn.pipeline_sync()
+        self._connection.wait(send(self._pgconn))
+        result = self._result()
+        seq, hash, position = (result.get_value(0, column) or b"" for column in range(3))
+        return int(seq), bytes.fromhex(hash.decode().removeprefix("\\x")), int(position)
 
-    def recover(self) -> None:
-        self._connection.rollback()
+    def flush(self) -> None:
+        """Wait until what was added is on the disk."""
+        self._result()
+
+    def _result(self) -> Any:
+        """The result of the next statement."""
+        (result,) = self._connection.wait(fetch_many(self._pgconn))
+        self._connection.wait(fetch_many(self._pgconn))  # The end of its transaction.
+        if result.status == psycopg.pq.ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(result, encoding="utf-8")
+        return result
 
     def close(self) -> None:
         self._connection.close()
+
+    recover = close  # What was sent after an error is not worth waiting for.
 
 
 def is_loss(error: Exception) -> bool:

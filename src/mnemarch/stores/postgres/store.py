@@ -13,7 +13,15 @@ from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres.news import TELL, News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
-from mnemarch.stores.postgres.sessions import PlainSession, Sessions, as_json, first_line, is_loss, translated_queries
+from mnemarch.stores.postgres.sessions import (
+    FLUSH,
+    AppendingSession,
+    Sessions,
+    as_json,
+    first_line,
+    is_loss,
+    translated_queries,
+)
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries
@@ -51,7 +59,7 @@ class PostgresStore:
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
-        self._appenders = Sessions(url, PlainSession)
+        self._appenders = Sessions(url, AppendingSession)
         self._replica = Sessions(replica) if replica else None
         self._news = News(self._sessions.plain)
         self._lock_wait_s_max = lock_wait_s_max
@@ -145,8 +153,7 @@ class PostgresStore:
 
     def _settings(self, wait_s_max: float) -> dict[str, Any]:
         """The role, the tenants and the time-outs, all for one transaction only."""
-        statement_s = _STATEMENT_S_MAX if self._tenants else 0.0
-        times = {"statement_ms": f"{statement_s * 1000:.0f}", "lock_ms": f"{max(1.0, wait_s_max * 1000):.0f}"}
+        times = {"statement_ms": _ms(_STATEMENT_S_MAX) if self._tenants else "0", "lock_ms": _ms(wait_s_max)}
         return {"role": self._role, "wide": (*self._tenants, "")[0], "own": ("", *self._tenants)[-1], **times}
 
     def news(self) -> int:
@@ -166,29 +173,29 @@ class PostgresStore:
 
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:  # noqa: ARG002
         """Run `work` alone among all writers of its stream and commit; see `ports.Store`. Every commit is durable."""
-        return self._done(Job(work), wait_s_max)  # type: ignore[no-any-return]
+        return self._done(Job(work, wait_s_max=wait_s_max))  # type: ignore[no-any-return]
 
     def append_entry(self, event: Event, before: str, after: str) -> Event:
         """Add an event that has no effect and no key; see `ports.Store`. The server chains it, in one round trip."""
         self._read_last.carried = None
-        return self._done(Job(None, (event, before, after)), None)  # type: ignore[no-any-return]
+        return self._done(Job(None, entry=(event, before, after)))  # type: ignore[no-any-return]
 
-    def _done(self, job: Job, wait_s_max: float | None) -> Any:
+    def _done(self, job: Job) -> Any:
         if self._committer.is_writing:
             raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
-        return self._committer.done(job, wait_s_max)
+        return self._committer.done(job)
 
-    def _do(self, jobs: list[Job], wait_s_max: float | None) -> None:
+    def _do(self, jobs: list[Job], wait_s_max: float | None, is_free: Callable[[], None]) -> None:
         wait_s = self._lock_wait_s_max if wait_s_max is None else wait_s_max
         entries = [job for job in jobs if job.entry]
         others = [job for job in jobs if not job.entry]
-        if entries:
-            self._attempt(entries, self._appenders, partial(self._appending, wait_s=wait_s))
         if others:
             self._attempt(others, self._sessions, partial(self._writing, wait_s=wait_s, wide=False))
         for job in others:
             if job.needs_org:
                 self._attempt([job], self._sessions, partial(self._writing, wait_s=wait_s, wide=True))
+        if entries:
+            self._attempt(entries, self._appenders, partial(self._appending, wait_s=wait_s, is_free=is_free))
 
     def _attempt(
         self, jobs: list[Job], sessions: Sessions, work_of: Callable[[list[Job]], Callable[[Any], None]]
@@ -220,27 +227,26 @@ class PostgresStore:
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
 
-    def _appending(self, jobs: list[Job], wait_s: float) -> Callable[[PlainSession], None]:
+    def _appending(
+        self, jobs: list[Job], wait_s: float, is_free: Callable[[], None]
+    ) -> Callable[[AppendingSession], None]:
         """Adds events of jobs at the end of the stream. Nothing waits for this process while the stream is locked."""
         assert self.stream is not None
         rows = [
             event_columns(event) | {"before": before, "after": after}
             for event, before, after in (job.entry for job in jobs if job.entry)
         ]
-        parameters = self._settings(wait_s) | {
-            "org": self.stream.org,
-            "project": self.stream.project or "",
-            "entries": as_json(rows),
-            "first": rows[0]["id"],
-        }
+        tenants = [self._tenants[0], self.tenant, self.stream.org, self.stream.project or ""]
+        said = [self._role, *tenants, _ms(wait_s), as_json(rows)]
 
-        def run(session: PlainSession) -> None:
+        def run(session: AppendingSession) -> None:
             try:
-                last = session.row(_QUERIES.texts["append_entries"], parameters, 1)
+                seq, hash, position = session.appended(said)
+                is_free()
+                session.flush()
             except psycopg.errors.UniqueViolation:  # They are there: the connection was lost after the commit.
-                session.recover()
-                last = session.row(_QUERIES.texts["entries_before"], parameters, 2)
-            seq, hash, position = int(last[0]), bytes.fromhex(last[1].removeprefix("\\x")), int(last[2])
+                session.flush()
+                seq, hash, position = self.aside(partial(_end_before, first=rows[0]["id"]), writes=True)
             for number, job in enumerate(jobs, 1):
                 assert job.entry is not None
                 event, before, after = job.entry
@@ -378,6 +384,16 @@ class PostgresStore:
         if isinstance(error, psycopg.Error) and is_loss(error):
             hint = f"Is the server up, and store.url right? A password goes into ~/.pgpass or PGPASSWORD. {hint}"
         return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint=hint)
+
+
+def _ms(seconds: float) -> str:
+    return f"{max(1.0, seconds * 1000):.0f}"
+
+
+def _end_before(session: Session, first: str) -> Any:
+    """Where the stream ended before some entries that are in it, once they are on the disk."""
+    session.execute(FLUSH)
+    return session.execute(_QUERIES.texts["end_before"], {"first": first}).fetchone()
 
 
 class _AllFailed(Exception):

@@ -178,7 +178,7 @@ class PgVectors:
         for unit, vector in sorted(changes, key=lambda change: change[0].id):  # Two that save never wait in a circle.
             id, key, *labels, packed = row_of(unit, vector)
             named = dict(zip(_LABELS, labels, strict=True))
-            text = None if packed is None else _text(unpacked(packed))
+            text = None if packed is None else _text(unpacked(packed)[0])
             rows.append(
                 {**self._ours, "tenant": self._tenant_of(unit), "id": id, "text_key": key, "vector": text, **named}
             )

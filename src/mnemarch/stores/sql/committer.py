@@ -1,9 +1,13 @@
-"""Threads that write to one stream share commits: one leads and does the work of all that wait, then the next leads."""
+"""Threads that write to one stream share commits: one leads and does the work of all that wait, then the next leads.
+
+Who leads lets the next lead as soon as the stream is free again, and then waits for the disk.
+"""
 
 from __future__ import annotations
 
 import time
 from _thread import allocate_lock, get_ident
+from itertools import takewhile
 
 from mnemarch.errors import StoreUnavailable
 
@@ -23,23 +27,40 @@ _writing: set[int] = set()
 class Job:
     """One piece of work that waits for its turn, and the lock by which its thread waits."""
 
-    __slots__ = ("entry", "error", "finished", "needs_org", "result", "wake", "work")
+    __slots__ = ("batch", "entry", "error", "finished", "give_up_at", "needs_org", "result", "wake", "work")
 
-    def __init__(self, work: Callable[[Transaction], Any] | None, entry: tuple[Event, str, str] | None = None) -> None:
+    def __init__(
+        self,
+        work: Callable[[Transaction], Any] | None,
+        *,
+        entry: tuple[Event, str, str] | None = None,
+        wait_s_max: float | None = None,
+    ) -> None:
         self.work = work
+        self.give_up_at = None if wait_s_max is None else time.monotonic() + wait_s_max
         # In place of work: an event that the store itself chains, and its header before and after its number.
         self.entry = entry
         self.result: Any = None
         self.error: BaseException | None = None
         self.finished = self.needs_org = False
+        # The jobs that its thread is to do: it leads.
+        self.batch: list[Job] = []
         self.wake = allocate_lock()
         self.wake.acquire()
 
+    @property
+    def wait_s(self) -> float | None:
+        """How long it waits from now on."""
+        return None if self.give_up_at is None else max(0.0, self.give_up_at - time.monotonic())
+
 
 class Committer:
-    """What waits to be written to one stream. `do` does some jobs in one transaction, as far as it can."""
+    """What waits to be written to one stream.
 
-    def __init__(self, name: str, do: Callable[[list[Job], float | None], None]) -> None:
+    `do` does some jobs in one transaction, as far as it can; it calls what it is given once others may write.
+    """
+
+    def __init__(self, name: str, do: Callable[[list[Job], float | None, Callable[[], None]], None]) -> None:
         self._name = name
         self._do = do
         self._queue: list[Job] = []
@@ -51,54 +72,74 @@ class Committer:
         """Whether this thread is in the middle of a write."""
         return get_ident() in _writing
 
-    def done(self, job: Job, wait_s_max: float | None) -> Any:
+    def done(self, job: Job) -> Any:
         """The result of a job once it is committed; its error, if it failed."""
-        with self._lock:
-            self._queue.append(job)
-            leads = not self._is_led
-            self._is_led = True
-        give_up_at = None if wait_s_max is None else time.monotonic() + wait_s_max
         try:
-            if not leads and not job.wake.acquire(timeout=-1 if wait_s_max is None else wait_s_max):
+            with self._lock:
+                self._queue.append(job)
+                if not self._is_led:
+                    self._hand_on()
+            if not job.wake.acquire(timeout=-1 if job.wait_s is None else job.wait_s) and not self._is_taken(job):
                 raise StoreUnavailable(f"{self._name} is being written by another thread.", hint="Call again.")
-            if not job.finished:
-                self._lead(None if give_up_at is None else max(0.0, give_up_at - time.monotonic()))
+            if job.batch:
+                self._lead(job)
         finally:
             if not job.finished:
-                self._withdraw(job, leads)
+                self._withdraw(job)
         if job.error is not None:
             raise job.error
         return job.result
 
-    def _lead(self, wait_s_max: float | None) -> None:
-        """Do the work of all that wait, then let the next lead."""
+    def _is_taken(self, job: Job) -> bool:
+        """Whether a job is being done by one who is in no less a hurry; then it is waited for."""
         with self._lock:
-            jobs, self._queue = self._queue[:_BATCH_MAX], self._queue[_BATCH_MAX:]
+            is_taken = job not in self._queue
+        return is_taken and job.wake.acquire()
+
+    def _hand_on(self) -> None:
+        """Let the first who waits lead, with those behind it who wait as long: in a hurry, or for as long as it takes.
+
+        The lock is held.
+        """
+        self._is_led = bool(self._queue)
+        if self._queue:
+            first = self._queue[0]
+            alike = takewhile(lambda job: (job.give_up_at is None) is (first.give_up_at is None), self._queue)
+            first.batch = list(alike)[:_BATCH_MAX]
+            del self._queue[: len(first.batch)]
+            first.wake.release()
+
+    def _lead(self, job: Job) -> None:
+        """Do the work of all that waited."""
+        jobs, job.batch = job.batch, []
+        is_leading = True
+
+        def pass_on() -> None:
+            nonlocal is_leading
+            if is_leading:
+                is_leading = False
+                with self._lock:
+                    self._hand_on()
+
         _writing.add(get_ident())
         try:
-            self._do(jobs, wait_s_max)
+            self._do(jobs, job.wait_s, pass_on)
         except BaseException:
-            for job in jobs:
-                job.error = job.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
+            for each in jobs:
+                each.error = each.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
             raise
         finally:
             _writing.discard(get_ident())
-            for job in jobs:
-                job.finished = True
-                job.wake.release()
-            self._pass_on()
+            pass_on()
+            for each in jobs:
+                each.finished = True
+                each.wake.release()
 
-    def _pass_on(self) -> None:
-        with self._lock:
-            self._is_led = bool(self._queue)
-            if self._queue:
-                self._queue[0].wake.release()
-
-    def _withdraw(self, job: Job, leads: bool) -> None:
+    def _withdraw(self, job: Job) -> None:
         """The thread of a job no longer waits for it: it gave up, or was interrupted."""
         with self._lock:
-            is_waiting = job in self._queue
-            if is_waiting:
+            if job in self._queue:
                 self._queue.remove(job)
-        if is_waiting and (leads or job.wake.acquire(blocking=False)):
-            self._pass_on()
+            if job.batch:  # It was to lead.
+                self._queue[:0] = job.batch[1:]
+                self._hand_on()

@@ -1,0 +1,120 @@
+"""Who writes for whom: threads that share the commits of one stream."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from mnemarch.errors import StoreUnavailable
+from mnemarch.stores.sql.committer import Committer, Job
+
+HURRY_S, PATIENCE_S = 0.05, 30.0
+
+
+class Writes:
+    """Writes in place of a store, one of which can be held up; `batches` are the names of what went together."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.waits: list[float | None] = []
+        self.began, self.may_end = threading.Event(), threading.Event()
+        self.frees_at_once = False
+        self.committer = Committer("the store", self._do)
+        self.threads: list[threading.Thread] = []
+        self.answers: dict[str, object] = {}
+
+    def _do(self, jobs, wait_s_max, is_free) -> None:
+        self.batches.append([job.work for job in jobs])
+        self.waits.append(wait_s_max)
+        if self.frees_at_once:
+            is_free()
+        if jobs[0].work == "held up":
+            self.began.set()
+            assert self.may_end.wait(PATIENCE_S)
+        for job in jobs:
+            job.result = f"{job.work} is written"
+
+    def begin(self, name: str, wait_s_max: float | None = None) -> None:
+        """Write in a thread of its own, which is waiting when this returns."""
+
+        def run() -> None:
+            try:
+                self.answers[name] = self.committer.done(Job(name, wait_s_max=wait_s_max))
+            except StoreUnavailable as error:
+                self.answers[name] = error
+
+        waiting = len(self.committer._queue)
+        self.threads.append(threading.Thread(target=run))
+        self.threads[-1].start()
+        if name == "held up":
+            assert self.began.wait(PATIENCE_S)
+        elif not self.frees_at_once:
+            while len(self.committer._queue) == waiting and name not in self.answers:
+                time.sleep(0)
+
+    def end(self) -> None:
+        self.may_end.set()
+        for thread in self.threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def writes():
+    return Writes()
+
+
+def test_those_who_wait_share_one_commit(writes):
+    for name in ("held up", "two", "three"):
+        writes.begin(name)
+    writes.end()
+    assert writes.batches == [["held up"], ["two", "three"]]
+    assert writes.answers["three"] == "three is written"
+
+
+def test_the_next_one_writes_while_the_last_one_waits_for_the_disk(writes):
+    writes.frees_at_once = True
+    writes.begin("held up")
+    writes.begin("two")
+    writes.threads[1].join(PATIENCE_S)
+    assert writes.answers == {"two": "two is written"}
+    writes.end()
+    assert writes.answers["held up"] == "held up is written"
+
+
+def test_who_is_in_a_hurry_does_not_hurry_others(writes):
+    for name, wait_s_max in (("held up", None), ("quick", PATIENCE_S), ("quick too", PATIENCE_S), ("slow", None)):
+        writes.begin(name, wait_s_max)
+    writes.end()
+    assert writes.batches == [["held up"], ["quick", "quick too"], ["slow"]]
+    assert [wait is None for wait in writes.waits] == [True, False, True]
+
+
+def test_what_was_given_up_is_not_written_and_what_is_being_written_is_not_given_up(writes):
+    writes.begin("held up", HURRY_S)
+    writes.begin("given up", HURRY_S)
+    writes.threads[1].join(PATIENCE_S)
+    assert isinstance(writes.answers["given up"], StoreUnavailable)
+    writes.end()
+    assert writes.batches == [["held up"]]
+    assert writes.answers["held up"] == "held up is written"
+
+
+def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(writes):
+    """Else it would be done again, though it was done."""
+    committer = writes.committer
+    first, second = (Job(name, wait_s_max=HURRY_S) for name in ("held up", "second"))
+    committer._queue.extend([first, second])
+    with committer._lock:
+        committer._hand_on()
+    assert first.wake.acquire(timeout=PATIENCE_S)
+    writes.threads = [threading.Thread(target=committer._lead, args=(first,))]
+    writes.threads[0].start()
+    assert writes.began.wait(PATIENCE_S)
+    assert not second.wake.acquire(timeout=HURRY_S)
+    threading.Timer(HURRY_S, writes.may_end.set).start()
+    assert committer._is_taken(second)
+    assert second.result == "second is written"
+    writes.end()
