@@ -29,6 +29,8 @@ _SOCKET, _LOCK = "socket", "serving"
 _REQUEST_BYTES_MAX = 64 << 20
 _PART_BYTES = 65_536
 _WAIT_S_MAX = 10.0
+# A hook that stalls while it asks holds up the end of a server for so long.
+_STALLED_S_MAX = 2.0
 # A server that says it has an event is waited for; one that hangs says nothing, and the hook sees to it itself.
 _HAS_IT = b" "
 _SILENCE_S_MAX = 0.5
@@ -169,7 +171,7 @@ class _Desk:
         desk = self
 
         class Handler(StreamRequestHandler):
-            timeout = _WAIT_S_MAX
+            timeout = _STALLED_S_MAX
 
             def handle(self) -> None:
                 self._is_answered = False
