@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from threading import enumerate as threads
 
 import pytest
@@ -29,7 +31,7 @@ from test_hook import (  # noqa: F401 - these claims hold with a server, too
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces.hooks import relay
+from mnemarch.interfaces.hooks import hosts, relay
 
 ASKED = "How many connections does the pool have?"
 
@@ -167,3 +169,61 @@ def test_a_prompt_is_answered_by_meaning_where_a_server_has_the_model(alone):
     assert "office dog" not in alone.tells("prompt", prompt=question)
     with relay.serving(str(alone.root), ""):
         assert "office dog" in alone.tells("prompt", prompt=f"{question} 알려 주세요.")
+
+
+def test_a_server_that_hangs_is_not_waited_for_and_nothing_is_lost_or_doubled(alone):
+    with session_of(alone.root) as server:
+        assert "three connections" in alone.tells("prompt")
+        while not logged(alone.root):
+            time.sleep(0.05)
+        server.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        alone.tells("prompt", prompt="The cache lives in Redis.")
+        alone.tells("stop", last_assistant_message="So it does.")
+        assert time.monotonic() - began < 6
+        server.send_signal(signal.SIGCONT)
+        server.stdin.close()
+        assert server.wait(timeout=60) == 0
+    assert [entry["text"] for entry in logged(alone.root)] == [ASKED, "The cache lives in Redis.", "So it does."]
+
+
+@pytest.mark.parametrize("ends", ["by its input", "by a signal"])
+def test_a_server_ends_well_after_somebody_cleared_the_state_folder(alone, ends):
+    with session_of(alone.root) as server:
+        shutil.rmtree(relay.place_of(str(alone.root)))
+        server.stdin.close() if ends == "by its input" else server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=30) == 0
+
+
+def test_a_server_of_another_memory_in_files_is_not_asked(alone, tmp_path, monkeypatch):
+    opened = opened_by_hooks(monkeypatch)
+    with relay.serving(str(alone.root), f"file:{tmp_path}/elsewhere"):
+        assert "three connections" in alone.tells("start")
+        alone.tells("prompt")
+    assert opened == [1, 1]
+    assert [entry["text"] for entry in logged(alone.root)] == [ASKED]
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_where_there_is_no_memory_nothing_is_said_of_postgresql_though_a_server_ran(tmp_path, monkeypatch, capsys):
+    folder = made_repository(tmp_path / "bare" / "shop")
+    agent = Agent("claude-code", folder, monkeypatch, capsys)
+    with relay.serving(str(folder), ""):
+        assert agent.sends(agent.payload("start")) == {}
+    assert agent.sends(agent.payload("start", source="clear")) == {}
+    assert not (folder / ".mnemarch").exists()
+
+
+def test_a_server_writes_to_no_file_that_a_request_names(repo, agent, tmp_path, monkeypatch):
+    """Who asks may sit in a sandbox, and the server does not."""
+    variables, opened = tmp_path / "env.sh", opened_by_hooks(monkeypatch)
+    monkeypatch.setenv("CLAUDE_ENV_FILE", str(variables))
+    started = agent()
+    event = hosts.read(hosts.HOSTS["claude-code"], started.payload("start"), str(repo), dict(os.environ))
+    is_done, _ = relay.asked(event, str(repo))
+    assert is_done
+    started.sends(started.payload("stop"))
+    assert not variables.exists()
+    agent(session="s-2").tells("start")
+    assert str(repo / ".mnemarch" / "hooks" / "s-2") in variables.read_text()
+    assert opened == [1]

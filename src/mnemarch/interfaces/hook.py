@@ -81,6 +81,7 @@ def _run(named: str | None, stop_after: Timer) -> None:
             is_done, told = relay.asked(event, home.folder)
             if is_done:
                 _say(told)
+                _export(event, place)
                 return
         _perform(event, home, store, place, stop_after)
     except Exception as error:  # noqa: BLE001 - see above
@@ -122,6 +123,7 @@ def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: T
     stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
     try:
         events.perform(event, home, memory, place, _say)
+        _export(event, place)
     finally:
         memory.close(indexes=_INDEXES.get(event.name))
 
@@ -132,6 +134,15 @@ def _pass_on(event: HookEvent, home: Home, stop_after: Timer) -> None:
 
     stop_after(_SECONDS_AT_END if event.name == "end" else _SECONDS_MAX, "", "")
     _say(relay.answer(event, home.folder))
+    _export(event, relay.place_of(home.folder))
+
+
+def _export(event: HookEvent, place: str) -> None:
+    """Where a host takes variables for its commands, say where the recorder of tests is."""
+    if event.name == "start" and event.environ.get("CLAUDE_ENV_FILE"):
+        from mnemarch.interfaces.hooks.sessions import Session
+
+        Session(place, event.session, event.host.name).export_to(event.environ["CLAUDE_ENV_FILE"])
 
 
 def _say(told: dict[str, Any] | None) -> None:

@@ -60,11 +60,6 @@ class Moment:
         self.seat = self._seat()
 
     @property
-    def reports(self) -> str:
-        """The folder that a runner's report goes to."""
-        return self.session.path.removesuffix(".json")
-
-    @property
     def domain(self) -> str | None:
         """What the folder of this event is about, by the declared mapping; the longest that fits counts."""
         here = tools.path_in(self.event.cwd, self.home.root, self.event.cwd) + "/"
@@ -99,9 +94,8 @@ def start(moment: Moment) -> str:
     session.clean()
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
     session.change(lambda state: state.update(shown=known, warned=[], met=[]))
-    variables = moment.event.environ.get("CLAUDE_ENV_FILE")
-    if rules.reports and variables:
-        moment.later.append(lambda: _have_reports_written(moment.reports, variables))
+    if rules.reports and "CLAUDE_ENV_FILE" in moment.event.environ:
+        _have_reports_written(moment.session.reports)
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
@@ -134,16 +128,12 @@ def _prompts(moment: Moment, count: int) -> list[str]:
     return texts
 
 
-def _have_reports_written(folder: str, variables: str) -> None:
-    """Let the commands of this session find a recorder of tests: a terse run names no test that passed."""
+def _have_reports_written(folder: str) -> None:
+    """Place a recorder of tests for the commands of this session: a terse run names no test that passed."""
     from mnemarch.witness.run import place_recorder
 
     os.makedirs(folder, mode=0o700, exist_ok=True)
     place_recorder(folder)
-    from shlex import quote
-
-    with open(variables, "a", encoding="utf-8") as file:
-        file.write(f'export PYTHONPATH={quote(folder)}"${{PYTHONPATH:+:$PYTHONPATH}}"\n')
 
 
 def prompt(moment: Moment) -> str:
@@ -183,7 +173,7 @@ def before_tool(moment: Moment) -> str:
     """What warns of changing these files, once a session; and that this very edit or approach failed before."""
     event, session, root = moment.event, moment.session, moment.home.root
     if event.tool_kind == "shell":
-        tools.forget_report(moment.reports)
+        tools.forget_report(moment.session.reports)
     lines: list[str] = []
     warned = set(session.listed("warned"))
     paths = [path for path in tools.paths_changed(event, root) if path not in warned]
@@ -216,7 +206,7 @@ def after_tool(moment: Moment) -> str:
     edits = [tools.digest_of(edit) for edit in tools.edits_of(event, root)]
     moment.session.add("edits", edits)
     configured = moment.memory.config.witness.test_commands
-    run = tools.run_in(event, seat, root, configured, moment.reports) if rules.verifies else None
+    run = tools.run_in(event, seat, root, configured, moment.session.reports) if rules.verifies else None
     if run is None or not run.ran:
         return ""
     judged = seat.verify(run=run, account=False)

@@ -29,9 +29,15 @@ _SOCKET, _LOCK = "socket", "serving"
 _REQUEST_BYTES_MAX = 64 << 20
 _PART_BYTES = 65_536
 _WAIT_S_MAX = 10.0
+# A hook that stalls while it asks holds up the end of a server for so long.
+_STALLED_S_MAX = 2.0
+# A server that says it has an event is waited for; one that hangs says nothing, and the hook sees to it itself.
+_HAS_IT = b" "
+_SILENCE_S_MAX = 0.5
 _POLL_S = 0.1
 # What a hook reads of its environment: a server has another.
-_VARIABLES = ("CLAUDE_ENV_FILE", "MNEMARCH_ORG", "MNEMARCH_PROJECT", "MNEMARCH_WORKTREE", "MNEMARCH_TASK")
+_VARIABLES = ("CLAUDE_ENV_FILE", *(f"MNEMARCH_{name}" for name in ("STORE", "ORG", "PROJECT", "WORKTREE", "TASK")))
+_NO_FILE = (0, 0)
 SILENT = (
     "Mnemarch: the memory of this repository is on PostgreSQL, and no local server answers its hooks, so nothing is"
     " recalled or recorded by itself. A person starts the server in this repository: mnemarch serve"
@@ -58,29 +64,38 @@ def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
     """What a server says of an event that no hook can see to itself; without one, what to start, once in a session."""
     if not os.path.isdir(place_of(folder)):
         return None
-    is_done, told = asked(event, folder, is_remote=True)
-    return hosts.answer(event, SILENT) if not is_done and event.name == "start" else told
+    is_done, told = asked(event, folder, _WAIT_S_MAX)
+    if is_done or event.name != "start":
+        return told
+    from mnemarch import checkout
+
+    url = event.environ.get("MNEMARCH_STORE") or checkout.load(folder).store.url
+    # A server that found no memory left its place, too.
+    return hosts.answer(event, SILENT) if url.startswith("postgres") else None
 
 
-def asked(event: HookEvent, folder: str, *, is_remote: bool = False) -> tuple[bool, dict[str, Any] | None]:
+def asked(event: HookEvent, folder: str, patience_s: float = _SILENCE_S_MAX) -> tuple[bool, dict[str, Any] | None]:
     """Whether a server saw to an event, and what it says; it must serve the memory that the hook would use."""
     import _socket  # The half of `socket` in C: the other half takes longer than the answer.
 
     environ = {name: event.environ[name] for name in _VARIABLES if name in event.environ}
     request: dict[str, Any] = {"host": event.host.name, "cwd": event.cwd, "session": event.session}
-    request |= {"environ": environ, "is_remote": is_remote, "payload": dict(event.payload)}
+    request |= {"environ": environ, "payload": dict(event.payload)}
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    parts: list[bytes] = []
+    told = b""
     try:
+        line.settimeout(patience_s)
         line.connect(os.path.join(place_of(folder), _SOCKET))
         line.sendall(to_json(request).encode())
         line.shutdown(_socket.SHUT_WR)
-        parts += iter(lambda: line.recv(_PART_BYTES), b"")
+        if line.recv(len(_HAS_IT)):
+            line.settimeout(None)
+            told = b"".join(iter(lambda: line.recv(_PART_BYTES), b""))
     except OSError:
-        parts = []
+        told = b""
     finally:
         line.close()
-    return bool(parts), from_json(b"".join(parts).decode()) if parts else None
+    return bool(told), from_json(told.decode()) if told else None
 
 
 # The side of the server
@@ -107,18 +122,22 @@ def serving(folder: str, url: str) -> Iterator[bool]:
         desk = _Desk(folder, url)
         stack.callback(desk.close)
         try:
-            with suppress(FileNotFoundError):
-                os.remove(path)
+            _remove(path)
             server = stack.enter_context(Server(path, desk.handler()))
         except OSError:  # A home with a very long name, or a file system without sockets.
             yield False
             return
-        stack.callback(os.remove, path)
+        stack.callback(_remove, path)
         thread = Thread(target=server.serve_forever, args=[_POLL_S], name="hooks")
         thread.start()
         stack.callback(thread.join)
         stack.callback(server.shutdown)
         yield True
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):  # The first time; or somebody cleared the folder.
+        os.remove(path)
 
 
 class _Desk:
@@ -137,7 +156,7 @@ class _Desk:
         self._settings = checkout.load(folder)
         self._opening = Lock()
         self._memory: Memory | None = None
-        self._file = (0, 0)
+        self._file = _NO_FILE
         self._turns: dict[str, Any] = defaultdict(Lock)
 
     def close(self) -> None:
@@ -152,11 +171,13 @@ class _Desk:
         desk = self
 
         class Handler(StreamRequestHandler):
-            timeout = _WAIT_S_MAX
+            timeout = _STALLED_S_MAX
 
             def handle(self) -> None:
                 self._is_answered = False
-                if desk.sees_to(from_json(self.rfile.read(_REQUEST_BYTES_MAX).decode()), self._say):
+                request = from_json(self.rfile.read(_REQUEST_BYTES_MAX).decode())
+                self.wfile.write(_HAS_IT)  # It fails if the hook didn't wait: then it does it alone.
+                if desk.sees_to(request, self._say):
                     self._say(None)
 
             def _say(self, told: dict[str, Any] | None) -> None:
@@ -192,10 +213,11 @@ class _Desk:
         """Whether the hook would use the same memory, with the settings that it was opened with."""
         from mnemarch import checkout
 
-        if self._is_remote or request["is_remote"]:
-            return bool(self._is_remote and request["is_remote"])
-        is_replaced = self._memory is not None and self._file != self._identity()
-        return not is_replaced and checkout.load(self._folder) == self._settings
+        settings = checkout.load(self._folder)
+        if self._url != (request["environ"].get("MNEMARCH_STORE") or settings.store.url):
+            return False
+        # Where there is no file, there is no memory, and none is begun.
+        return self._is_remote or (self._file in (_NO_FILE, self._identity()) and settings == self._settings)
 
     def _identity(self) -> tuple[int, int]:
         """Which file the memory is; a folder that was deleted and made again has another."""
@@ -209,6 +231,6 @@ class _Desk:
         with self._opening:
             if self._memory is None:
                 memory = open_for_hooks(self._folder, self._settings, self._url, by_meaning=True)
-                self._file = (0, 0) if self._is_remote else self._identity()
+                self._file = _NO_FILE if self._is_remote else self._identity()
                 self._memory = memory
             return self._memory

@@ -45,6 +45,22 @@ class Session:
         self._begun: dict[str, Any] = {"host": host, "session": name}
         self.state = self._read()
 
+    @property
+    def reports(self) -> str:
+        """The folder that a runner's report goes to."""
+        return self.path.removesuffix(".json")
+
+    def export_to(self, variables: str) -> None:
+        """Let the commands of this session find the recorder of tests, if one was placed.
+
+        Only the process that the host told of the file writes to it: whoever asks a server could name any other.
+        """
+        from shlex import quote
+
+        if os.path.isdir(self.reports):
+            with open(variables, "a", encoding="utf-8") as file:
+                file.write(f'export PYTHONPATH={quote(self.reports)}"${{PYTHONPATH:+:$PYTHONPATH}}"\n')
+
     def admits(self, event: HookEvent) -> bool:
         """Whether this event comes for the first time; it is noted in the same moment, among all processes."""
         is_new = True
