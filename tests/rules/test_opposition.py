@@ -231,5 +231,11 @@ def test_r6_names_of_two_kinds_and_things_of_a_series_go_together(left, right):
     assert not is_reworded(left, right)
 
 
+@pytest.mark.parametrize("noun", ["Fact", "Shard", "Row", "Widget", "Server", "Node", "Gate", "Milestone"])
+@pytest.mark.parametrize("said", ["stands alone", "is slow", "builds the image", "has a printer", "was skipped"])
+def test_r6_things_that_are_told_apart_by_their_numbers_do_not_dispute(noun, said):
+    assert opposes(f"{noun} 3 {said}", f"{noun} 4 {said}") is None
+
+
 def test_r12_a_rule_is_broken_by_nothing_that_is_compatible():
     assert not [pair for pair in held_out()["compatible"] if breaks(*pair)]

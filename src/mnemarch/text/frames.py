@@ -291,8 +291,12 @@ class _Reading(Clauses):
             last = min(self.main_end, len(self.found)) - 1
             while last > 0 and (self.found[last][0] == "negation" or not self.found[last][2]):
                 last -= 1
-            is_verb = is_hangul(piece[3]) and not is_noun_copula(piece[3])
-            return at == last and is_verb and piece[3].endswith(words_of("korean finals"))
+            return (
+                at == last
+                and is_hangul(piece[3])
+                and not is_noun_copula(piece[3])
+                and piece[3].endswith(words_of("korean finals"))
+            )
         if at == self.verb > self.lead_end:
             return True
         before = at - 1

@@ -32,9 +32,10 @@ _ADDRESS = r"[/\\@:]|\w\.\w|^\.\w"
 _GAPS = r"[\s_-]+"
 _PLURAL_LETTERS_MIN = 4
 _HANGUL = r"[가-힣]*"
-# A name begins and ends with a word, and is no part of an identifier: src/auth.py, pay-svc, it's, 1,024, C++.
-_BEGINS = r"(?<!\w)(?<!\w[-.:\\@#'])(?<![/\\.])(?<!::)(?<!\d,)(?<!--)"
-_ENDS = r"(?![^\W가-힣])(?![-./:\\@'#]\w)(?!::|://|\+\+|#)(?!,\d)"
+# A name begins and ends with a word, and is no part of an identifier: src/auth.py, pay-svc, it's, 1,024, C++. Beside
+# Hangul a slash or a dot is between two words: 카프카/Redis.
+_BEGINS = r"(?<!\w)(?<!\w[-.:\\@#'])(?<![\\.])(?<!^/)(?<![^가-힣]/)(?<!::)(?<!\d,)(?<!--)"
+_ENDS = r"(?![^\W가-힣])(?![-:\\@'#]\w)(?![./][^\W가-힣])(?!::|://|\+\+|#)(?!,\d)"
 _ENDS_OF_ADDRESS = rf"{_ENDS}(?![?=&%]\w)"
 # How a verb made of the noun goes on: 결제했다 says an act, not the thing. 하고 is also a particle.
 _OF_VERBS = "하한합해했할함되된됩돼됐될됨시습스"

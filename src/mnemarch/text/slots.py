@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.text import amounts, english
+from mnemarch.text import english
+from mnemarch.text.cache import pattern
 from mnemarch.text.slots_korean import NAMING, VALUE_PIECES_MAX, is_name, word_set
 from mnemarch.text.words import LIGHT_WORDS, inflected, kinds_of, listed
 
@@ -58,6 +59,7 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     slots: dict[int, int] = {}
     words = [word_of(piece) for piece in found]
     framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
+    is_predicate = takes_many = False
     subject = _subject_slot(found, words)
     at = 0
     while at < len(found):
@@ -67,11 +69,21 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             continue
         begin = _slot_after(found, words, at)
         if begin is not None and (end := _name_end(found, words, begin)) > begin:
+            is_predicate = True
             slots[begin] = end
             at = end
             continue
         what = found[at][0]
-        if at >= framed and (_is_amount(found, words, at) if what == "number" else _is_date(words, at)):
+        is_last = at == len(found) - 1
+        is_free = at >= framed and not takes_many
+        is_unit = is_predicate and is_last and words[at - 1] in ("in", "per") and words[at] in english.UNITS
+        if is_unit or (is_free and _is_date(found, words, at) and (is_predicate or is_last)):
+            slots[at] = at + 1
+        elif words[at] in COPULAS or words[at] in word_set("modals"):
+            is_predicate = True
+        elif what == "word" and at and words[at] in verb_forms("many values") and words[at - 1] not in DETERMINERS:
+            is_predicate = takes_many = True
+        elif what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many):
             slots[at] = at + 1
         at += 1
     return slots
@@ -108,24 +120,52 @@ def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, in
     return (0, size) if is_done and words[size + 1] not in word_set("slot prepositions") else None
 
 
-def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
-    """Whether a number says how much, or what version is meant, and does not name one of many: issue 12, worker-1."""
-    is_joined = at > 0 and found[at - 1][1] == "sum-" and at + 1 < len(words)
-    is_name = at > 0 and words[at - 1] in _nouns("entities") and words[at][0].isdigit()
-    return not (found[at][3].startswith("#") or is_joined or is_name)
-
-
-def _is_date(words: Sequence[str], at: int) -> bool:
-    return words[at] in word_set("dates") or (
-        at > 0 and (words[at - 1] in _EVERY or at + 1 == len(words)) and words[at] in amounts.PERIODS
+def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
+    if words[at] in word_set("dates"):
+        return True
+    before = words[at - 1] if at else ""
+    if before in _OPENING and pattern(r"q[1-4]").fullmatch(words[at]):
+        return True
+    return (found[at][3] == "May" and (before in _OPENING or found[at - 1][0] == "number")) or (
+        before in _EVERY and (words[at] in english.UNITS or words[at] in _TIMES)
     )
+
+
+def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predicate: bool, takes_many: bool) -> bool:
+    """Whether a number says how much, or what version is meant, and does not name one of many: issue 12."""
+    key, written = found[at][1], found[at][3]
+    # Issue #12, v1 retries, the port of service-1.
+    is_joined = not is_predicate and at > 1 and found[at - 1][1] == "sum-" and key.isdigit()
+    if written.startswith("#") or is_joined or (at == 0 and key.startswith("v")):
+        return False
+    # The call at 10:15 took 220 ms: the time tells which one.
+    if ":" in key and not is_predicate and words[at - 1] == "at" and at + 1 < len(found):
+        return any(word in verb_forms("one value") for word in words[:at])
+    if at == 0 or not key[-1:].isdigit() or " " in written:
+        return True
+    before = found[at - 1]
+    # "on 429" names a status, as "exit code 1" does; "on 12 May" a date.
+    is_day = at + 1 < len(words) and (found[at + 1][3] == "May" or words[at + 1] in word_set("dates"))
+    if (words[at - 1] == "on" and not is_day) or (
+        # We run three replicas: no run 3.
+        words[at - 1] in _nouns("entities")
+        and words[at - 2 : at - 1] not in (["we"], ["you"], ["to"], ["must"], ["should"])
+    ):
+        return False
+    is_name = before[0] == "identifier" or (before[0] == "word" and before[3][:1].isupper())
+    if not is_name or (at == 1 and words[0] in word_set("imperatives")):
+        return True
+    # A name with words before it is hardly the subject: the SDK targets Java 17.
+    has_subject = is_predicate or sum(bool(piece[2]) for piece in found[max(0, at - _SUBJECT_PIECES_MAX) : at - 1]) > 1
+    is_bound = words[at + 1 : at + 2] in (["or"], ["and"]) and not _ONWARDS.isdisjoint(words[at + 2 : at + 3])
+    return has_subject and (is_bound or not takes_many)
 
 
 @cache
 def _relating() -> frozenset[str]:
     """Every word after which a value may begin, but for the -ed forms: most words are none of them."""
-    verbs = verb_forms("use") | verb_forms("one value")
-    return verbs | COPULAS | frozenset(english.irregular_forms())
+    verbs = verb_forms("use") | verb_forms("one value") | verb_forms("takes place")
+    return verbs | COPULAS | _CALLS | {"with", "as"} | word_set("means") | frozenset(english.irregular_forms())
 
 
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
@@ -136,19 +176,48 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     if word in COPULAS:
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""
+    is_code = at + 1 < len(found) and found[at + 1][0] in ("quoted", "identifier")
+    # Call `save()` to persist a draft; to persist a draft, call `save()`; prefix branches with feat/.
+    has_purpose = word in _CALLS and ((at == 0 and words[2:3] == ["to"]) or words[0] == "to")
+    if is_code and (has_purpose or (word in ("with", "as") and at + 2 == len(found))):
+        return at + 1
     if not following and at + 2 < len(words):
         following = words[at + 2]
     if word in verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
-        return _past_determiners(words, at + 1)
+        return _form_returned(found, words, at) or _past_determiners(words, at + 1)
+    if (
+        word in word_set("means")
+        and at > 1
+        and not any(each in verb_forms("symptoms") for each in words[max(0, at - _SUBJECT_PIECES_MAX) : at])
+    ):
+        begin = _past_determiners(words, at + 1)
+        return begin if begin is not None and _is_proper(found[begin]) else None
     is_listed = word in verb_forms("one value") and (at == 0 or words[at - 1] not in DETERMINERS)
+    is_listed |= word in verb_forms("takes place") and following == "in" and _is_planned(found, words, at)
     if not is_listed:
         return _after_participle(found, words, at)
     for prep in range(at + 1, min(len(found), at + 2 + _OBJECT_PIECES_MAX)):
         if words[prep] in word_set("slot prepositions"):
-            # "for orders" is a circumstance, "for 30 days" is an amount.
-            return None if words[prep] == "for" else _past_determiners(words, prep + 1)
+            # "for orders" is a circumstance, "for 30 days" is an amount; "with an id" tells which rows are meant.
+            is_attribute = prep > at + 2 and words[prep] in _HAVING and words[prep + 1 : prep + 2] in _ARTICLES
+            return None if words[prep] == "for" or is_attribute else _past_determiners(words, prep + 1)
         if words[prep] in word_set("boundaries") | verb_forms("many values") or found[prep][0] == "number":
             break
+    return None
+
+
+def _is_planned(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
+    """Whether what takes place is named, and is no fault: validation happens in the controller."""
+    return at > 0 and bool(found[at - 1][2]) and _nouns("symptom nouns").isdisjoint(words[:at])
+
+
+def _form_returned(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
+    """Where the form begins in which something is returned: returns dates in ISO 8601 format."""
+    if words[at] not in verb_forms("return"):
+        return None
+    for prep in range(at + 2, min(len(found) - 1, at + 4)):
+        if words[prep] in ("in", "as") and _is_proper(found[prep + 1]):
+            return prep + 1
     return None
 
 

@@ -37,9 +37,8 @@ def korean_slots(found: Sequence[Piece]) -> dict[int, int]:
     verb = _final_verb(found)
     takes_many = any(found[verb][1].startswith(word) for word in listed("relations", "korean many values"))
     for at, (what, *_) in enumerate(found):
-        is_date = parts[at][0] in word_set("korean dates")
-        # service-1의 포트: the number tells whose.
-        if (is_date or what == "number") and parts[at][1] not in _TOPIC_MARKERS and parts[at][1] != "의":
+        is_date = parts[at][0] in word_set("korean dates") and parts[at][1] not in _TOPIC_MARKERS
+        if is_date or (what == "number" and _is_korean_amount(found, parts, at, takes_many)):
             slots[at] = at + 1
         elif found[at][1] in word_set("everybody") or (
             is_name(found[at]) and parts[at][1].endswith("만") and what != "number"
@@ -63,6 +62,33 @@ def _final_verb(found: Sequence[Piece]) -> int:
     # 저장 한다: the noun is what is done.
     is_carrier = at > 0 and not found[at][2] and found[at - 1][0] == "word" and is_hangul(found[at - 1][1])
     return at - 1 if is_carrier and not korean.parted(found[at - 1][1])[1] else at
+
+
+def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], at: int, takes_many: bool) -> bool:
+    particle = parts[at][1]
+    # 승인 두 개가 필요하다: what is counted is no subject.
+    is_counted = at > 0 and particle in ("이", "가") and not _is_plain_number(found[at])
+    # service-1의 포트는: the number tells whose.
+    if (particle in _TOPIC_MARKERS and not is_counted) or (particle == "의" and _is_plain_number(found[at])):
+        return False
+    if at and _is_plain_number(found[at]):
+        before = found[at - 1]
+        if parts[at - 1][0].lower() in word_set("korean entities") | word_set("entities") and not parts[at - 1][1]:
+            return False
+        if takes_many and before[0] in ("word", "identifier") and not is_hangul(before[1]):
+            return False
+    following = parts[at + 1] if at + 1 < len(parts) else ("", "")
+    is_glued = not particle and found[at][3][-1:] not in " "
+    if is_glued and following[1] in _TOPIC_MARKERS and following[0] in word_set("korean entities"):
+        return False
+    # 42번 마이그레이션은, 10시 15분 호출은: the number tells which one.
+    is_ordinal = (found[at][3].endswith("번") or ":" in found[at][1]) and following[1] in _TOPIC_MARKERS
+    is_ordinal |= found[at][3].endswith("번째")
+    return not (at == 0 and (is_ordinal or following[0] in word_set("korean entities")))
+
+
+def _is_plain_number(piece: Piece) -> bool:
+    return piece[1][-1:].isdigit() and " " not in piece[3]
 
 
 def _korean_name(

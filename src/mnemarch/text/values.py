@@ -89,9 +89,23 @@ def _is_of_one_kind(one: Value, other: Value) -> bool:
             side[0].is_subject and (side[0].slot < 0 or side[0].is_case or is_hangul(side[0].lead))
             for side in (one, other)
         )
-        return not is_name and bool(ours and theirs) and (ours == theirs or ENDLESS in ours | theirs)
+        return (
+            not is_name
+            and bool(ours and theirs)
+            and (ours == theirs or ENDLESS in ours | theirs)
+            and _count_alike(one, other)
+        )
     are_names = one[0].is_subject and other[0].is_subject and max(one[0].slot, other[0].slot) < 0
     return not are_names and not kinds_of(one).isdisjoint(kinds_of(other))
+
+
+def _count_alike(one: Value, other: Value) -> bool:
+    """Whether two numbers count the same: not 4 spaces and 1 quote, nor 3 times and on 503."""
+    if dimensions_of(one) != {"#"}:
+        return True
+    leads = {_lead(one), _lead(other)}
+    counted = [any(not item.amount for item in side) for side in (one, other)]
+    return not all(counted) and (len(leads) == 1 or "on" not in leads)
 
 
 def _stands_in_one_place(one: Value, other: Value) -> bool:
