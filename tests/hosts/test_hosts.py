@@ -238,7 +238,7 @@ def test_the_second_agent_that_meets_an_error_is_told_what_mended_it(tmp_path):
     with ScriptedModel([RUN]) as model:
         printed = bench.session(model)
     assert len(model.turns) == 2, printed
-    assert "Seen before in 1 other task, of which 1 succeeded. It was gone there" in model.turns[1]
+    assert "Seen before in 1 other task, of which 1 got past it. It was gone there" in model.turns[1]
     assert "+ return 3" in model.turns[1]
 
 
