@@ -33,7 +33,7 @@ SIZE, SIZE_MAX = 1_024, 8_192
 SECONDS_MIN = 0.001
 # The longest text in this time is fast, however it grows.
 SECONDS_FAST = 0.004
-TRIES = 12
+TRIES = 16
 
 
 def _public() -> dict[str, object]:
