@@ -35,7 +35,7 @@ else:
     types = Lazy("mcp_types")
 
 _PARENT_EVERY_S = 2.0
-# Who answers the hooks may end before this session: so often is asked whether they are answered.
+# Another server may answer the hooks and end before this one: so often this one tries to take over.
 _HOOKS_EVERY_S = 20.0
 _MAINTAIN_AFTER_S = 60
 _LOOPBACK = "127.0.0.1"

@@ -119,11 +119,11 @@ def serving(folder: str, url: str) -> Iterator[bool]:
         if not stack.enter_context(locked_if_free(os.path.join(place, _LOCK))):
             yield False
             return
-        desk = _Desk(folder, url)
-        stack.callback(desk.close)
+        performer = _Performer(folder, url)
+        stack.callback(performer.close)
         try:
             _remove(path)
-            server = stack.enter_context(Server(path, desk.handler()))
+            server = stack.enter_context(Server(path, performer.handler()))
         except OSError:  # A home with a very long name, or a file system without sockets.
             yield False
             return
@@ -140,8 +140,8 @@ def _remove(path: str) -> None:
         os.remove(path)
 
 
-class _Desk:
-    """Sees to the events of one repository, those of a session in their order."""
+class _Performer:
+    """Performs the events of one repository, those of a session in their order."""
 
     def __init__(self, folder: str, url: str) -> None:
         from collections import defaultdict
@@ -168,7 +168,7 @@ class _Desk:
         from socket import SHUT_WR
         from socketserver import StreamRequestHandler
 
-        desk = self
+        performer = self
 
         class Handler(StreamRequestHandler):
             timeout = _STALLED_S_MAX
@@ -177,7 +177,7 @@ class _Desk:
                 self._is_answered = False
                 request = from_json(self.rfile.read(_REQUEST_BYTES_MAX).decode())
                 self.wfile.write(_HAS_IT)  # It fails if the hook didn't wait: then it does it alone.
-                if desk.sees_to(request, self._say):
+                if performer.sees_to(request, self._say):
                     self._say(None)
 
             def _say(self, told: dict[str, Any] | None) -> None:
