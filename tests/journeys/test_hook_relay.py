@@ -180,7 +180,7 @@ def test_a_server_that_hangs_is_not_waited_for_and_nothing_is_lost_or_doubled(al
         began = time.monotonic()
         alone.tells("prompt", prompt="The cache lives in Redis.")
         alone.tells("stop", last_assistant_message="So it does.")
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 12
         server.send_signal(signal.SIGCONT)
         server.stdin.close()
         assert server.wait(timeout=60) == 0
