@@ -55,6 +55,26 @@ def test_what_worked_by_agents_words_alone_is_only_said_to_have_worked():
     assert "What worked in all 3 that got past it: “" in seen.content
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Command search_code_base returned: Error:",
+        "build.xml:89: Compile failed; see the compiler error output for details.",
+        "make: *** [Makefile:3: all] Error 2",
+        "##[error]Process completed with exit code 1.",
+    ],
+)
+def test_an_error_that_does_not_say_what_is_wrong_is_no_dead_end_and_no_open_problem(line):
+    again = {"command": "write_fix --file a.java"}
+    assert lessons(*(episode(number, False, line=line, tried=[again] * 3) for number in range(3))) == []
+    assert lessons(episode(1, False, line=line), episode(2, False, line=line)) == []
+    (lesson,) = lessons(
+        *(episode(number, True, line=line, approach="hand the path on to it") for number in (1, 2)),
+        episode(3, False, line=line, tried=tried("wait for it")),
+    )
+    assert lesson.form is Form.WORKED
+
+
 def test_a_lesson_shows_what_one_task_changed_before_the_error_was_gone():
     changed = {"change": ["src/api.py in `login`: `- token` `+ token or None`", "`make client`"], "test": "t::login"}
     (lesson,) = lessons(

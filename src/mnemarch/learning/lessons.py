@@ -36,6 +36,10 @@ _SHARE_MIN = 0.6
 _TOUCHED_MIN = 3
 _AGAIN_MIN = 1.3
 _ARGUMENT = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_]\w*=")
+# What such a line leaves to another one, which is not there: nobody can act on it, or knows that it is the same error.
+_SAYS_NOTHING = re.compile(
+    r"(?i)(?::|\b(?:exit (?:code|status)|error) \d+|\bsee (?:the )?[^;]*\b(?:details|output|log|above))\W*\Z"
+)
 
 
 class Form(Names):
@@ -110,13 +114,17 @@ class ReflectionGenerator:
             for tries in failed
             if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
+        vain = open_ = None
+        if not _SAYS_NOTHING.search(cluster.line):
+            vain = _again_in_vain(met)
+            open_ = None if won else ("", _open_problem(met, failed))
         forms: list[tuple[Form, tuple[str, str] | None]] = [
             (Form.WORKED, _what_worked(worked, won, failed) if lost or failed else None),
             (Form.WORKED, _turn(met) or _changed_alike(won, lost, cluster.key)),
             (Form.MISSING_STEP, _missing_step(won, lost)),
-            (Form.DEAD_END, vain := _again_in_vain(met)),
+            (Form.DEAD_END, vain),
             (Form.DEAD_END, (dead[0], "") if dead else None),
-            (Form.OPEN_PROBLEM, None if won else ("", _open_problem(met, failed))),
+            (Form.OPEN_PROBLEM, open_),
         ]
         found = [(form, said) for form, said in forms if said is not None]
         if not found:
