@@ -24,8 +24,9 @@ from bench.retrieval.sets import folder
 from mnemarch import Actor, Scope
 
 DAY_S_MAX = 60.0
-# Twice the work may take little more memory than once.
+# Twice the work may take little more memory than once, and hardly more than twice the time.
 GROWTH_MAX = 1.5
+TIMES_MAX = 2.6
 EVENTS, TASKS = 10_000, 200
 
 Step = dict[str, Any]
@@ -131,7 +132,7 @@ def main() -> int:
         f" at most {day_mb:.0f} MB, {count} lessons"
     )
     print(f"twice the work: {day_s / half_s:.2f} of the time, {day_mb / half_mb:.2f} of the memory")
-    holds = day_s <= DAY_S_MAX and day_mb <= GROWTH_MAX * half_mb
+    holds = day_s <= min(DAY_S_MAX, TIMES_MAX * half_s) and day_mb <= GROWTH_MAX * half_mb
     print("limits hold" if holds else "a limit is broken")
     return 0 if holds else 1
 

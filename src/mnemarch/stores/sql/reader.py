@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import starmap
+
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.stores.sql.queries import in_parts
@@ -9,6 +11,7 @@ from mnemarch.stores.sql.rows import (
     ROWS,
     beginning_of,
     code_rule_of,
+    episode_of,
     event_of,
     link_of,
     of_stream,
@@ -213,6 +216,11 @@ class Reader:
         # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
         units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
+
+    def episodes_in(self, scope_key: str, limit: int) -> list[Unit]:
+        """The newest live episodes of a scope, to be compared: they are shared, so hand none of them out."""
+        wanted = {"kind": "episode", "status": None, "level": None, "domain": None, "before": "\U0010ffff"}
+        return list(starmap(episode_of, self.query("accounts_in", scope_keys=[scope_key], limit=limit, **wanted)))
 
     def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
         """The live units that the `last` entries of a scope claimed, but these kinds; episodes `kept_at` a level."""
