@@ -21,6 +21,7 @@ from mnemarch.learning import (
     pattern_category,
     reinforce_rule,
 )
+from mnemarch.learning.categories import name_of
 from mnemarch.learning.patches import diff_patches, pieces
 from mnemarch.learning.rule import form_of
 from mnemarch.learning.trees import LANGUAGES, parsed
@@ -259,9 +260,15 @@ def test_a_code_pattern_is_told_by_its_structure(category, after):
     assert pattern_category(before, before.replace("c > b", "c < b")) is None
 
 
-def test_a_rule_is_named_by_its_patterns_or_where_they_are_long_by_its_words():
+def test_a_rule_is_named_by_its_patterns_or_where_they_are_long_by_what_differs():
     assert only_rule("if x == None:\n    go()\n", "if x is None:\n    go()\n").name == "$A == None → $A is None"
-    assert only_rule(*RUN).name == "replace stdout PIPE stderr by capture_output True"
+    long = "report = build_the_yearly_report(customers, invoices, {})\n"
+    assert only_rule(long.format("retries=None"), long.format("retries=0, is_draft=True")).name == (
+        "build_the_yearly_report(…, retries=None, …) → build_the_yearly_report(…, retries=0, is_draft=True, …)"
+    )
+    guarded = "if {}:\n    raise MissingInvoice(customer, customer.newest_invoice_of_this_year)\n"
+    before, after = (guarded.format(each) for each in ("customer.invoice == None", "customer.invoice is None"))
+    assert name_of(before, after) == ("if customer.invoice == None: raise… → if customer.invoice is None: raise…")
 
 
 def test_a_rule_whose_new_side_has_a_variable_of_its_own_is_none():

@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from posixpath import commonprefix
 
 from mnemarch.learning.trees import fragments
 from mnemarch.model.value import Names
@@ -15,13 +16,15 @@ from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from mnemarch.learning.edits import Patch, Site
     from mnemarch.learning.trees import Kinds, Node
 
-_NAME_CHARS_MAX = 72
-_SIDE_CHARS_MAX = 36
+_SIDE_CHARS_MAX, _READ_CHARS_MAX = 56, 2_000
+_RUN = re.compile(r"\${3}\w+")
+# All but the last words before what differs, and all but the first after it.
+_HEAD, _TAIL = re.compile(r"\A.+\b(?=.{30})"), re.compile(r"(?<=.{12})\b.+\Z")
 _COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
 _OCTAL = re.compile(r"0o?[0-7]{3,4}")
 _EXCEPTION = re.compile(r"[A-Z]\w*(Error|Exception|Warning)|IOError|OSError|BaseException")
@@ -145,21 +148,15 @@ def tag_of(patch: Patch, site: Site) -> str:
     return "api" if patch.gained or patch.lost else ""
 
 
-def name_of(patterns: tuple[str, str], before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
-    """A rule's name: its patterns if they are short, or else the words that go and those that come."""
-    old, new = _tokens(before, kinds), _tokens(after, kinds)
-    sides = [[word for word in one if word not in other and word not in _words()["marks"] and not _is_variable(word)]
-             for one, other in ((old, new), (new, old))]  # fmt: skip
-    lost, gained = (" ".join(" ".join(words[:4]).split()) for words in sides)
-    named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"
-    is_short = all(len(" ".join(text.split())) <= _SIDE_CHARS_MAX for text in patterns)
-    if is_short or not any(word.isidentifier() for side in sides for word in side):
-        named = " → ".join(in_a_line(text, _SIDE_CHARS_MAX) for text in patterns)
-    return named[:_NAME_CHARS_MAX]
-
-
-def _is_variable(word: str) -> bool:
-    return re.fullmatch(r"[A-Z]|[A-Z]+_\d+", word) is not None
+def name_of(before: str, after: str) -> str:
+    """A rule's name: its two patterns, each in a line; of long ones where they differ, and what stands around that."""
+    old, new = (in_a_line(_RUN.sub("…", text), _READ_CHARS_MAX) for text in (before, after))
+    start = len(commonprefix([old, new]))
+    rest = old[start:], new[start:]
+    end = len(commonprefix([part[::-1] for part in rest]))
+    head, tail = _HEAD.sub("…", old[:start]), _TAIL.sub("…", old[len(old) - end :])
+    changed = (part[: len(part) - end] for part in rest)
+    return " → ".join(f"{head}{part[:_SIDE_CHARS_MAX]}{'…' * (len(part) > _SIDE_CHARS_MAX)}{tail}" for part in changed)
 
 
 # The six of code patterns, by structure

@@ -208,7 +208,7 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     if form is None or refusal(patch, site, form.nodes, form.new, rung):
         return None
     category = category_of(patch, site)
-    name, tag = name_of(texts, form.nodes, form.new, patch.before.kinds), tag_of(patch, site)
+    name, tag = name_of(*texts), tag_of(patch, site)
     rule = CodeRule(
         name=name,
         description=f"{tag}: {name}" if tag else name,

@@ -114,19 +114,16 @@ class ReflectionGenerator:
             for tries in failed
             if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
-        vain = open_ = None
-        if not _SAYS_NOTHING.search(cluster.line):
-            vain = _again_in_vain(met)
-            open_ = None if won else ("", _open_problem(met, failed))
         forms: list[tuple[Form, tuple[str, str] | None]] = [
             (Form.WORKED, _what_worked(worked, won, failed) if lost or failed else None),
             (Form.WORKED, _turn(met) or _changed_alike(won, lost, cluster.key)),
             (Form.MISSING_STEP, _missing_step(won, lost)),
-            (Form.DEAD_END, vain),
+            (Form.DEAD_END, vain := _again_in_vain(met)),
             (Form.DEAD_END, (dead[0], "") if dead else None),
-            (Form.OPEN_PROBLEM, open_),
+            (Form.OPEN_PROBLEM, None if won else ("", _open_problem(met, failed))),
         ]
-        found = [(form, said) for form, said in forms if said is not None]
+        of_use = (Form.WORKED, Form.MISSING_STEP) if _SAYS_NOTHING.search(cluster.line) else tuple(Form)
+        found = [(form, said) for form, said in forms if said is not None and form in of_use]
         if not found:
             return None
         form, (advice, sentence) = found[0]

@@ -109,7 +109,7 @@ class Reflecting:
         its worktree, and stays there until somebody accepts it for the project (R2, R20).
         """
         key, limit = [self._caller.scope_key], self._rules.episodes_max
-        episodes = reader.episodes_in(self._caller.scope_key, limit)
+        episodes = reader.units_in(key, kind=Kind.EPISODE, live=True, limit=limit, shared=True)
         old = reader.units_in(key, kind=Kind.EPISODE, status=Status.ARCHIVED, limit=limit)
         episodes += filter(_is_pruned, old)
         live = reader.units_in(key, kind=Kind.SEMANTIC, live=True, limit=_LESSONS_READ_MAX)
@@ -203,7 +203,7 @@ def seen_before_reflecting(reader: Reader, caller: Caller, rules: ReflectionRule
     limit = int(max(2, rules.episodes_min, 2 * rules.importance_min))
     return (
         next(reader.events_of_subject(_subject_in(project), last=1), None),
-        reader.episodes_in(project.key, limit),
+        reader.units_in([project.key], kind=Kind.EPISODE, live=True, limit=limit, shared=True),
     )
 
 

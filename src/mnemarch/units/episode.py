@@ -275,7 +275,7 @@ def _last(items: Iterable[object]) -> list[str]:
 def _episodes(act: Act) -> list[Unit]:
     """The accounts of other tasks; what their prompts and agents said lies below the project."""
     project = act.caller.scope.at(Level.PROJECT).key
-    return act.transaction.episodes_in(project, _COMPARED_EPISODES_MAX)
+    return act.transaction.units_in([project], kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX, shared=True)
 
 
 def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> list[Unit]:

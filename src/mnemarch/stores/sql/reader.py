@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import starmap
-
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.stores.sql.queries import in_parts
@@ -62,8 +60,7 @@ class Reader:
         return self.query(name, **parameters).fetchone()
 
     def _first(self, read: Callable[[Any], T], name: str, /, **parameters: Any) -> T | None:
-        row = self._one(name, **parameters)
-        return read(row) if row else None
+        return read(row) if (row := self._one(name, **parameters)) else None
 
     def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
         return [self._unit(row) for row in self.query(name, **parameters)]
@@ -85,8 +82,7 @@ class Reader:
 
     def heads(self) -> dict[Stream, tuple[int, bytes]]:
         """Every stream with its last sequence number and hash."""
-        rows = self.query("heads")
-        return {Stream(org, project or None, writer): (seq, hash) for org, project, seq, hash, writer in rows}
+        return {Stream(row[0], row[1] or None, row[4]): (row[2], row[3]) for row in self.query("heads")}
 
     def position(self) -> int:
         """The position of the newest event of all streams; positions follow commit order."""
@@ -205,22 +201,18 @@ class Reader:
         live: bool | None = None,
         limit: int = 50,
         before: str | None = None,
+        shared: bool = False,
     ) -> list[Unit]:
-        """Units of these scopes, newest first, older than the unit `before`."""
+        """Units of these scopes, newest first, older than the unit `before`. Hand no shared live episode out."""
         wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "live": live, "limit": limit}
         wanted |= {"level": None if level is None else int(level), "before": before or "\U0010ffff"}
         if live and kind in ("policy", "anchor", "core", "episode", "skill"):
             name = "accounts_in" if kind in ("episode", "skill") else "guides_in"
-            return self._units(name, scope_keys=scope_keys, **wanted)
+            return list(map(episode_of if shared else self._unit, self.query(name, scope_keys=scope_keys, **wanted)))
         name = "live_units_in" if live else "units_in"
         # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
         units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
         return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
-
-    def episodes_in(self, scope_key: str, limit: int) -> list[Unit]:
-        """The newest live episodes of a scope, to be compared: they are shared, so hand none of them out."""
-        wanted = {"kind": "episode", "status": None, "level": None, "domain": None, "before": "\U0010ffff"}
-        return list(starmap(episode_of, self.query("accounts_in", scope_keys=[scope_key], limit=limit, **wanted)))
 
     def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
         """The live units that the `last` entries of a scope claimed, but these kinds; episodes `kept_at` a level."""

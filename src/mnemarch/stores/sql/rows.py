@@ -100,9 +100,9 @@ def unit_of(row: tuple[str, str]) -> Unit:
 
 
 @cached(512)
-def episode_of(id: str, body: str) -> Unit:
+def episode_of(row: tuple[str, str]) -> Unit:
     """An episode as its row tells it: each verification compares the same few hundred, and may change none."""
-    return unit_of((id, body))
+    return unit_of(row)
 
 
 def event_columns(event: Event) -> dict[str, Any]:
