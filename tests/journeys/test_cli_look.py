@@ -50,9 +50,9 @@ def test_an_entry_that_leaves_the_trust_as_it_is_names_no_number():
 
 def test_the_log_is_told_in_one_plain_line_an_entry_the_newest_last(busy):
     lines = busy("log", *PERSON).out.splitlines()
-    line_form = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  agent:coder-[12]  main(/T-[12])?  \S")
+    line_form = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  [0-9a-f]{8}  agent:coder-[12]  main(/T-[12])?  \S")
     assert all(map(line_form.match, lines))
-    said = [line.split("  ", 3)[3] for line in lines]
+    said = [line.split("  ", 4)[4] for line in lines]
     id = short_id(busy.unit)
     assert said[0] == "thought: The pool is exhausted"
     assert said[1] == f'remembered "결제는 세 번까지 재시도한다" ({id}) as hypothesis fact'
@@ -60,6 +60,8 @@ def test_the_log_is_told_in_one_plain_line_an_entry_the_newest_last(busy):
     assert f'verified "결제는 세 번까지 재시도한다" ({id}) by test:t' in said
     assert said[-2].startswith('was refused "Agents rule" because agent:coder-2 may not write')
     assert said[-1] == "is stuck: needs the staging password"
+    # By its id an entry can be shown, and erased.
+    assert "The pool is exhausted" in busy("show", lines[0].split()[2], *PERSON).out
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,9 @@ def test_what_must_be_done_at_a_step_of_the_work_is_a_preference(text, expected)
     ("text", "expected"),
     [
         ("Raise the timeout", "LEFT_OUT"),
+        ("The fee of an unknown zone crashes with KeyError, make it 0", "LEFT_OUT"),
+        ("The upload test fails on Windows, please fix it.", "LEFT_OUT"),
+        ("The runner kills a job after an hour, so nothing can stop it", "FACT"),
         ("Always raise the timeout in tests", "PREFERENCE"),
         ("In tests, raise the timeout", "PREFERENCE"),
         ("Timeouts the client can raise are documented", "FACT"),

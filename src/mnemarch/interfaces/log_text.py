@@ -103,11 +103,12 @@ def _tests(payload: Mapping[str, Any]) -> str:
 
 
 def lines(events: Sequence[Event], seat: Seat) -> list[str]:
-    """One line an entry, oldest first: when, who, where, what."""
+    """One line an entry, oldest first: when, its id, who, where, what."""
     subjects = dict.fromkeys(event.subject for event in events if event.subject and ":" not in event.subject)
     contents = {unit.id: unit.content for unit in seat.units(ids=list(subjects), limit=max(1, len(subjects)))}
     return [
-        f"{when(event.recorded_at)}  {clean(event.actor)}  {_where(event.scope)}  {sentence(event, contents)}"
+        f"{when(event.recorded_at)}  {short_id(event.id)}  {clean(event.actor)}  {_where(event.scope)}  "
+        f"{sentence(event, contents)}"
         for event in sorted(events, key=lambda event: event.position)
     ]
 
