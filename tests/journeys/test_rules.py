@@ -292,14 +292,18 @@ def test_clean_says_how_many_rules_it_looked_at_and_removed(cli):
     assert second.startswith(f"removed  {rule['id'][24:32]}")
 
 
-def test_show_and_explain_say_who_has_to_confirm_what_agents_taught(cli):
+def test_show_and_explain_say_what_a_candidate_lacks_and_how_often_it_has_to_be_right(cli):
     [rule] = cli.ok("rules", "learn", "--actor", "agent:coder-1")["new"]
     for command in ("show", "explain"):
         out = cli("rules", command, rule["id"]).out
-        assert "It is not trusted before test runs that were seen passing in two tasks bear it out" in out
-        assert f"mnemarch rules judge {rule['id'][24:32]} --worked" in out
-    judged = cli("rules", "judge", rule["id"], "--worked", "--actor", "human:ada").out
-    assert "bear it out" not in judged + cli("rules", "show", rule["id"]).out
+        assert "when it was right 5 more times: by test runs that were seen passing, in two tasks or more, or" in out
+        assert f"by a person's word (mnemarch rules judge {rule['id'][24:32]} --worked)" in out
+    assert "1 rule is a candidate: add --candidates." in cli("rules", "check", ".").out
+    assert "1 rule is a candidate: add --candidates." in cli("rules", "apply", ".").out
+    for left in range(4, -1, -1):
+        judged = cli("rules", "judge", rule["id"], "--worked", "--actor", "human:ada").out
+        assert (f"right {left} more time" in judged) == (left > 0)
+    assert "trusted, confidence 0.84" in judged
 
 
 def test_a_file_in_another_encoding_is_left_alone_byte_for_byte(cli):

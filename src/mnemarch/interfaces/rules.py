@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from itertools import chain
+from math import ceil, log
 
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
@@ -101,10 +102,15 @@ def _check_text(hits: dict[str, list[RuleHit]], call: Call) -> str:
             lines += [f"{clean(path)}:{hit.line}  {short_id(hit.rule.id)}  {clean(hit.rule.name)} ({hit.rule.status})"]
             lines += [f"  - {clean(line)}" for line in hit.before.splitlines()]
             lines += [f"  + {clean(line)}" for line in hit.after.splitlines()]
-    if lines:
-        return "\n".join(lines)
-    kind = "trusted or candidate" if call.options.candidates else "trusted"
-    return f"No {kind} rule applies in {counted(len(hits), 'file')}."
+    return "\n".join(lines) or _none_applies(call, f" in {counted(len(hits), 'file')}")
+
+
+def _none_applies(call: Call, where: str = "") -> str:
+    if call.options.candidates:
+        return f"No trusted or candidate rule applies{where}."
+    waiting = sum(rule.status == "candidate" for rule in call.seat.rules.find_code_rules())
+    more = f" {counted(waiting, 'rule is a candidate', 'rules are candidates')}: add --candidates." if waiting else ""
+    return f"No trusted rule applies{where}.{more}"
 
 
 def _apply(call: Call) -> Answer:
@@ -117,7 +123,7 @@ def _apply(call: Call) -> Answer:
         elif after != before:
             changes[path] = before, after
     if not changes:
-        return Answer({"changed": []}, lambda: "No trusted rule applies.")
+        return Answer({"changed": []}, lambda: _none_applies(call))
     diff = "".join(_diff(path, *texts) for path, texts in changes.items())
     if not (call.options.yes or _confirmed(diff, len(changes))):
         return Answer({"changed": [], "diff": diff}, lambda: "Nothing was changed.", REFUSED)
@@ -245,13 +251,18 @@ def _shown(story: RuleStory) -> str:
 
 
 def _missing_witness(story: RuleStory) -> list[str]:
-    """What a candidate needs that agents alone bear out: nobody's own word makes a rule trusted."""
-    is_by_agents = all(event.actor.kind == "agent" for event in story.events)
-    if story.rule.status != "candidate" or not is_by_agents:
+    """What a candidate needs to be trusted: no agent's own word makes it so."""
+    from mnemarch.learning.code_rules import EMA_ALPHA
+
+    rule = story.rule
+    if rule.status != "candidate":
         return []
-    told = "It is not trusted before test runs that were seen passing in two tasks bear it out,"
-    told = "It is about security, and not trusted" if story.rule.category == "security" else told
-    return [f"{told} or a person confirms it: mnemarch rules judge {short_id(story.rule.id)} --worked"]
+    times = ceil(log((1 - rule.promotion_threshold) / (1 - rule.confidence)) / log(1 - EMA_ALPHA))
+    seen = "by test runs that were seen passing, in two tasks or more, or "
+    return [
+        f"It is trusted from {rule.promotion_threshold:.2f} on, when it was right {counted(times, 'more time')}:"
+        f" {seen * (rule.category != 'security')}by a person's word (mnemarch rules judge {short_id(rule.id)} --worked)"
+    ]
 
 
 def _event_lines(event: Event) -> list[str]:
