@@ -32,46 +32,12 @@ def test_the_source_decides_first_and_words_second(source, text, expected):
     assert bucket(text, source) == expected
 
 
-@pytest.mark.parametrize(
-    "wish",
-    [
-        "No emojis in commit messages, please.",
-        "I like short functions, nothing over forty lines.",
-        "Whenever a test is flaky, tell me instead of adding a retry.",
-        "Each PR needs a changelog entry.",
-        "Please write the comments in Korean.",
-        "It bugs me when imports are inside functions.",
-        "Comments should explain why, not what.",
-        "Only touch the files I mention.",
-        "Indent with two spaces in YAML files.",
-        "Hey, next time please don't squash my commits.",
-        "Your answers can be shorter.",
-        "When writing tests, name the case that fails",
-        "우리 팀은 탭 대신 공백 네 칸을 씁니다.",
-        "새 라이브러리를 추가하기 전에는 먼저 물어봐.",
-        "문자열은 큰따옴표로 써 주세요.",
-        "요약은 두 문장이면 충분해.",
-        "vendor 밑의 파일은 수정하면 안 돼요.",
-    ],
-)
+@pytest.mark.parametrize("wish", cases("buckets", "a wish that stands is known in free words"))
 def test_a_wish_that_stands_is_known_in_free_words(wish):
     assert bucket(wish) == "PREFERENCE"
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "Use the new endpoint in this handler and see whether the test passes.",
-        "Make sure the refund test passes.",
-        "Keep the old column until the backfill is done.",
-        "The compiler treats unused imports as warnings.",
-        "Cache entries expire after ten minutes.",
-        "Rename getUser to fetchUser everywhere",
-        "고객은 PDF 청구서를 선호합니다.",
-        "안 쓰는 코드는 어제 지웠어.",
-        "설정값은 시작할 때 환경 변수에서 읽습니다.",
-    ],
-)
+@pytest.mark.parametrize("other", cases("buckets", "what is asked for now or is so is no wish"))
 def test_what_is_asked_for_now_or_is_so_is_no_wish(other):
     assert bucket(other) != "PREFERENCE"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from unicodedata import normalize
 
 from mnemarch.errors import AnalystFailed, MnemarchError
 from mnemarch.model.value import Frozen, Names
@@ -78,8 +79,7 @@ CONSIDERED, REPORTED = "only considers it", "says what somebody else wants"
 _BE = frozenset({"is", "are", "be", "being", "am", "get", "gets", "it's", "that's", "isn't", "aren't", "not"})
 _PAST_WORDS = frozenset({"was", "were", "had", "did", "didn't", "wasn't"})
 _ED_CHARS_MIN = 5
-_HANGUL = ("가", "힣")
-_FINALS, _FINAL_SS = 28, 20
+_FINAL_SS = "\u11bb"
 # They end like a past and are none: there is, there is not, will.
 _NO_PAST = frozenset("있없겠")
 _IMPORTANCE = {
@@ -172,7 +172,7 @@ def _wish_in(clause: str) -> str:
 def is_courtesy(text: str) -> bool:
     """Whether a text is made of thanks, greetings and acknowledgements alone."""
     words = pattern(_WORD).findall(text[:_READ_CHARS_MAX].replace("\u2019", "'").lower())
-    return _courtesies().issuperset(words)
+    return _listed("courtesies").issuperset(words)
 
 
 def importance_of(text: str, classified: Classified) -> float:
@@ -190,12 +190,12 @@ def importance_of(text: str, classified: Classified) -> float:
 
 def is_others_words(source: str) -> bool:
     """Whether this comes from another than the person who hands it in."""
-    return source in listed(_FILE, "others' words")
+    return source in _listed("others' words")
 
 
 def is_log_only(source: str) -> bool:
     """Whether a machine wrote this: the log keeps it, and the episode of its task tells of it."""
-    return source in listed(_FILE, "log only")
+    return source in _listed("log only")
 
 
 def _mood(clause: str, source: str) -> str:
@@ -221,7 +221,7 @@ def _is_order(lowered: str) -> bool:
     first = words[0]
     is_other_form = first.endswith(("ed", "ing", "ly", "n't")) or (first.endswith("s") and not first.endswith("ss"))
     is_past = irregular_forms().get(first, first) != first
-    return first.isascii() and not (is_other_form or is_past or first in STOP_WORDS or first in _no_orders())
+    return first.isascii() and not (is_other_form or is_past or first in STOP_WORDS or first in _listed("no orders"))
 
 
 def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
@@ -263,30 +263,22 @@ def _table() -> list[tuple[Bucket, float, str, str]]:
 
 
 @cache
-def _no_orders() -> frozenset[str]:
-    return frozenset(listed(_FILE, "no orders"))
-
-
-@cache
-def _courtesies() -> frozenset[str]:
-    return frozenset(listed(_FILE, "courtesies"))
+def _listed(section: str) -> frozenset[str]:
+    return frozenset(listed(_FILE, section))
 
 
 @cache
 def _sources() -> dict[str, list[tuple[Bucket, float]]]:
     """What each source adds to which bucket."""
-    table: dict[str, list[tuple[Bucket, float]]] = {}
-    for source, words in grouped(_FILE, "sources").items():
-        named = [word.rstrip("+-.0123456789") for word in words]
-        table[source] = [
-            (Bucket(name), float(word.removeprefix(name))) for name, word in zip(named, words, strict=True)
-        ]
-    return table
+    return {
+        source: [(Bucket(name := word.rstrip("+-.0123456789")), float(word.removeprefix(name))) for word in words]
+        for source, words in grouped(_FILE, "sources").items()
+    }
 
 
 def _is_past(lowered: str) -> bool:
     words = pattern(_WORD).findall(lowered)
-    if any(_HANGUL[0] <= word[-1] <= _HANGUL[1] for word in words):
+    if any("가" <= word[-1] <= "힣" for word in words):
         return any(map(_is_korean_past, words))
     pasts = (at for at, word in enumerate(words) if _is_english_past(word))
     return any(not _BE.intersection(words[max(0, at - 2) : at]) for at in pasts)
@@ -300,12 +292,7 @@ def _is_english_past(word: str) -> bool:
 
 def _is_korean_past(word: str) -> bool:
     """Whether a syllable ends in ㅆ, as of 했다, 고쳤어요, 썼음."""
-    return any(
-        _HANGUL[0] <= char <= _HANGUL[1]
-        and (ord(char) - ord(_HANGUL[0])) % _FINALS == _FINAL_SS
-        and char not in _NO_PAST
-        for char in word
-    )
+    return any(normalize("NFD", char)[-1] == _FINAL_SS for char in word if char not in _NO_PAST)
 
 
 class HybridClassifier:

@@ -52,13 +52,7 @@ class Form(Names):
     HOT_SPOT = "hot spot"
 
 
-IMPORTANCE = {
-    Form.WORKED: 0.8,
-    Form.MISSING_STEP: 0.7,
-    Form.DEAD_END: 0.6,
-    Form.HOT_SPOT: 0.5,
-    Form.OPEN_PROBLEM: 0.5,
-}
+IMPORTANCE = dict(zip(Form, (0.8, 0.7, 0.6, 0.5, 0.5), strict=True))
 
 
 class Lesson(Frozen):
