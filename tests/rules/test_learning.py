@@ -22,6 +22,7 @@ from mnemarch.learning import (
     reinforce_rule,
 )
 from mnemarch.learning.categories import name_of
+from mnemarch.learning.detect import joint_rules
 from mnemarch.learning.patches import diff_patches, pieces
 from mnemarch.learning.rule import form_of
 from mnemarch.learning.trees import LANGUAGES, parsed
@@ -269,6 +270,14 @@ def test_a_rule_is_named_by_its_patterns_or_where_they_are_long_by_what_differs(
     guarded = "if {}:\n    raise MissingInvoice(customer, customer.newest_invoice_of_this_year)\n"
     before, after = (guarded.format(each) for each in ("customer.invoice == None", "customer.invoice is None"))
     assert name_of(before, after) == ("if customer.invoice == None: raise… → if customer.invoice is None: raise…")
+
+
+def test_the_variables_of_two_patches_are_counted_from_one_and_are_no_others():
+    patches = [(f"return {one}[{key}]\n", f"return {one}.get({key}, 0)\n")
+               for one, key in (("cart['codes']", "code"), ("order['fees']", "order['zone']"))]  # fmt: skip
+    [(rule, _)] = joint_rules(patches[0], {"other": patches[1]}, "python")
+    assert rule.before_pattern == "return $X_1[$STRING_1][$X_2]"
+    assert all(rule.apply(before) == after for before, after in patches)
 
 
 def test_a_rule_whose_new_side_has_a_variable_of_its_own_is_none():

@@ -58,7 +58,7 @@ class Generaliser:
         self.names: dict[object, str] = {}
         self.bound = _bound_names(site.before, self.kinds)
         self.fixed = imported_names(patch)
-        self.counts: Counter[str] = Counter()
+        self.counts = Counter(name.lstrip("$").partition("_")[0] for name in set(self.differing.values()))
         after = list(_placed(site.after))
         self.in_after = {node.hash for node, parent, index in after if self._prefix(node, parent, index) is not None}
         self.after_arguments = {node.hash: node for node, _, _ in after if node.kind in self.kinds.arguments}
@@ -325,6 +325,7 @@ def _covered(
         literal = kinds.literals.get(a.kind, "")
         same = literal if literal == kinds.literals.get(b.kind, "") else ""
         letter = same or ("ARGS" if a.kind in kinds.arguments else "BODY" if is_run else "X")
-        names[pair] = f"{'$$$' if is_run else '$'}{letter}_{90 + len(names)}"
+        alike = sum(name.lstrip("$").startswith(f"{letter}_") for name in names.values())
+        names[pair] = f"{'$$$' if is_run else '$'}{letter}_{alike + 1}"
     holes[id(a)] = names[pair]
     return True

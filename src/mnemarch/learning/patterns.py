@@ -116,7 +116,7 @@ def _by_name(pattern: list[Node], nodes: list[Node], bound: Bound, kinds: Kinds)
 
 def _may_stand_for(name: str, node: Node, kinds: Kinds) -> bool:
     wanted = name.partition("_")[0]
-    if len(wanted) == 1:  # $A, or $X_90 of two patches
+    if len(wanted) == 1:  # $A, or $X_1 of two patches
         return node.named and node.kind not in kinds.parts and node.kind not in kinds.blocks
     if wanted == "NAME":
         return node.kind in kinds.names

@@ -99,10 +99,8 @@ def unit_of(row: tuple[str, str]) -> Unit:
     return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
 
 
-@cached(512)
-def episode_of(row: tuple[str, str]) -> Unit:
-    """An episode as its row tells it: each verification compares the same few hundred, and may change none."""
-    return unit_of(row)
+# An episode as its row tells it: each verification compares the same few hundred, and may change none.
+episode_of = cached(512)(unit_of)
 
 
 def event_columns(event: Event) -> dict[str, Any]:
