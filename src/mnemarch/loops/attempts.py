@@ -279,13 +279,8 @@ def _to_json(judgement: Judgement) -> dict[str, object]:
 
 def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -> LoopVerdict:
     record = (event.payload or {})["verdict"]
-    return LoopVerdict(
-        type=Verdict(record["type"]),
-        reason=record["reason"],
-        details=record["details"],
-        instruction=record["instruction"],
-        receipt=receipt_for(event, duplicate=duplicate, redacted=redacted),
-    )
+    receipt = receipt_for(event, duplicate=duplicate, redacted=redacted)
+    return LoopVerdict(**record | {"type": Verdict(record["type"])}, receipt=receipt)
 
 
 def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
