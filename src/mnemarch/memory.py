@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.checkout import sign
-from mnemarch.code.home import FOLDER, top_of
+from mnemarch.code.home import FOLDER, clone_at, in_clone, top_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.files import is_another_file
 from mnemarch.model.caller import Actor, Caller, Scope
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self
 
+    from mnemarch.code.home import Home
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Copied, Maintained, Pruned
@@ -66,6 +67,12 @@ class Memory:
         tree = self._engine.root if root is None else top_of(os.path.abspath(os.fspath(root)))
         caller = Caller(actor, scope, session, tree)
         return Seat(self._engine.of(caller.stream), caller)
+
+    def worktree_at(self, home: Home) -> str | None:
+        """The name of a working tree in this memory; where clones share it, with the clone's (R3)."""
+        if home.worktree is None or not self._engine.store.is_shared:
+            return home.worktree
+        return in_clone(home.worktree, clone_at(home.root))
 
     def now(self) -> datetime:
         """The time by this memory's clock."""

@@ -147,6 +147,9 @@ def test_one_with_the_applications_role_only_works_and_can_not_see_all(plain_url
         with pytest.raises(StoreUnavailable, match="mnemarch_operator") as caught:
             memory.audit()
         assert "GRANT mnemarch_operator" in caught.value.hint
+        findings = memory.doctor()
+        assert [finding.what for finding in findings if not finding.ok] == []
+        assert "mnemarch_operator" in findings[-1].what
     with mnemarch.open(postgres_url) as memory:
         assert memory.audit().ok
         assert memory.rebuild().same

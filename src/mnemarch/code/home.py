@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
-from mnemarch.files import read_small
+from mnemarch.files import read_small, write_private
+from mnemarch.model.stamps import sha256
 from mnemarch.model.value import Frozen
 
 FOLDER = ".mnemarch"
@@ -14,6 +16,8 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _SIGNS = (FOLDER, "mnemarch.toml")
 _MAIN = "main"
+# In the directory that all worktrees share: the clone's name.
+_CLONE = "mnemarch-clone"
 # The same servers under the names they answer to where only port 443 is open.
 _ALIASES = {
     "ssh.github.com": "github.com",
@@ -229,8 +233,28 @@ def home_of(start: str) -> Home:
     return Home(folder=root, root=root, project=_base_name(root), worktree=_MAIN)
 
 
+def clone_at(folder: str) -> str:
+    """The name of this clone among all of its repository: the machine's, and a number that stays if it is moved."""
+    host = _text(os.uname().nodename.partition(".")[0])
+    repository = repository_around(folder)
+    if repository is not None:
+        path = os.path.join(repository.common, _CLONE)
+        if not text_of(path):
+            with suppress(OSError):
+                write_private(path, f"{host}-{os.urandom(2).hex()}".encode(), replaces=False)
+        if name := text_of(path):
+            return _text(name)
+    # It can keep no name: it is known by where it lies.
+    return f"{host}-{sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:4]}"
+
+
+def in_clone(worktree: str, clone: str | None) -> str:
+    """The name of a worktree among those of all clones; without a clone it is alone."""
+    return worktree if clone is None else f"{worktree}@{clone}"
+
+
 def worktrees_of(repository: Repository) -> dict[str, str]:
-    """The folders of the repository's worktrees by the names that scopes give them."""
+    """The folders of the repository's worktrees by their names."""
     folders = [main_folder(repository, settings_of(repository))]
     linked = os.path.join(repository.common, "worktrees")
     for name in os.listdir(linked) if os.path.isdir(linked) else ():

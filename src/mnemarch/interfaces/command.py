@@ -145,7 +145,8 @@ class Call:
         if self._seat is None:
             # Who it is comes first: no memory is made for somebody who is not who they say.
             actor, home, memory = self.actor, self.home, self.memory
-            segments: dict[str, Any] = {"project": memory.config.project or home.project, "worktree": home.worktree}
+            segments: dict[str, Any] = {"project": memory.config.project or home.project}
+            segments["worktree"] = memory.worktree_at(home)
             session = self._setting("session")
             if actor.kind is ActorKind.AGENT and user.host() is not None:
                 from mnemarch.code.git import task_branch

@@ -75,7 +75,7 @@ class Moment:
         }
         where: dict[str, Any] = {
             "project": self.memory.config.project or home.project,
-            "worktree": home.worktree,
+            "worktree": self.memory.worktree_at(home),
             "task": event.task or git.task_branch(home.root) or event.session,
         }
         where |= {part: setting for part, setting in settings.items() if setting}

@@ -54,7 +54,7 @@ class PostgresStore:
     """
 
     format_version = FORMAT_VERSION
-    writable = True
+    writable = is_shared = True
     keeps_erased = "The server's replicas, archived logs and backups may still hold it: they are not within reach"
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
@@ -342,6 +342,11 @@ class PostgresStore:
             hint="Use pg_dump, or continuous archiving; mnemarch export writes the log as JSON lines.",
         )
 
+    @property
+    def sees_all(self) -> bool:
+        with self._operating() as connection:
+            return bool(connection.execute("SELECT pg_has_role('mnemarch_operator', 'MEMBER')").fetchone()[0])
+
     def check(self) -> str | None:
         """What of the tables is not as it was made; or None."""
         with self._operating() as connection:
@@ -371,6 +376,8 @@ class PostgresStore:
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             role, name = self._role if self._role in text else "mnemarch_app", self._sessions.user
             hint = f"As its administrator: GRANT {role} TO {name}."
+            if role == "mnemarch_operator":
+                return StoreUnavailable(f"{name} may look at one project of {self.name}, not at all.", hint=hint)
             hint += " If it has no tables yet, open it once as a user who may make tables and roles."
             return StoreUnavailable(f"{self.name} is not open to {name}: {text}.", hint=hint)
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
