@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from mnemarch.checkout import sign
-from mnemarch.code.home import FOLDER, clone_at, in_clone, top_of
+from mnemarch.code.clones import clone_at, in_clone
+from mnemarch.code.home import FOLDER, top_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.files import is_another_file
 from mnemarch.model.caller import Actor, Caller, Scope

@@ -9,7 +9,8 @@ import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
-from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
+from mnemarch.code.clones import clone_at, in_clone
+from mnemarch.code.home import is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles
 from mnemarch.code.tests import is_missing, place_of
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked

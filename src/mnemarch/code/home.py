@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 
-from mnemarch.files import read_small, write_private
-from mnemarch.model.stamps import sha256
+from mnemarch.files import read_small
 from mnemarch.model.value import Frozen
 
 FOLDER = ".mnemarch"
@@ -16,8 +14,6 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _SIGNS = (FOLDER, "mnemarch.toml")
 _MAIN = "main"
-# In the directory that all worktrees share: the clone's name.
-_CLONE = "mnemarch-clone"
 # The same servers under the names they answer to where only port 443 is open.
 _ALIASES = {
     "ssh.github.com": "github.com",
@@ -233,26 +229,6 @@ def home_of(start: str) -> Home:
     return Home(folder=root, root=root, project=_base_name(root), worktree=_MAIN)
 
 
-def clone_at(folder: str) -> str:
-    """The name of this clone among all of its repository: the machine's, and a number that stays if it is moved."""
-    host = _text(os.uname().nodename.partition(".")[0])
-    repository = repository_around(folder)
-    if repository is not None:
-        path = os.path.join(repository.common, _CLONE)
-        if not text_of(path):
-            with suppress(OSError):
-                write_private(path, f"{host}-{os.urandom(2).hex()}".encode(), replaces=False)
-        if name := text_of(path):
-            return _text(name)
-    # It can keep no name: it is known by where it lies.
-    return f"{host}-{sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:4]}"
-
-
-def in_clone(worktree: str, clone: str | None) -> str:
-    """The name of a worktree among those of all clones; without a clone it is alone."""
-    return worktree if clone is None else f"{worktree}@{clone}"
-
-
 def worktrees_of(repository: Repository) -> dict[str, str]:
     """The folders of the repository's worktrees by their names."""
     folders = [main_folder(repository, settings_of(repository))]
@@ -278,7 +254,7 @@ def _in_repository(repository: Repository) -> Home:
     project = _project(repository, settings, folder)
     if repository.linked is not None:
         # Git's names hold no slash, so nothing else is called like this.
-        name = f"worktrees/{_MAIN}" if repository.linked == _MAIN else _text(repository.linked)
+        name = f"worktrees/{_MAIN}" if repository.linked == _MAIN else usable_name(repository.linked)
         return Home(folder=folder, root=repository.top, project=project, worktree=name)
     # Inside of .git one is in the working tree that it belongs to.
     root = folder if repository.top == repository.common else repository.top
@@ -293,7 +269,7 @@ def _project(repository: Repository, settings: Settings, folder: str) -> str:
         url = "" if settings.remote is None else settings.remote[1]
         name, remote = remote_name(url), remote_folder(url)
         if name is not None:
-            return _text(name)
+            return usable_name(name)
         if remote is None:
             return names[repository.common]
         origin = os.path.realpath(os.path.join(folder, remote))
@@ -317,7 +293,7 @@ def _folder_name(repository: Repository, folder: str) -> str:
 
 
 def _base_name(folder: str) -> str:
-    return _text(os.path.basename(folder))
+    return usable_name(os.path.basename(folder))
 
 
 def _bare_name(name: str) -> str:
@@ -325,7 +301,7 @@ def _bare_name(name: str) -> str:
     return name.removesuffix(".git").removesuffix(".bundle") or name
 
 
-def _text(name: str) -> str:
+def usable_name(name: str) -> str:
     """A usable name: not blank, and of characters that UTF-8 has."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return name if name.strip() else "root"
