@@ -27,7 +27,7 @@ from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, opening
 from mnemarch.stores.postgres.search import DatabaseIndex
-from mnemarch.stores.postgres.sessions import AppendingSession, Session, stored_row
+from mnemarch.stores.postgres.sessions import Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
@@ -423,7 +423,7 @@ def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, mon
     agent = seat(shared)
     for _ in range(2):
         agent.log("note", "before")
-    flush = AppendingSession.flush
+    flush = Session.flushed
 
     def lost(session):
         flush(session)
@@ -431,7 +431,7 @@ def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, mon
         session.close()
         raise psycopg.OperationalError("the connection is lost")
 
-    monkeypatch.setattr(AppendingSession, "flush", lost)
+    monkeypatch.setattr(Session, "flushed", lost)
     receipt = agent.log("note", "lost")
     assert receipt.seq == 3
     assert agent.log("note", "after").seq == 4
