@@ -604,16 +604,14 @@ def test_verified_units_and_red_runs_cost_no_more_round_trips(wire, tmp_path, mo
 def statements_of_every_verb(monkeypatch, run):
     """Every statement that some work sends for a tenant, with the parameters of its first use."""
     sent = {}
-    for name in ("execute", "execute_many"):
-        original = getattr(Session, name)
+    execute = Session.execute
 
-        def noted(session, text, parameters=None, *, original=original, name=name):
-            row = parameters[0] if name == "execute_many" else parameters
-            if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
-                sent.setdefault(text, stored_row(row or {}))
-            return original(session, text, parameters)
+    def noted(session, text, parameters=None):
+        if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
+            sent.setdefault(text, stored_row(parameters or {}))
+        return execute(session, text, parameters)
 
-        monkeypatch.setattr(Session, name, noted)
+    monkeypatch.setattr(Session, "execute", noted)
     run()
     monkeypatch.undo()
     return sent

@@ -39,6 +39,8 @@ _APPEND = """SELECT last_seq, last_hash, last_position
 FROM append_entries(%(role)s, %(wide)s, %(own)s, %(org)s, %(project)s, %(lock_ms)s, 20000, %(rows)s)"""
 _FLUSH_AND_TELL = f"""{FLUSH}, CASE WHEN current_setting('mnemarch.news', true) <> ''
   THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END"""
+_FLUSH_AND_TELL_OF = """SELECT pg_logical_emit_message(true, 'mnemarch', ''),
+  (SELECT count(pg_notify('mnemarch', tenant)) FROM unnest(CAST(%(tenants)s AS text[])) AS tenant)"""
 _DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_idle": 30, "client_encoding": "utf8"}
 # It warns of pipelines that end with a lost connection, which is told to whoever used it.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
@@ -182,10 +184,6 @@ class Session:
         self._sent.append(answer)
         return answer
 
-    def execute_many(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        for row in rows:
-            self.execute(text, row)
-
     def receive(self, until: Answer | None = None) -> None:
         """Wait for everything that was sent, or `until` an answer comes that ends with a mark."""
         if until is None:
@@ -213,17 +211,14 @@ class Session:
         self.mark()
         self.receive()
 
-    def commit(self) -> None:
-        """Commit, and wait until it is on the disk: by a commit of its own, when no lock is held any more."""
-        self.execute("COMMIT")
-        self.execute(FLUSH)
-        self.sync()
+    def commit(self, news_of: Sequence[str]) -> None:
+        """Commit, and wait until it is on the disk: by a commit of its own, when no lock is held any more.
 
-    def tell(self, text: str, parameters: Mapping[str, Any]) -> None:
-        """Run one statement by itself, without waiting for it."""
-        self.execute("BEGIN")
-        self.execute(text, parameters)
-        self.end()
+        Followers of some tenants are told of it.
+        """
+        self.execute("COMMIT")
+        self.execute(_FLUSH_AND_TELL_OF, {"tenants": news_of})
+        self.sync()
 
     def end(self) -> None:
         """End a transaction that wrote nothing, without waiting for it."""

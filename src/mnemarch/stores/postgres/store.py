@@ -10,7 +10,7 @@ import psycopg
 
 from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
-from mnemarch.stores.postgres.news import TELL, News
+from mnemarch.stores.postgres.news import News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
 from mnemarch.stores.postgres.sessions import (
@@ -261,10 +261,7 @@ class PostgresStore:
                 last_event = ""
                 self._run(jobs, transaction)
                 last_event = transaction.last_event
-            session.commit()
-            for tenant in self._tenants[0 if wide else -1 :]:
-                if self._news.is_due(tenant):
-                    session.tell(TELL, {"tenant": tenant})
+            session.commit([tenant for tenant in self._tenants[0 if wide else -1 :] if self._news.is_due(tenant)])
 
         return run
 
@@ -371,7 +368,7 @@ class PostgresStore:
             role, name = self._role if self._role in text else "mnemarch_app", self._sessions.user
             hint = f"As its administrator: GRANT {role} TO {name}."
             if role == "mnemarch_operator":
-                return StoreUnavailable(f"{name} may look at one project of {self.name}, not at all.", hint=hint)
+                return StoreUnavailable(f"{name} may look at projects of {self.name}, not at all of it.", hint=hint)
             hint += " If it has no tables yet, open it once as a user who may make tables and roles."
             return StoreUnavailable(f"{self.name} is not open to {name}: {text}.", hint=hint)
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
