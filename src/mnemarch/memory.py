@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from mnemarch.checkout import sign
-from mnemarch.code.clones import clone_at, in_clone
 from mnemarch.code.home import FOLDER, top_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.files import is_another_file
@@ -68,12 +67,6 @@ class Memory:
         tree = self._engine.root if root is None else top_of(os.path.abspath(os.fspath(root)))
         caller = Caller(actor, scope, session, tree)
         return Seat(self._engine.of(caller.stream), caller)
-
-    def worktree_at(self, home: Home) -> str | None:
-        """The name of a working tree in this memory; where clones share it, with the clone's (R3)."""
-        if home.worktree is None or not self._engine.store.is_shared:
-            return home.worktree
-        return in_clone(home.worktree, clone_at(home.root))
 
     def now(self) -> datetime:
         """The time by this memory's clock."""
@@ -224,3 +217,12 @@ def _refuse_existing(path: str) -> None:
         raise InvalidInput(f"{path!r} exists.", hint="Choose another name; nothing was overwritten.")
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise InvalidInput(f"There is no folder for {path!r}.", hint="Make the folder first.")
+
+
+def worktree_in(memory: Memory, home: Home) -> str | None:
+    """The name of a working tree in a memory; where clones share it, with the clone's (R3)."""
+    if home.worktree is None or not memory._engine.store.is_shared:
+        return home.worktree
+    from mnemarch.code.clones import clone_at, in_clone
+
+    return in_clone(home.worktree, clone_at(home.root))
