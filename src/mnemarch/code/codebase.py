@@ -9,6 +9,7 @@ import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
+from mnemarch.code.clones import clone_at, in_clone
 from mnemarch.code.home import is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, trouble_with
 from mnemarch.code.symbols import plain_name
@@ -45,8 +46,10 @@ _NOTE_CHARS_MAX = 700
 class Codebase:
     """Where a reader stands. The answers of git and the parsers are cached here until the files change."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, *, is_shared: bool = False) -> None:
         self.root = root
+        # The name of this clone, where others share the memory.
+        self.clone = clone_at(root) if is_shared else None
         self.tree = WorkTree(root)
         self._commits: dict[str, WorkTree] = {}
         self._endings: dict[tuple[str, str], str | None] = {}
@@ -124,7 +127,14 @@ class Codebase:
     def worktrees(self) -> dict[str, str]:
         """The folders of the repository's worktrees by the names that scopes give them."""
         repository = repository_around(self.root)
-        return {} if repository is None else worktrees_of(repository)
+        folders = {} if repository is None else worktrees_of(repository)
+        return {in_clone(name, self.clone): folder for name, folder in folders.items()}
+
+    def removed_of(self, worktrees: Iterable[str | None]) -> set[str | None]:
+        """Those of some worktrees that this clone had and has no more; of other clones' nothing is known."""
+        there = self.worktrees()
+        gone = set(worktrees) - there.keys() if there else set()
+        return {name for name in gone if self.clone is None or (name or "").endswith(f"@{self.clone}")}
 
     def is_changed(self, path: str, since: str | None = None) -> bool:
         """Whether a file is another than at a commit: the one where this branch left the default branch, if not said.

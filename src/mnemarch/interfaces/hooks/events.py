@@ -10,6 +10,7 @@ from mnemarch.errors import NotAllowed, NotFound
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
+from mnemarch.memory import worktree_in
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
 from mnemarch.seat.systems import DEFERRED
@@ -75,7 +76,7 @@ class Moment:
         }
         where: dict[str, Any] = {
             "project": self.memory.config.project or home.project,
-            "worktree": home.worktree,
+            "worktree": worktree_in(self.memory, home),
             "task": event.task or git.task_branch(home.root) or event.session,
         }
         where |= {part: setting for part, setting in settings.items() if setting}
