@@ -408,6 +408,22 @@ def test_beside_a_clear_answer_a_prompt_is_not_told_what_is_only_near_it(repo, a
     assert "The mail run" not in told
 
 
+def test_a_story_that_is_closer_to_a_prompt_silences_no_fact_and_tells_no_command_of_the_memory(repo, agent):
+    other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
+    other.tells("prompt", prompt="Implement how the price is rounded. Its test fails: a problem of the cents.")
+    other.fails(1)
+    fact = "int(x*100) truncates 0.29 to 28 cents: round instead"
+    with mnemarch.open(repo) as memory:
+        seat_in(memory, repo, actor=Actor.human("ada"), task=None).remember(fact)
+    other.tells("passed", tool_input={"command": f'mnemarch remember "{fact}"'}, tool_response={"stdout": "stored"})
+    other.passes()
+    other.tells("stop")
+    told = agent(session="s-3").tells("prompt", prompt="price rounding problem: what do we know about cents?")
+    assert fact in told.split("[EPISODE]")[0]
+    assert "[EPISODE]" in told
+    assert "mnemarch remember" not in told
+
+
 def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent):
     other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
     other.fails(1)

@@ -36,7 +36,7 @@ _LOOKS = (
 )
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
 # They record what was done and do none of it.
-_RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b"
+_RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b|(?:\S*/)?mnemarch\b"
 _EDITS = frozenset({"edit", "patch", "write"})
 OTHERS = "other tasks in the same worktree"
 _EXITS = ("exit", "exit_code", "exitCode", "returncode")
