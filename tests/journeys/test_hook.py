@@ -416,12 +416,35 @@ def test_a_story_that_is_closer_to_a_prompt_silences_no_fact_and_tells_no_comman
     with mnemarch.open(repo) as memory:
         seat_in(memory, repo, actor=Actor.human("ada"), task=None).remember(fact)
     other.tells("passed", tool_input={"command": f'mnemarch remember "{fact}"'}, tool_response={"stdout": "stored"})
+    other.tells("failed", tool_input={"command": "mnemarch decide it"}, error="Exit code 1\nnot decided")
     other.passes()
     other.tells("stop")
     told = agent(session="s-3").tells("prompt", prompt="price rounding problem: what do we know about cents?")
     assert fact in told.split("[EPISODE]")[0]
     assert "[EPISODE]" in told
     assert "mnemarch remember" not in told
+    assert "mnemarch decide" not in told
+
+
+def test_what_a_decision_rests_on_is_not_told_to_who_asked_for_nothing(repo, agent):
+    decide(repo, "Retry at most thrice", strength="lock")
+    git(repo, "checkout", "-q", "main")
+    told = agent().tells("start")
+    assert "Retry at most thrice" in told
+    assert "Seen in production." not in told
+
+
+def test_what_stays_in_its_worktree_is_said_once_beside_its_claim(repo, agent):
+    git(repo, "checkout", "-q", "main")
+    with mnemarch.open(repo) as memory:
+        seat = seat_in(memory, repo, task="s-1")
+        seat.remember("Refunds are booked within a day.", citations=[Citation.test(NAME)])
+    coder = agent()
+    (repo / "pool.py").write_text(POOL.replace("1", "3"))
+    reason = "It is verified, but stays in this worktree"
+    told = coder.tells("passed").splitlines()
+    assert ["Refunds" in told[0], told[1].startswith(reason)] == [True, True]
+    assert reason not in coder.tells("passed")
 
 
 def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent):

@@ -72,17 +72,18 @@ class Answering:
         found, handed_before = self._found(query, k, **where)
         has_floor = bool(where.get("floor"))
         if not query.strip() and where["kinds"] is None:
-            found = self._without_other_stories(found)
+            found = self._for_no_question(found)
         if without or has_floor:
             found = _limited(found, query, without, sure=has_floor, session=self._caller.session)
         pack = packed(found, tokens, count or estimated_tokens, where["domain"])
         notes = self._record(query, (*pack.binding, *pack.items), handed_before, has_floor=has_floor)
         return replace(pack, notes=(*found.notes, *notes))
 
-    def _without_other_stories(self, found: Found) -> Found:
-        """Without episodes of other tasks: to a reader who asked for nothing they are about nothing."""
+    def _for_no_question(self, found: Found) -> Found:
+        """Without episodes of other tasks and what decisions rest on: they are about nothing that was asked."""
         own = self._caller.scope_key
-        items = [item for item in found.items if item.unit.attributes.get("task_key", own) == own]
+        others = [item for item in found.items if item.unit.kind != "evidence"]
+        items = [item for item in others if item.unit.attributes.get("task_key", own) == own]
         return replace(found, items=tuple(items))
 
     def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:

@@ -32,11 +32,11 @@ PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", 
 # Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
 _LOOKS = (
     r"(?:sudo )?(?:ls|cat|head|tail|less|more|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date"
-    r"|whoami|diff|open|read|search|view|true|exit|sleep)\b|:"
+    r"|whoami|diff|open|read|search|view|true|exit|sleep)\b|:|(?:\S*/)?mnemarch (?!verify\b)"
 )
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
 # They record what was done and do none of it.
-_RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b|(?:\S*/)?mnemarch\b"
+_RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b"
 _EDITS = frozenset({"edit", "patch", "write"})
 OTHERS = "other tasks in the same worktree"
 _EXITS = ("exit", "exit_code", "exitCode", "returncode")

@@ -6,7 +6,16 @@ import os
 
 from mnemarch.code import git
 from mnemarch.code.home import repository_around
-from mnemarch.code.tests import body_hash, body_of, called_in, file_of, is_missing, names_in_test, renamed_test
+from mnemarch.code.tests import (
+    body_hash,
+    body_of,
+    called_in,
+    expected_by,
+    file_of,
+    is_missing,
+    names_in_test,
+    renamed_test,
+)
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
@@ -86,7 +95,7 @@ class Met(Frozen):
 
 
 class TestSource(Frozen):
-    """Whether a test's file was changed in this line of work, and what the test names.
+    """Whether a test's file was changed in this line of work, what the test names, and digests of what it expects.
 
     Of a check that is one test by itself, `covers` are the files and folders that it checks; "" is all of them.
     """
@@ -96,6 +105,7 @@ class TestSource(Frozen):
     is_changed: bool = False
     names: frozenset[str] = frozenset()
     covers: tuple[str, ...] = ()
+    expects: frozenset[str] = frozenset()
 
 
 class Scene(Frozen):
@@ -106,7 +116,8 @@ class Scene(Frozen):
     and whose files this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells
     what tests that are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a
     subfolder; `set_aside` are tests that failed, and had failed here before the task began: they count for nothing
-    (R2). `bodies` are hashes of the lines of some that failed.
+    (R2). `bodies` are hashes of the lines of some that failed; `outdated` are the ids of units whose tests expect
+    something else by now than when they verified them: that they pass says nothing of the unit.
     """
 
     places: tuple[str, ...]
@@ -118,6 +129,7 @@ class Scene(Frozen):
     fuller: Mapping[str, str] = {}
     set_aside: frozenset[str] = frozenset()
     bodies: Mapping[str, str] = {}
+    outdated: frozenset[str] = frozenset()
 
 
 def read_scene(store: Store, caller: Caller, codebase: Codebase | None, run: TestRun, *, account: bool) -> Met:
@@ -259,7 +271,17 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         fuller=fuller,
         set_aside=_red_before(met, places, codebase.tree),
         bodies={name: body for name in failed[:_BODIES_MAX] if (body := body_hash(codebase.tree, name))},
+        outdated=frozenset(unit.id for unit in met.units if _is_outdated(unit, codebase.tree)),
     )
+
+
+def _is_outdated(unit: Unit, tree: WorkTree) -> bool:
+    """Whether the tests that verified a unit no longer compare with all that they compared with then."""
+    proof = unit.proof
+    if proof is None or not proof.expects:
+        return False
+    by_test = [expected_by(tree, name) for name in proof.tests]
+    return all(by_test) and not frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test))
 
 
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
@@ -350,7 +372,8 @@ class _Since:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
                 names = names_in_test(self._codebase, name)
-                sources[name] = TestSource(is_changed=self.is_changed(path), names=names)
+                expects = expected_by(self._codebase.tree, name)
+                sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
         return sources
 
     def _covered(self, folder: str, check: str) -> tuple[str, ...]:
