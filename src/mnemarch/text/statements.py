@@ -92,7 +92,7 @@ def subject_shown(text: str) -> str:
     for value in statement(text).values:
         written = r"\s*".join(map(re.escape, value.written.split()))
         text = re.sub(rf"(?<!\w){written}", "…", text, count=1)
-    return " ".join(text.split())
+    return " ".join(text.split()).rstrip(".")
 
 
 # The keys of a batch are computed before its transaction begins, and asked for in it.
