@@ -426,6 +426,20 @@ def test_a_story_that_is_closer_to_a_prompt_silences_no_fact_and_tells_no_comman
     assert "mnemarch decide" not in told
 
 
+@pytest.mark.parametrize("in_the_way", ["hooks", "hooks/s-2.json/x"])
+def test_where_a_session_keeps_nothing_the_memory_is_still_told(repo, agent, monkeypatch, in_the_way):
+    with mnemarch.open(repo) as memory:
+        seat_in(memory, repo, actor=Actor.human("ada"), task=None).remember("The pool has 3 connections")
+    path = repo / ".mnemarch" / in_the_way
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    monkeypatch.setenv("CLAUDE_ENV_FILE", str(repo / "variables"))
+    git(repo, "checkout", "-q", "main")
+    other = agent(session="s-2")
+    assert "The pool has 3 connections" in other.tells("start")
+    assert "The pool has 3 connections" in other.tells("prompt")
+
+
 def test_what_a_decision_rests_on_is_not_told_to_who_asked_for_nothing(repo, agent):
     decide(repo, "Retry at most thrice", strength="lock")
     git(repo, "checkout", "-q", "main")

@@ -95,7 +95,8 @@ def start(moment: Moment) -> str:
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
     session.change(lambda state: state.update(shown=known, warned=[], met=[]))
     if rules.reports and "CLAUDE_ENV_FILE" in moment.event.environ:
-        _have_reports_written(moment.session.reports)
+        with suppress(OSError):  # Where nothing can be written, the memory is still told.
+            _have_reports_written(moment.session.reports)
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
