@@ -5,8 +5,6 @@ Items are things, relations, values, and what denies. What a word means is in `d
 
 from __future__ import annotations
 
-from functools import cache
-
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
@@ -46,13 +44,6 @@ _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
 _BEFORE_PERIODS = frozenset({"a", "an", "one", "every", "each", "per"})
 _TOO = frozenset({"로도", "으로도", "에도", "에서도", "도"})
 _KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
-
-
-@cache
-def _many_of() -> frozenset[tuple[str, str]]:
-    """Verbs and prepositions after which as many things may stand as one likes."""
-    phrases = (phrase.split() for phrase in " ".join(listed("senses", "many of")).split(","))
-    return frozenset((root_of(verb), preposition) for verb, preposition in phrases)
 
 
 class Item(Frozen):
@@ -167,13 +158,10 @@ class _Reading(Clauses):
         found: set[int] = set()
         for at, piece in enumerate(self.found[: self.main_end]):
             word, particle = piece[3].lower(), without_particle(piece)[1]
-            following = self.found[at + 1][3].lower() if at + 1 < len(self.found) else ""
             if word in words_of("too") or (at >= self.verb and particle in _TOO):
                 found |= set(range(len(self.found)))
             elif at >= self.verb and root_of(word) in roots("many objects"):
                 found |= self._objects(at + 1)
-            elif at >= self.verb and (root_of(word), following) in _many_of():
-                found |= self._objects(at + 2)
             elif word in words_of("many"):
                 found |= set(range(at + 1, at + _NEAR))
             elif word.startswith(words_of("korean many")) or (

@@ -184,7 +184,7 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     if not following and at + 2 < len(words):
         following = words[at + 2]
     if word in verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
-        return _form_returned(found, words, at) or _past_determiners(words, at + 1)
+        return _past_determiners(words, at + 1)
     if (
         word in word_set("means")
         and at > 1
@@ -209,16 +209,6 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
 def _is_planned(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
     """Whether what takes place is named, and is no fault: validation happens in the controller."""
     return at > 0 and bool(found[at - 1][2]) and _nouns("symptom nouns").isdisjoint(words[:at])
-
-
-def _form_returned(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
-    """Where the form begins in which something is returned: returns dates in ISO 8601 format."""
-    if words[at] not in verb_forms("return"):
-        return None
-    for prep in range(at + 2, min(len(found) - 1, at + 4)):
-        if words[prep] in ("in", "as") and _is_proper(found[prep + 1]):
-            return prep + 1
-    return None
 
 
 def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
