@@ -72,7 +72,7 @@ class Session:
             if is_new:
                 seen.append([f"{event.name}:{event.tool_id}" if event.tool_id else "", _digest(event), at])
             state["seen"] = seen[-_LISTED_MAX:]
-            state.setdefault("events", {})[event.name] = now().isoformat(timespec="seconds")
+            state.setdefault("events", {})[event.name] = now().isoformat(timespec="microseconds")
             state["transcript"] = event.payload.get("transcript_path") or state.get("transcript")
 
         self.change(note)
