@@ -114,25 +114,7 @@ def test_r12_a_rule_is_broken_by_what_is_said_of_more_or_less_than_it(text, rule
     assert bool(breaks(rule, text)) is is_broken
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ("The gateway uses Envoy", "The gateway uses mutual TLS"),
-        ("The build uses Docker", "The build uses a layer cache"),
-        ("The dashboard uses Vue", "The dashboard uses Frobnitz"),
-        ("Use npm", "Use Postgres"),
-        ("The worker runs on Kubernetes", "The worker uses Celery"),
-        ("The call at 10:15 took 220 ms", "The call at 10:20 took 640 ms"),
-        ("`run()` returns a list", "`run()` raises ValueError"),
-        ("The crash happens in Firefox", "The crash happens in Safari"),
-        ("워커는 Redis를 사용한다", "워커는 메모리 2GB를 사용한다"),
-        ("iOS ✅", "iOS ❌"),
-        ("The port of service-1 is 8001", "The port of service-2 is 8002"),
-        ("worker-1 has 4 GB", "worker-2 has 8 GB"),
-        ("v1 retries 3 times", "v2 retries 5 times"),
-        ("service-1의 포트는 8001이다", "service-2의 포트는 8002이다"),
-    ],
-)
+@pytest.mark.parametrize(("left", "right"), cases("opposition", "series"))
 def test_r6_names_of_two_kinds_and_things_of_a_series_go_together(left, right):
     assert (opposes(left, right), ended(left, right), ended(right, left)) == (None, None, None)
     assert not is_reworded(left, right)

@@ -28,7 +28,6 @@ _HAVING = frozenset({"with", "without"})
 _OBJECT_PIECES_MAX = 4
 # So far back a subject is looked for.
 _SUBJECT_PIECES_MAX = 12
-_ADJECTIVE_ENDINGS = ("able", "ible", "ful", "less", "ous", "ive", "al", "ic", "ent", "ant", "ly", "er", "est")
 _EVERY = frozenset({"every", "each"})
 _TIMES = frozenset({"night", "morning", "evening", "weekday", "weekend"})
 _CALLS = frozenset({"call", "run", "invoke", "execute"})
@@ -256,17 +255,12 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     # `User.id` is an integer: what is named in code has one type.
     is_typed = words[begin - 1] in ("a", "an") and found[at - 1][0] in ("identifier", "quoted")
     subject = words[max(0, at - _SUBJECT_PIECES_MAX) : at]
-    is_noun = words[begin - 1] in ("a", "an") or not (found[-1][3].islower() and _is_adjective(words[-1]))
-    is_named = is_noun and not _nouns("attributes").isdisjoint(subject)
+    is_named = not _nouns("attributes").isdisjoint(subject)
     return begin if is_typed or is_named else None
 
 
 def _is_proper(piece: Piece) -> bool:
     return piece[0] in ("quoted", "identifier") or (piece[0] == "word" and piece[3][:1].isupper())
-
-
-def _is_adjective(word: str) -> bool:
-    return word in word_set("adjectives") or word.endswith(_ADJECTIVE_ENDINGS)
 
 
 def _past_determiners(words: Sequence[str], at: int) -> int | None:

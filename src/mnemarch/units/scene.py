@@ -5,17 +5,8 @@ from __future__ import annotations
 import os
 
 from mnemarch.code import git
+from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
-from mnemarch.code.tests import (
-    body_hash,
-    body_of,
-    called_in,
-    expected_by,
-    file_of,
-    is_missing,
-    names_in_test,
-    renamed_test,
-)
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
@@ -256,7 +247,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     failed = run.named(Outcome.FAIL) if run.witnessed else ()
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, met.began, log.config.witness.test_commands, is_default=is_default)
-    missing = [name for name in met.cited if name not in ran and is_missing(codebase.tree, name)]
+    missing = [name for name in met.cited if name not in ran and code_tests.is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
     cited = [item for unit in (*met.units, *met.task.claims) if _may_rise(unit) for item in unit.citations]
     named = {item.ref for item in cited if item.kind is CitationKind.TEST} | _tests_of_refused(met.task.refused)
@@ -267,10 +258,10 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         sources=since.sources({*named, *fuller.values()}) if run.witnessed else {},
         touched=frozenset(unit_id for unit_id, path in met.code if path in changed),
         retaken={unit.id: citing.retaken(unit.citations, codebase) for unit in met.units} if run.witnessed else {},
-        renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
+        renamed={name: code_tests.renamed_test(codebase, name) for name in missing if name not in fuller},
         fuller=fuller,
         set_aside=_red_before(met, places, codebase.tree),
-        bodies={name: body for name in failed[:_BODIES_MAX] if (body := body_hash(codebase.tree, name))},
+        bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
         outdated=frozenset(unit.id for unit in met.units if _is_outdated(unit, codebase.tree)),
     )
 
@@ -280,7 +271,7 @@ def _is_outdated(unit: Unit, tree: WorkTree) -> bool:
     proof = unit.proof
     if proof is None or not proof.expects:
         return False
-    by_test = [expected_by(tree, name) for name in proof.tests]
+    by_test = [code_tests.expected_by(tree, name) for name in proof.tests]
     return all(by_test) and not frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test))
 
 
@@ -304,7 +295,11 @@ def _wanted(events: Iterable[Event], tests: Collection[str], tree: WorkTree | No
     edited = {data.get("path") for data in edits}
     functions = {str(data.get("name")).rpartition(".")[2] for data in edits}
     for number, test in enumerate(sorted(set(tests) - wanted)):
-        calls = called_in(body_of(tree, test)) if tree is not None and number < _BODIES_MAX else frozenset[str]()
+        calls = (
+            code_tests.called_in(code_tests.body_of(tree, test))
+            if tree is not None and number < _BODIES_MAX
+            else frozenset[str]()
+        )
         is_called = not functions.isdisjoint(calls) or any(is_in(name, asked) for name in calls)
         if is_called or test.partition("::")[0] in edited or is_named(test, ran):
             wanted.add(test)
@@ -367,12 +362,12 @@ class _Since:
         sources = {}
         for name in tests:
             check = next((each for each in self._checks if name == each or name.endswith(f"/{each}")), None)
-            path = None if check else file_of(self._codebase, name)
+            path = None if check else code_tests.file_of(self._codebase, name)
             if check is not None:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
-                names = names_in_test(self._codebase, name)
-                expects = expected_by(self._codebase.tree, name)
+                names = code_tests.names_in_test(self._codebase, name)
+                expects = code_tests.expected_by(self._codebase.tree, name)
                 sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
         return sources
 
