@@ -27,6 +27,8 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert "superseded by " + short_id(second["id"]) in shown
     assert "at a cost one machine" in shown
     assert "in force" in cli("decisions", "history", first["id"]).out
+    learned = cli("status").out.partition("learned, last day: ")[2]
+    assert (learned[0], "the bench says so" in learned) == ("1", False)
 
 
 def test_above_an_answer_stand_what_is_firm_and_the_few_decisions_that_the_question_finds(cli):
