@@ -169,7 +169,7 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
         open=link.open,
         winner=link.winner,
         decision=link.decision,
-        subject=statements[0].subject if statements else "",
+        subject=stating.subject_shown(units[0].content) if statements else "",
         values=tuple(", ".join(each.written for each in one.values) for one in statements),
         proposal=link.source if announces and link.source > link.target else None,
     )

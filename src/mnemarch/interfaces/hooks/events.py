@@ -96,7 +96,8 @@ def start(moment: Moment) -> str:
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
     session.change(lambda state: state.update(shown=known, warned=[], met=[]))
     if rules.reports and "CLAUDE_ENV_FILE" in moment.event.environ:
-        _have_reports_written(moment.session.reports)
+        with suppress(OSError):  # Where nothing can be written, the memory is still told.
+            _have_reports_written(moment.session.reports)
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
@@ -234,10 +235,13 @@ def _raised(judged: Promotion) -> list[str]:
     """What the run verified; said to whoever claimed it."""
     from mnemarch.policy.loops import quoted
 
-    lines = [f"The tests verified, for {unit.level}: {quoted(unit.content)}" for unit in judged.units]
+    local = {refused.unit_id: [refused.reason] for refused in judged.refused if refused.rule == _LOCAL_ONLY}
+    lines: list[str] = []
+    for unit in judged.units:
+        lines += [f"The tests verified, for {unit.level}: {quoted(unit.content)}", *local.get(unit.id, ())]
     if judged.set_aside:
         lines.append(f"Not counted, since they failed before this task began: {', '.join(judged.set_aside[:5])}")
-    return [*lines, *(refused.reason for refused in judged.refused if refused.rule == _LOCAL_ONLY)]
+    return lines
 
 
 def _trust_changed(judged: Promotion) -> list[str]:
