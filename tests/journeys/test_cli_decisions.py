@@ -146,6 +146,14 @@ def test_on_a_terminal_nothing_is_stored_until_somebody_says_yes(cli, answer):
     assert (exit_code, "version 1, in force" in text) == (0, True)
 
 
+def test_on_a_terminal_nobody_is_asked_about_what_a_lock_refuses(cli):
+    decided(cli, "Sessions are stored in Redis", "--strength", "lock")
+    argv = ["decide", "Sessions are stored in Postgres", *WHY, "--snapshot", "seen", *LEAD]
+    text, exit_code = told(argv, [], cli.home)
+    assert (exit_code, "conflicts with:" in text, "--override" in text) == (1, True, True)
+    assert "Commit it?" not in text
+
+
 def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):
     cli.repository()
     text, exit_code = told(["decide", "Use tabs", *WHY, "--snapshot", "seen"], [b"y\n"], cli.home, USER="me")
