@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from mnemarch.text import gloss
+
     Vectors = NDArray[np.float32]
 else:
+    gloss = Lazy("mnemarch.text.gloss")
     np = Lazy("numpy")
     Protocol = object
 
@@ -32,11 +35,12 @@ _TEXT_CHARS_MAX = 2_000
 _PIECES_MAX = 128
 _PIECES = "wordpieces.txt"
 _ENGLISH_DIM = 384
-_LATIN_MAX = "\u024f"
 # The cosine that unrelated texts reach.
 _NOISE = 0.2
 # What the English half of a question weighs beside the other. Chosen on half of our own set.
 _ENGLISH_WEIGHT = 2.0
+# Korean is read by a table of words: with another table come other vectors.
+_GLOSS = "gloss-1"
 # No two of them have anything to do with each other.
 _UNRELATED = (
     "The kettle is boiling.",
@@ -112,9 +116,10 @@ class SentenceEncoder:
     """Google's universal sentence encoder, multilingual version 3 (16 languages, Korean and English among them), and
     beside it all-MiniLM-L6-v2, which knows only English, but that better.
 
-    A vector has a half of each. A text in another script is to the English model what nothing in particular is, so an
-    English question tells such texts apart by the first half. A question in another script has only that, and so has
-    the first question of a process that embeds nothing: nobody waits for two models to be loaded for one question.
+    A vector has a half of each; the English model reads a Korean text word by word in English. A text in another script
+    is to it what nothing in particular is, so an English question tells such texts apart by the first half. A question
+    in another script has only that, and so has the first question of a process that embeds nothing: nobody waits for
+    two models to be loaded for one question.
     """
 
     dim = 512 + _ENGLISH_DIM
@@ -136,7 +141,7 @@ class SentenceEncoder:
                 versions = "+".join(f"{package}-{version(package)}" for package in (_PACKAGE, _ENGLISH_PACKAGE))
             except PackageNotFoundError:
                 raise _not_installed() from None
-            self._id = f"use-multilingual-3+all-minilm-l6-v2/{self.dim}/{versions}"
+            self._id = f"use-multilingual-3+all-minilm-l6-v2/{self.dim}/{versions}/{_GLOSS}"
         return self._id
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -147,7 +152,7 @@ class SentenceEncoder:
         def halves(texts: list[str]) -> Any:
             english = np.zeros((1, _ENGLISH_DIM), np.float32)
             if self._has_english_half(text):
-                english = _ENGLISH_WEIGHT * self._in_english(texts)
+                english = _ENGLISH_WEIGHT * self._in_english([gloss.english_of(text)])
             return np.hstack([self._encoded(texts), english])
 
         self._questions += 1
@@ -158,16 +163,16 @@ class SentenceEncoder:
         return _NOISE if self._has_english_half(question) else _NOISE / 2**0.5
 
     def _has_english_half(self, question: str) -> bool:
-        return is_latin(question) and (self._english is not None or self._questions > 1)
+        return bool(gloss.english_of(question)) and (self._english is not None or self._questions > 1)
 
     def _halves(self, texts: list[str]) -> Any:
-        latin = [at for at, text in enumerate(texts) if is_latin(text)]
-        if len(latin) < len(texts) and self._nothing is None:
-            nothing = self._in_english([text for text in _UNRELATED if is_latin(text)]).mean(axis=0)
+        readable = {at: english for at, text in enumerate(texts) if (english := gloss.english_of(text))}
+        if len(readable) < len(texts) and self._nothing is None:
+            nothing = self._in_english([*map(gloss.english_of, _UNRELATED)]).mean(axis=0)
             self._nothing = nothing / np.linalg.norm(nothing)
         english = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
         english[:] = 0.0 if self._nothing is None else self._nothing
-        english[latin] = self._in_english([texts[at] for at in latin])
+        english[[*readable]] = self._in_english([*readable.values()])
         return np.hstack([self._encoded(texts), english])
 
     def _encoded(self, texts: list[str]) -> Any:
@@ -215,12 +220,6 @@ class SentenceEncoder:
                 tokenizer.enable_truncation(_PIECES_MAX)
                 self._english = session, tokenizer
         return self._english
-
-
-def is_latin(text: str) -> bool:
-    """Whether hardly a letter of a text is of another script than the Latin one: a stray λ makes no Greek."""
-    letters = "" if text.isascii() else [letter for letter in text if letter.isalpha()]
-    return 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters)
 
 
 def _session(path: str) -> Any:

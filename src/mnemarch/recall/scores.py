@@ -19,7 +19,7 @@ from mnemarch.model.unit import (
 )
 from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
 from mnemarch.policy.trust import confidence_at
-from mnemarch.recall.question import TurnBonuses
+from mnemarch.recall.question import HANGUL, TurnBonuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,9 +65,11 @@ _INTENT_BONUS = 0.05
 # Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
 # a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
 # these shares of their cosine, and their vectors are not quite alike.
-_MEANING_WEIGHT = 1.4
+_MEANING_WEIGHT = 1.8
 _MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
+# Of two texts as near in meaning, that in the language of the question is the likelier answer.
+_OTHER_LANGUAGE_COSINE = 0.05
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 _ALIKE = 0.6
 # For what answered a question like this one. Heat only nominates; the gate decides (R2).
@@ -193,8 +195,10 @@ def judged(
             lexical = 0.0
         bonuses: Bonuses = {}
         is_meant = lexical or near or session[number] or meanings.get(sketch.id, 0.0) > noise
-        if is_meant and meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
-            bonuses["meaning"] = meaning
+        if is_meant and meanings:
+            apart = _OTHER_LANGUAGE_COSINE * (question.is_korean != (HANGUL in sketch.words))
+            if (nearness := _meaning(sketch, meanings, placed, coherence) - apart) > 0:
+                bonuses["meaning"] = meaning_weight * nearness
         if sketch.id in nominated:
             bonuses["asked"] = _NOMINATED_WEIGHT * nominated[sketch.id]
         if lexical or near or session[number] or bonuses:
@@ -308,7 +312,7 @@ def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Placed, cohe
         if neighbour is not None and neighbour.id in meanings:
             total += coherence * share * meanings[neighbour.id]
             weight += coherence * share * _ALIKE
-    return max(0.0, total / weight)
+    return total / weight
 
 
 def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Weights) -> dict[str, float]:
