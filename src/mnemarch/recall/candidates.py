@@ -214,7 +214,8 @@ class Finder(LiveIndex):
         meanings = self._meanings
         if meanings is None:
             return {}
-        if not meanings.ready():
+        nearest = dict(meanings.nearest(text, scope_keys, **within))
+        if not nearest and not meanings.ready():
             if self._questions > 1:
                 meanings.follow(*self._log_to_follow())
             raise StoreUnavailable("not all vectors are made yet.", hint="Make them now: mnemarch reindex")
@@ -222,7 +223,7 @@ class Finder(LiveIndex):
         if self._tail.position - self._followed > _FOLLOWED_EVERY:
             self._followed = self._tail.position
             meanings.follow(*self._log_to_follow())
-        return dict(meanings.nearest(text, scope_keys, **within))
+        return nearest
 
     def noise_for(self, text: str) -> float:
         """The cosine that unrelated texts have with this question by the model in use."""

@@ -169,8 +169,11 @@ def judged(
     Unrelated texts are as near in meaning as `noise`.
     """
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
-    needles = [(number, f" {word} ", len(word) + 2) for number, term in enumerate(terms) for word in term.words]
-    counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
+    numbers: dict[str, list[int]] = {}
+    for number, term in enumerate(terms):
+        for word in term.words:
+            numbers.setdefault(word, []).append(number)
+    counted = {sketch.id: _counts(sketch, numbers) for sketch in pool.values()}
     weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
     placed = {(sketch.session, sketch.turn): sketch for sketch in pool.values() if sketch.session} if coherence else {}
@@ -232,16 +235,15 @@ def _word_scores(
     return own, window, alone, covered
 
 
-def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
+def _counts(sketch: Sketch, numbers: Mapping[str, Sequence[int]]) -> Counts:
     counts: Counts = {}
-    words = sketch.words
-    find = words.find
-    for number, needle, size in needles:
-        at = find(needle)
-        if at >= 0:
-            at += size
-            counts[number] = counts.get(number, 0.0) + (sketch.repeats(at) if words[at : at + 1] == ":" else 1)
-    return counts
+    has_repeats = " :" in sketch.words
+    for word in numbers.keys() & sketch.words.split():
+        count = sketch.count(f" {word} ") if has_repeats else 1
+        for number in numbers[word]:
+            counts[number] = counts.get(number, 0.0) + count
+    # In the order of the terms, so that a sum is the same in every process.
+    return dict(sorted(counts.items())) if len(counts) > 1 else counts
 
 
 class Weights:

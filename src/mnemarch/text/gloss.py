@@ -8,7 +8,6 @@ from mnemarch.text import korean
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import entries
 
-
 _LATIN_MAX = "\u024f"
 
 
