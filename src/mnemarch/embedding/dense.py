@@ -43,6 +43,7 @@ _ENGLISH_WEIGHT = 2.0
 _GLOSS_WEIGHT = 1.0
 # Korean is read by a table of words: with another table come other vectors.
 _GLOSS = "gloss-1"
+_MAKER = "The sentence encoder"
 # No two of them have anything to do with each other.
 _UNRELATED = (
     "The kettle is boiling.",
@@ -118,10 +119,9 @@ class SentenceEncoder:
     """Google's universal sentence encoder, multilingual version 3 (16 languages, Korean and English among them), and
     beside it all-MiniLM-L6-v2, which knows only English, but that better.
 
-    A vector has a half of each; the English model reads a Korean text word by word in English. A text in another script
-    is to it what nothing in particular is, so an English question tells such texts apart by the first half. A question
-    in another script has only that, and so has the first question of a process that embeds nothing: nobody waits for
-    two models to be loaded for one question.
+    A vector has a half of each; the English model reads a Korean text word by word in English. What is in another
+    script has the first half only, and so has the first question of a process that embeds nothing: nobody waits for two
+    models to be loaded for one question.
     """
 
     dim = 512 + _ENGLISH_DIM
@@ -130,7 +130,6 @@ class SentenceEncoder:
         self._model: Any = None
         self._english: tuple[Any, Any] | None = None
         self._id = ""
-        self._nothing: Any = None
         self._questions = 0
         self._loading = allocate_lock()
 
@@ -148,18 +147,13 @@ class SentenceEncoder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The first call loads the models, which takes a second or two and some 200 MB."""
-        return vectors_of(texts, self._halves, self.dim, "The sentence encoder")
+        return vectors_of(texts, lambda some: self._halves(some, [*map(gloss.english_of, some)]), self.dim, _MAKER)
 
     def embed_question(self, text: str) -> Any:
-        def halves(texts: list[str]) -> Any:
-            half: Any = np.zeros((1, _ENGLISH_DIM), np.float32)
-            if self._has_english_half(text):
-                english = gloss.english_of(text)
-                half = (_ENGLISH_WEIGHT if english == text else _GLOSS_WEIGHT) * self._in_english([english])
-            return np.hstack([self._encoded(texts), half])
-
         self._questions += 1
-        return vectors_of([text], halves, self.dim, "The sentence encoder")[0]
+        english = gloss.english_of(text) if self._has_english_half(text) else ""
+        weight = _ENGLISH_WEIGHT if english == text else _GLOSS_WEIGHT
+        return vectors_of([text], lambda texts: self._halves(texts, [english], weight), self.dim, _MAKER)[0]
 
     def noise_for(self, question: str) -> float:
         """A question without an English half meets half of each text, and a unit's cosine is less by so much."""
@@ -168,15 +162,13 @@ class SentenceEncoder:
     def _has_english_half(self, question: str) -> bool:
         return bool(gloss.english_of(question)) and (self._english is not None or self._questions > 1)
 
-    def _halves(self, texts: list[str]) -> Any:
-        readable = [at for at, text in enumerate(texts) if gloss.english_of(text)]
-        if len(readable) < len(texts) and self._nothing is None:
-            nothing = self._in_english([*map(gloss.english_of, _UNRELATED)]).mean(axis=0)
-            self._nothing = nothing / np.linalg.norm(nothing)
-        english = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
-        english[:] = 0.0 if self._nothing is None else self._nothing
-        english[readable] = self._in_english([gloss.english_of(texts[at]) for at in readable])
-        return np.hstack([self._encoded(texts), english])
+    def _halves(self, texts: list[str], english: list[str], weight: float = 1.0) -> Any:
+        halves = np.zeros((len(texts), self.dim), np.float32)
+        halves[:, :-_ENGLISH_DIM] = self._encoded(texts)
+        readable = [at for at, text in enumerate(english) if text]
+        if readable:
+            halves[readable, -_ENGLISH_DIM:] = weight * self._in_english([english[at] for at in readable])
+        return halves
 
     def _encoded(self, texts: list[str]) -> Any:
         rows: Any = np.asarray(self._loaded().encode([sound(text, _TEXT_CHARS_MAX) for text in texts]), np.float32)

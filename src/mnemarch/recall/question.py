@@ -125,8 +125,8 @@ class Question:
     """
 
     __slots__ = (
-        *("asks_how_much", "asks_when", "dates", "intent", "is_korean", "role", "speakers", "text", "weights"),
-        "wider",
+        *("asks_how_much", "asks_when", "dates", "intent", "is_korean"),
+        *("role", "speakers", "text", "weights", "wider"),
     )
 
     def __init__(self, text: str, rules: RecallRules) -> None:

@@ -169,10 +169,8 @@ def judged(
     Unrelated texts are as near in meaning as `noise`.
     """
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
-    numbers: dict[str, list[int]] = {}
-    for number, term in enumerate(terms):
-        for word in term.words:
-            numbers.setdefault(word, []).append(number)
+    # A word that stands for several counts for the first, which was asked.
+    numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
     counted = {sketch.id: _counts(sketch, numbers) for sketch in pool.values()}
     weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
@@ -187,8 +185,6 @@ def judged(
     alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
     meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
-    speakers = {sketch.speaker for sketch in pool.values() if sketch.speaker}
-    named = {speaker for speaker in speakers if question.speakers.issuperset(speaker.split())}
     results = []
     for number, sketch in enumerate(pool.values()):
         # The window contains the text itself; its neighbours' share is the rest.
@@ -208,8 +204,6 @@ def judged(
             if coherence:
                 bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * covered[number]
                 bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
-            if sketch.speaker in named:
-                bonuses["speaker"] = _SPEAKER_BONUS
             _add_bonuses(bonuses, sketch, question, own_session)
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
@@ -235,15 +229,12 @@ def _word_scores(
     return own, window, alone, covered
 
 
-def _counts(sketch: Sketch, numbers: Mapping[str, Sequence[int]]) -> Counts:
+def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
     counts: Counts = {}
-    has_repeats = " :" in sketch.words
-    for word in numbers.keys() & sketch.words.split():
-        count = sketch.count(f" {word} ") if has_repeats else 1
-        for number in numbers[word]:
-            counts[number] = counts.get(number, 0.0) + count
     # In the order of the terms, so that a sum is the same in every process.
-    return dict(sorted(counts.items())) if len(counts) > 1 else counts
+    for word in sorted(numbers.keys() & sketch.words.split(), key=numbers.__getitem__):
+        counts[numbers[word]] = counts.get(numbers[word], 0.0) + sketch.count(f" {word} ")
+    return counts
 
 
 class Weights:
@@ -329,6 +320,8 @@ def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts],
 
 
 def _add_bonuses(bonuses: Bonuses, sketch: Sketch, question: Question, own_session: str | None) -> None:
+    if sketch.speaker and question.speakers.issuperset(sketch.speaker.split()):
+        bonuses["speaker"] = _SPEAKER_BONUS
     if question.dates:
         on = instant(sketch.occurred_at).date()
         fit = max(date.fit(on) for date in question.dates)

@@ -248,12 +248,8 @@ class TantivyIndex(Forkable):
         if not weights or limit <= 0 or not self._about():
             return []
         allowed = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
-
-        def wanted() -> tantivy.Query:
-            words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
-            return tantivy.Query.boolean_query(words)
-
-        return self._found(wanted, allowed, limit)
+        either = ((tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items())
+        return self._found(lambda: tantivy.Query.boolean_query([*either]), allowed, limit)
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         return self._named("place", places, scope_keys, states)
