@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import mnemarch
 from mnemarch import Actor, Citation, Conflict, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.model.decision import Reason, RelationType
+from mnemarch.model.stamps import short_id
 from mnemarch.text.prompt import estimated_tokens
 
 WHY = Reason("consistency", "so that all do the same")
@@ -478,21 +479,35 @@ def test_r10_a_hundred_decisions_neither_crowd_out_the_answer_nor_go_missing_in_
     assert pack.tokens <= 400
 
 
-def test_d15_what_binds_and_has_no_room_is_counted_and_a_long_one_stops_no_short_one():
+def test_d15_what_binds_and_has_no_room_is_counted_and_a_long_one_is_cut_so_that_others_are_seen():
     world, decide = settled()
     axis = decide("AXIS " + "very long rule " * 300, strength="axis")
-    decide("small lock", strength="lock")
-    pack = world.lead.context("zebra", 200)
-    assert contents(pack.binding) == ["small lock"]
-    assert "(1 more that bind had no room. See them: mnemarch decisions load)" in pack.text
-    assert (pack.tokens <= 200, [held.unit_id for held in pack.left_out]) == (True, [axis])
+    locks = [decide(f"small lock {number}", strength="lock") for number in range(9)]
+    pack = world.lead.context("zebra", 340)
+    seen = len(pack.binding) - 1
+    assert 0 < seen < len(locks)
+    assert [item.unit.id for item in pack.binding] == [axis, *locks[:seen]]
+    assert f" … (in full: mnemarch show {short_id(axis)})" in pack.text
+    assert f"({9 - seen} more that bind had no room. See them: mnemarch decisions load)" in pack.text
+    assert (pack.tokens <= 340, [held.unit_id for held in pack.left_out]) == (True, locks[seen:])
+    assert "…" not in world.lead.context("zebra", 8_000).text
     only = world.lead.context("zebra", 80)
     assert (only.tokens <= 80, only.binding) == (True, ())
-    assert "2 more that bind" in only.text
+    assert "10 more that bind" in only.text
     assert world.lead.context("zebra", 5).text == ""
     # It is no unit that was handed out.
     own = world.lead.remember(f"Given this:\n{pack.text}\nI conclude that pears are cheaper")
     assert own.unit.content.endswith("cheaper")
+
+
+def test_the_record_that_a_decision_was_imported_from_is_not_told_beside_it_and_other_evidence_is():
+    world, _ = settled()
+    texts = ["# 3. Use Redis\n\nRedis holds the sessions.", "Redis answered in a millisecond."]
+    given = [world.desk.add_evidence(text).id for text in texts]
+    world.desk.commit(world.desk.propose("Use Redis\n\nIt holds the sessions.", reason=WHY, evidence=given))
+    pack = world.lead.context("redis sessions answered")
+    assert ("# 3. Use Redis" in pack.text, texts[1] in pack.text) == (False, True)
+    assert [each.unit_id for each in pack.left_out] == given[:1]
 
 
 def test_r10_what_relations_reach_comes_from_what_the_task_works_on_and_not_from_search_hits():

@@ -29,6 +29,19 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert "in force" in cli("decisions", "history", first["id"]).out
 
 
+def test_above_an_answer_stand_what_is_firm_and_the_few_decisions_that_the_question_finds(cli):
+    decided(cli, "No secrets in logs", "--strength", "lock")
+    for number in range(40):
+        decided(cli, f"Service {number} owns table {number}")
+    decided(cli, "Retries back off")
+    binding, _, answer = cli("recall", "how do retries back off?").out.partition("\n\n")
+    assert ["secrets" in line for line in binding.splitlines()[1:]] == [True, *[False] * 5]
+    assert "Retries back off" in binding.splitlines()[2]
+    assert binding.endswith("… and 37 more: mnemarch decisions load")
+    assert answer.startswith("1. [NORMAL v1 global] Retries back off")
+    assert "more that bind" not in answer
+
+
 def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
     axis = decided(cli, "No server", "--strength", "axis")
     evidence = cli.ok("decisions", "evidence", "a customer asked", "--tag", "sales", *LEAD)["id"]

@@ -205,6 +205,14 @@ def test_a_store_elsewhere_names_itself_outside_of_any_repository(cli):
     assert cli.ok("init", "--store", "team")["project"] == "team"
 
 
+def test_a_memory_that_begins_inside_a_repository_has_one_name_from_its_first_command(cli, repository, monkeypatch):
+    (repository / "part").mkdir()
+    monkeypatch.chdir(repository / "part")
+    for text in ("Boil the pasta first", "Drain it last"):
+        cli.ok("remember", text, "--store", ".")
+    assert len(cli.ok("recall", "boil pasta, drain", "--store", ".")["items"]) == 2
+
+
 @pytest.mark.parametrize(("command", "argv"), [("log", ["thought", "x"]), ("recall", ["x"])])
 def test_a_hook_loads_nothing_that_it_does_not_need(cli, command, argv):
     probe = (

@@ -51,11 +51,21 @@ def test_a_record_is_read(text, number, title, status, decision, summary, cost, 
 
 
 def test_a_record_without_sections_decides_all_that_it_says():
-    record = read_record("# 15. Stale is not archived\n\nStatus: accepted\n\n**Decision.** Recall checks the tree.\n")
-    assert (record.status, record.text) == (
-        "accepted",
-        "Stale is not archived\n\n**Decision.** Recall checks the tree.",
-    )
+    record = read_record("# 15. Stale is not archived\n\nStatus: accepted\n\nRecall **checks** the tree.\n")
+    assert (record.status, record.text) == ("accepted", "Stale is not archived\n\nRecall **checks** the tree.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# 15. Stale\n\nStatus: accepted\n\n**Context.** It moves.\n\n**Decision.**\n\n- Look.\n\n**결과:** Slow.\n",
+        "# 15. Stale\n\nStatus: accepted\n\n**맥락:** It moves.\n\n__결정__: - Look.\n\n**결과**: Slow.\n",
+    ],
+)
+def test_a_paragraph_that_begins_with_the_name_of_a_section_is_one(text):
+    record = read_record(text)
+    assert (record.status, record.status_in, record.text) == ("accepted", "head", "Stale\n\n- Look.")
+    assert (record.context, record.consequences) == ("It moves.", "Slow.")
 
 
 # Each status, and how it may be written.

@@ -211,10 +211,11 @@ class Home(Frozen):
     worktree: str | None
 
 
-def home_of(start: str) -> Home:
+def home_of(start: str, memory_in: str = "") -> Home:
     """The home of a folder: all worktrees of one repository share it; a plain folder is its own, and its one worktree.
 
-    Only files are read, whoever owns them and whatever GIT_DIR says: no process is started.
+    A memory may be about to begin in `memory_in`: the home is what it will be then. Only files are read, whoever owns
+    them and whatever GIT_DIR says: no process is started.
     """
     root = os.path.realpath(start)
     for folder in upward(start):
@@ -222,7 +223,7 @@ def home_of(start: str) -> Home:
         if repository is not None:
             return _in_repository(repository)
         # A .git file that leads nowhere: a repository once was here.
-        is_one = os.path.isfile(os.path.join(folder, ".git"))
+        is_one = os.path.isfile(os.path.join(folder, ".git")) or folder == memory_in
         if is_one or any(os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS):
             root = folder
             break

@@ -96,9 +96,10 @@ class Call:
     def home(self) -> Home:
         """The repository around --root or the current folder; without one, --store's folder names it."""
         if self._home is None:
-            self._home = home_of(self._folder_here())
-            if self.store is not None and _is_folder(self.store):
-                folder, is_named = os.path.abspath(self.store), self.places.root or repository_around(self._home.root)
+            folder = os.path.abspath(self.store) if self.store is not None and _is_folder(self.store) else ""
+            self._home = home_of(self._folder_here(), memory_in=os.path.realpath(folder) if folder else "")
+            if folder:
+                is_named = self.places.root or repository_around(self._home.root)
                 self._home = replace(self._home if is_named else home_of(folder), folder=folder)
         return self._home
 

@@ -93,8 +93,9 @@ def _takes_a_reason(proposal: DecisionProposal) -> bool:
 def _import(call: Call) -> Answer:
     from mnemarch.interfaces import adr
 
+    seat = call.seat  # Whoever it is may be asked first.
     with Counter("importing", "records") as progress:
-        outcomes = adr.import_folder(call.seat, call.options.folder, progress, override=call.options.override)
+        outcomes = adr.import_folder(seat, call.options.folder, progress, override=call.options.override)
     return _records(outcomes, "There are no decision records there.")
 
 

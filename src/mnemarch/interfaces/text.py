@@ -18,6 +18,7 @@ from mnemarch.interfaces.show import (
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import Kind
+from mnemarch.policy.kinds import TIER_NORMAL
 from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     Text = Callable[[Any, Call], str]
 
 _RECALLED_CHARS = 240
+# Normal decisions that are listed above an answer, those that the question finds first.
+_BINDING_SHOWN = 5
 _SIDES_MAX = 8
 _HINTS = (
     "Decide one: mnemarch resolve ID --winner UNIT --reason WHY\n"
@@ -200,15 +203,19 @@ def _related(relations: Sequence[outcome.Related], _: Call) -> str:
 
 
 def _found(answer: search.Found, call: Call) -> str:
-    lines = [f"{item.label} {short_id(item.unit.id)}  {short(item.unit.content)}" for item in answer.binding]
-    lines = ["binding", *(f"  {line}" for line in lines), ""] if lines else []
+    shown = [item for at, item in enumerate(answer.binding) if item.tier < TIER_NORMAL or at < _BINDING_SHOWN]
+    lines = [f"  {item.label} {short_id(item.unit.id)}  {short(item.unit.content)}" for item in shown]
+    more = len(answer.binding) - len(shown) + answer.unlisted
+    lines += [f"  … and {more} more: mnemarch decisions load"] if more else []
+    lines = ["binding", *lines, ""] if lines else []
     lines += [] if answer.items else [f"Nothing found for {quoted(call.options.query)} from here."]
     for rank, item in enumerate(answer.items, start=1):
         lines += _recalled(rank, item)
     if answer.withheld:
         withheld = (f"  {short_id(each.unit_id)}  {with_short_ids(each.reason)}" for each in answer.withheld)
         lines += ["", "withheld", *withheld]
-    return "\n".join([*lines, *(note for note in _notes(answer.notes) if UNRECORDED not in note)])
+    known = UNRECORDED, f"{answer.unlisted} more that bind"
+    return "\n".join([*lines, *(note for note in _notes(answer.notes) if not any(each in note for each in known))])
 
 
 def _notes(notes: Sequence[str]) -> list[str]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # What binds takes at most this share of the budget (R10).
 _BINDING_SHARE = 0.4
+# Where not all that binds has room, one that is longer than this share of the room is cut, so that others are seen.
+_LONGEST_SHARE = 0.25
 # As few as name a unit: every token of the head is one less for content.
 _ID_CHARS = 6
 TOLD_ELSEWHERE = "another item tells the same"
@@ -26,7 +28,8 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     """What binds, cut from the end of its order, then as many items as fit, in their order.
 
     An item that doesn't fit makes room for a smaller one after it. The text says how much that binds had no room.
-    Of episodes about the same tests one is told, and what was asked before a compaction once.
+    Of episodes about the same tests one is told, and what was asked before a compaction once. The record that a
+    decision was imported from is not told beside it.
     """
     if not (found.binding or found.items or found.unlisted):
         return Pack(text="", items=(), left_out=(), withheld=found.withheld, tokens=0, budget=budget)
@@ -34,6 +37,12 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     costs = {unit_id: count(text) for unit_id, text in entries.items()}
     known = {item.unit.id for item in found.binding}
     room = int(budget * _BINDING_SHARE)
+    spare = room - sum(costs[unit_id] for unit_id in known)
+    if found.unlisted or spare < 0:
+        for item in found.binding:
+            id = item.unit.id
+            entries[id] = _cut(item, entries[id], max(int(room * _LONGEST_SHARE), spare + costs[id]), count)
+            costs[id] = count(entries[id])
     binding = _first_that_fit(found.binding, costs, room)
     bind_count = found.unlisted + len(found.binding)
     if len(binding) < bind_count:
@@ -41,7 +50,8 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     used = sum(costs[item.unit.id] for item in binding)
     used += count(_whole(entries, (), _missing_note(bind_count - len(binding), domain), ()))
     items: list[Recalled] = []
-    for item in told_once(found.items):
+    told = told_once(found.items, found.binding)
+    for item in told:
         if item.unit.id not in known and used + costs[item.unit.id] <= budget:
             used += costs[item.unit.id]
             items.append(item)
@@ -53,7 +63,7 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     text = text if (bind_count or items) and count(text) <= budget else ""
     entries = {id: text for id, text in entries.items() if id not in {item.unit.id for item in (*binding, *items)}}
     over = f"over the budget of {budget} tokens"
-    again = {item.unit.id for item in found.items} - {item.unit.id for item in told_once(found.items)}
+    again = {item.unit.id for item in found.items} - {item.unit.id for item in told}
     return Pack(
         text=text,
         items=tuple(items),
@@ -65,9 +75,18 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     )
 
 
-def told_once(items: Sequence[Recalled]) -> list[Recalled]:
+def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = ()) -> list[Recalled]:
     """Without episodes of which another tells all: one on the same tests that succeeded where this one failed, or one
-    before it with the same end and the same errors. Nor anchors of a compaction beside what they lead to."""
+    before it with the same end and the same errors. Nor anchors of a compaction beside what they lead to, nor the
+    record of a decision beside the decision."""
+    decided = [item.unit for item in (*binding, *items) if item.unit.kind is Kind.DECISION]
+    rest = [(unit_id, unit.content.partition("\n")[0]) for unit in decided for unit_id in unit.attributes["evidence"]]
+    records = {
+        item.unit.id
+        for item in items
+        for unit_id, title in rest
+        if item.unit.id == unit_id and title in item.unit.content
+    }
     episodes = [_Episode(item.unit) for item in items]
     compacted = {item.unit.id for item in items if "compaction" in item.unit.attributes.get("tags", ())}
 
@@ -82,7 +101,7 @@ def told_once(items: Sequence[Recalled]) -> list[Recalled]:
             for at, other in rivals
         )
 
-    return [item for place, item in enumerate(items) if is_told(place)]
+    return [item for place, item in enumerate(items) if item.unit.id not in records and is_told(place)]
 
 
 class _Episode:
@@ -93,6 +112,18 @@ class _Episode:
         self.tests = frozenset(map(str, told.get("tests") or ()))
         self.errors = frozenset(str(fault.get("key")) for fault in told.get("faults") or () if isinstance(fault, dict))
         self.succeeded = told.get("success") is True
+
+
+def _cut(item: Recalled, whole: str, tokens_max: int, count: Callable[[str], int]) -> str:
+    """The entry, or its beginning and where the rest is if it costs too much."""
+    text, cost = whole, count(whole)
+    share = 1.0
+    while cost > tokens_max and share > 0.01:
+        share *= 0.9 * tokens_max / cost
+        start = item.unit.content[: int(len(item.unit.content) * share)].rpartition(" ")[0]
+        text = _entry(item, f"{start} … (in full: mnemarch show {short_id(item.unit.id)})")
+        cost = count(text)
+    return text
 
 
 def _first_that_fit(items: Sequence[Recalled], costs: Mapping[str, int], room: int) -> list[Recalled]:
@@ -120,8 +151,8 @@ def _missing_note(count: int, domain: str | None) -> str:
     return f"({count} more that bind had no room. See them: mnemarch decisions load{where})" if count else ""
 
 
-def _entry(item: Recalled) -> str:
+def _entry(item: Recalled, content: str = "") -> str:
     """One line of head that costs little, and then the content: how sure it is or how firm, its id, what to know."""
     unit = item.unit
     notes = "".join(f" ({' '.join(note.split())})" for note in item.notes)
-    return entry(f"{head_of(unit, item.label)} {short_id(unit.id)[:_ID_CHARS]}{notes}", unit.content)
+    return entry(f"{head_of(unit, item.label)} {short_id(unit.id)[:_ID_CHARS]}{notes}", content or unit.content)

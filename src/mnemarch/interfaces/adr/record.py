@@ -74,6 +74,10 @@ _NO_RECORD = re.compile(
 )
 # The decision that was exported to a record, by the id of its first version, and a digest of the file.
 MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: ([0-9a-f]{16}))? -->")
+# A section without a heading: a paragraph that begins with **Decision.** or **Decision:**
+_LEAD = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)[.:：]?[ \t]*")
+_LED_SECTIONS = frozenset({"context", "options", "decision", "consequences"})
+_BELOW_HEADINGS = 7
 _MARKDOWN = MarkdownIt("commonmark")
 _MARKDOWN.core.ruler.disable(["inline", "text_join"])
 _LINE_CHARS_MAX = 2_000
@@ -157,8 +161,13 @@ class _Outline:
         tokens = _MARKDOWN.parse("\n".join([""] * self.title_end + self.lines[self.title_end :]))
         headings: list[Heading] = []
         for token, inline in pairwise(tokens):
-            if token.type == "heading_open" and token.level == 0 and token.map:
+            if token.level or not token.map:
+                continue
+            lead = _LEAD.match(inline.content) if token.type == "paragraph_open" else None
+            if token.type == "heading_open":
                 headings.append((inline.content, int(token.tag[1]), token.map[0], token.map[1]))
+            elif lead is not None and role_of(lead[1]) in _LED_SECTIONS:
+                headings.append((lead[1], _BELOW_HEADINGS, token.map[0], token.map[0]))
         is_section = headings and role_of(headings[0][0]) and any(one[1] <= headings[0][1] for one in headings[1:])
         if headings and not is_section:
             self.title, _, _, self.title_end = headings.pop(0)
@@ -166,7 +175,8 @@ class _Outline:
         self.texts: dict[str, str] = {}
         for role, start, body, end in _sections(headings, len(self.lines)):
             self.role_at[start:end] = [role] * (end - start)
-            self.texts.setdefault(role, "\n".join(self.lines[body:end]).strip("\n").rstrip())
+            text = "\n".join(self.lines[body:end]).strip("\n").rstrip()
+            self.texts.setdefault(role, _LEAD.sub("", text, count=1).strip("\n") if body == start else text)
         self.told: dict[str, list[Line]] = {"head": [], "status": [], "links": []}
         for before, token in pairwise(tokens):
             if token.type == "inline" and token.map and before.type != "heading_open":
