@@ -33,7 +33,7 @@ def _word(word: str) -> str:
     table, longest = _table()
     found: list[str] = []
     rest = word
-    while begun := next((rest[:size] for size in range(longest, 1, -1) if rest[:size] in table), ""):
+    while begun := next((rest[:size] for size in range(min(longest, len(rest)), 1, -1) if rest[:size] in table), ""):
         found.append(table[begun])
         rest = rest[len(begun) :]
     return " ".join(found) or table.get(word, "") or table.get(korean.stem(word), "")
