@@ -120,8 +120,8 @@ class SentenceEncoder:
     beside it all-MiniLM-L6-v2, which knows only English, but that better.
 
     A vector has a half of each; the English model reads a Korean text word by word in English. What is in another
-    script has the first half only, and so has the first question of a process that embeds nothing: nobody waits for two
-    models to be loaded for one question.
+    script has the first half only. The first question of a process that embeds nothing has one half, the English one if
+    it can: nobody waits for two models to be loaded for one question.
     """
 
     dim = 512 + _ENGLISH_DIM
@@ -151,20 +151,19 @@ class SentenceEncoder:
 
     def embed_question(self, text: str) -> Any:
         self._questions += 1
-        english = gloss.english_of(text) if self._has_english_half(text) else ""
+        english = gloss.english_of(text)
         weight = _ENGLISH_WEIGHT if english == text else _GLOSS_WEIGHT
-        return vectors_of([text], lambda texts: self._halves(texts, [english], weight), self.dim, _MAKER)[0]
+        both = not english or self._model is not None or self._questions > 1
+        return vectors_of([text], lambda texts: self._halves(texts, [english], weight, both=both), self.dim, _MAKER)[0]
 
     def noise_for(self, question: str) -> float:
         """A question without an English half meets half of each text, and a unit's cosine is less by so much."""
-        return _NOISE if self._has_english_half(question) else _NOISE / 2**0.5
+        return _NOISE if gloss.english_of(question) else _NOISE / 2**0.5
 
-    def _has_english_half(self, question: str) -> bool:
-        return bool(gloss.english_of(question)) and (self._english is not None or self._questions > 1)
-
-    def _halves(self, texts: list[str], english: list[str], weight: float = 1.0) -> Any:
+    def _halves(self, texts: list[str], english: list[str], weight: float = 1.0, *, both: bool = True) -> Any:
         halves = np.zeros((len(texts), self.dim), np.float32)
-        halves[:, :-_ENGLISH_DIM] = self._encoded(texts)
+        if both:
+            halves[:, :-_ENGLISH_DIM] = self._encoded(texts)
         readable = [at for at, text in enumerate(english) if text]
         if readable:
             halves[readable, -_ENGLISH_DIM:] = weight * self._in_english([english[at] for at in readable])
@@ -175,7 +174,7 @@ class SentenceEncoder:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def _in_english(self, texts: Sequence[str]) -> Any:
-        """A unit row for each text. Each is read alone: what stands beside it would change its numbers."""
+        """A unit row for each text. Each is read alone: it is no faster in batches."""
         session, tokenizer = self._loaded_english()
         rows = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
         for row, text in enumerate(texts):
