@@ -159,6 +159,21 @@ def test_a_session_begins_with_what_binds_in_the_words_of_its_host(repo, agent, 
     assert (state(repo)["host"], state(repo)["context_bytes"]) == (host, len(said.encode()))
 
 
+def test_of_many_decisions_a_start_names_some_and_a_prompt_brings_those_that_it_is_about(repo, agent):
+    for number in range(12):
+        decide(repo, f"Service {number} owns table {number}\n\n" + "It alone writes there. " * 60)
+    decide(repo, "Retries back off\n\n" + "Each waits twice as long as the one before it. " * 60 + "After six it ends.")
+    decide(repo, "No secrets in logs", strength="lock")
+    one = agent()
+    told = one.tells("start")
+    assert told.index("No secrets in logs") < told.index("Service 0 owns table 0\n  \n  It alone writes")
+    assert "  Service 5 owns table 5 …\n" in told
+    assert one.tells("prompt", prompt="Rename the variable foo to bar.") == ""
+    about = one.tells("prompt", prompt="How do retries back off?")
+    assert ("Each waits twice as long" in about, "Service" in about, "secrets" in about) == (True, False, False)
+    assert "… (in full: mnemarch show " in about
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_prompt_brings_what_is_known_about_it_once_and_an_end_nothing(repo, agent, host):
     decide(repo, "The pool has three connections.")

@@ -22,6 +22,7 @@ import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Claim, InvalidInput, Scope
 from mnemarch.interfaces.tools import CORE_TOOLS, TOOLS, tools_for
+from mnemarch.model.stamps import short_id
 from mnemarch.services.maintenance import is_due
 
 ERAS = ["auto", "legacy"]
@@ -139,6 +140,24 @@ def test_resources_and_prompts_tell_what_is_decided_and_known(shop):
     assert "Checkout retries 3 times" in explained
     assert prompts == ["start_task", "finish_task"]
     assert "Checkout retries 3 times" in begun.messages[0].content.text
+
+
+def test_a_recall_costs_little_however_much_was_decided_and_names_what_is_too_long(shop):
+    with mnemarch.open(shop) as memory:
+        person = memory.seat(Actor.human("ada"), Scope(project=shop.name), root=str(shop))
+        long = person.remember("Checkout " + "waits for the bank and then asks it once more. " * 500).unit
+        person.remember("Checkout retries three times")
+        for number in range(40):
+            text_of_it = f"Service {number} owns table {number}\n\n" + "It alone writes there. " * 100
+            reason = {"type": "risk", "summary": "two writers"}
+            person.decisions.commit(person.decisions.propose(text_of_it, reason=reason, snapshots=["incident"]))
+    found = in_session(server(shop), lambda client: client.call_tool("recall", {"query": "how often checkout retries"}))
+    assert len(text(found)) < 12_000
+    assert len(json.dumps(found.structured_content)) < 15_000
+    assert "Checkout retries three times" in text(found)
+    assert "Service 0 owns table 0" in text(found)
+    assert text(found).endswith(f"Too long to be told here, explain tells each: {short_id(long.id)}.")
+    assert text(found).count("more that bind") == 1
 
 
 def test_a_profile_has_its_tools_and_a_denial_wins(shop):

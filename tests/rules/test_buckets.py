@@ -148,6 +148,7 @@ def test_a_wish_that_only_speaks_of_doubts_or_words_is_one(text):
     [
         ("Fix it, and always use tabs.", "always use tabs."),
         ("Always use tabs, and fix the tests", "Always use tabs"),
+        ("Always test with Vitest; never use Jest.", "Always test with Vitest; never use Jest."),
         ("이거 고쳐 주고, 앞으로는 탭을 써 주세요", "앞으로는 탭을 써 주세요"),
         (
             "From now on, use tabs and run ruff before each commit",

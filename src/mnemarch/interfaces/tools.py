@@ -28,7 +28,9 @@ PROFILES = ("read", "work", "admin")
 CORE = "core"
 _VERBS = {verb.name: verb for verb in VERBS}
 _TEXTS = paragraphs_beside(__file__, "tools.txt")
-_UNCUT = 1_000_000
+# What a recall costs its reader at most. One who wants more asks for it by its id.
+_RECALL_TOKENS = 4_000
+_ITEM_CHARS_MAX, _BINDING_CHARS_MAX = 2_000, 200
 
 # What answers look like: for each type of result the fields with their JSON types, and where they come from.
 _Shape = dict[str, "tuple[str, Callable[[Any], Any]]"]
@@ -121,12 +123,15 @@ def called(tool: Tool, call: Call) -> Reply:
 
 
 def _recall(call: Call) -> tuple[Any, str]:
-    from mnemarch.recall.context import packed
+    from mnemarch.recall.context import TOLD_ELSEWHERE, packed
     from mnemarch.text.prompt import estimated_tokens
 
     found = performed(_VERBS["seat.recall"], call)
-    text = packed(found, _UNCUT, estimated_tokens, None).text if found.items or found.binding else ""
-    return found, _with_notes(text, found)
+    pack = packed(found, _RECALL_TOKENS, estimated_tokens, None)
+    bound = {item.unit.id for item in found.binding}
+    long = [short_id(one.unit_id) for one in pack.left_out if one.unit_id not in bound and one.reason != TOLD_ELSEWHERE]
+    notes = [f"Too long to be told here, explain tells each: {', '.join(long)}."] if long else []
+    return found, "\n".join([_with_notes(pack.text if pack.items or pack.binding else "", found), *notes])
 
 
 def _context(call: Call) -> tuple[Any, str]:
@@ -137,7 +142,9 @@ def _context(call: Call) -> tuple[Any, str]:
 def _with_notes(text: str, answer: Any) -> str:
     withheld = Counter(one.reason for one in answer.withheld)
     reasons = ", ".join(f"{count} {reason}" for reason, count in withheld.items())
-    notes = [*answer.notes, *([f"Withheld: {reasons}."] if withheld else [])]
+    # The text says how much that binds had no room, which is what was not listed, and more.
+    notes = [note for note in answer.notes if not (text and "more that bind" in note)]
+    notes += [f"Withheld: {reasons}."] if withheld else []
     too_long = len(getattr(answer, "left_out", ()))
     nothing = f"{too_long} known, and none fits: ask for more." if too_long else "Nothing is known about this yet."
     return "\n".join([text or nothing, *notes])
@@ -179,8 +186,10 @@ def _feedback(call: Call) -> tuple[Any, str]:
 # Shapes
 
 
-def _entry(item: Recalled) -> dict[str, str]:
-    return {"id": short_id(item.unit.id), "label": item.label, "text": item.unit.content}
+def _entry(item: Recalled, chars_max: int) -> dict[str, str]:
+    text = item.unit.content
+    text = text if len(text) <= chars_max else f"{text[:chars_max]}…"
+    return {"id": short_id(item.unit.id), "label": item.label, "text": text}
 
 
 def _unit(unit: Any) -> dict[str, str]:
@@ -197,8 +206,8 @@ _TYPES: dict[str, dict[str, Any]] = {
     "object": {"type": ["object", "null"]},
 }
 _RECALLED: _Shape = {
-    "binding": ("list", lambda found: list(map(_entry, found.binding))),
-    "items": ("list", lambda found: list(map(_entry, found.items))),
+    "binding": ("list", lambda found: [_entry(item, _BINDING_CHARS_MAX) for item in found.binding]),
+    "items": ("list", lambda found: [_entry(item, _ITEM_CHARS_MAX) for item in found.items]),
     "withheld": ("object", lambda found: dict(Counter(one.reason for one in found.withheld))),
     "notes": ("texts", lambda found: list(found.notes)),
 }

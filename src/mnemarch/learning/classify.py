@@ -141,8 +141,10 @@ def without_telling(text: str) -> str:
 
 def standing_wishes(text: str) -> str:
     """Of a text that states a preference the clauses that do, without what else is said or asked for in it."""
-    clauses = clauses_of(text)
-    return " ".join(_wish_in(clause) for clause in clauses if _is_wish(clause))
+    wishes = [_wish_in(clause) for clause in clauses_of(text) if _is_wish(clause)]
+    # Whatever stood between two that end without a mark.
+    ended = [wish if not wish[-1:].isalnum() else f"{wish};" for wish in wishes[:-1]]
+    return " ".join([*ended, *wishes[-1:]])
 
 
 def without_requests(text: str) -> str:

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 # What binds takes at most this share of the budget (R10).
 _BINDING_SHARE = 0.4
 # Where not all that binds has room, one that is longer than this share of the room is cut, so that others are seen.
-_LONGEST_SHARE = 0.25
+_LONGEST_SHARE = 0.2
+# And when this share is used, the rest is told by titles.
+_IN_PART_SHARE = 0.4
+# A decision is told in part rather than not at all, if there is room for so many tokens.
+_IN_PART_MIN = 80
+_TITLE_CHARS_MAX = 100
+_SHARE_MIN = 0.01
 # As few as name a unit: every token of the head is one less for content.
 _ID_CHARS = 6
 TOLD_ELSEWHERE = "another item tells the same"
@@ -39,10 +45,8 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     room = int(budget * _BINDING_SHARE)
     spare = room - sum(costs[unit_id] for unit_id in known)
     if found.unlisted or spare < 0:
-        for item in found.binding:
-            id = item.unit.id
-            entries[id] = _cut(item, entries[id], max(int(room * _LONGEST_SHARE), spare + costs[id]), count)
-            costs[id] = count(entries[id])
+        entries |= _shortened(found.binding, costs, room, spare, count)
+        costs = {unit_id: count(text) for unit_id, text in entries.items()}
     binding = _first_that_fit(found.binding, costs, room)
     bind_count = found.unlisted + len(found.binding)
     if len(binding) < bind_count:
@@ -52,8 +56,12 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     items: list[Recalled] = []
     told = told_once(found.items, found.binding)
     for item in told:
-        if item.unit.id not in known and used + costs[item.unit.id] <= budget:
-            used += costs[item.unit.id]
+        id, left = item.unit.id, budget - used
+        if item.unit.kind is Kind.DECISION and costs[id] > left >= _IN_PART_MIN:
+            entries[id] = _cut(item, left, count)
+            costs[id] = count(entries[id])
+        if id not in known and costs[id] <= left:
+            used += costs[id]
             items.append(item)
     text = _whole(entries, binding, _missing_note(bind_count - len(binding), domain), items)
     # The counts of the parts need not add up to that of the whole, and the whole has to fit.
@@ -114,16 +122,33 @@ class _Episode:
         self.succeeded = told.get("success") is True
 
 
-def _cut(item: Recalled, whole: str, tokens_max: int, count: Callable[[str], int]) -> str:
+def _shortened(
+    binding: Sequence[Recalled], costs: Mapping[str, int], room: int, spare: int, count: Callable[[str], int]
+) -> dict[str, str]:
+    """The entries of what binds where not all has room: long ones are cut, and of the last ones the titles are told."""
+    entries: dict[str, str] = {}
+    used = 0
+    for item in binding:
+        id = item.unit.id
+        in_part = max(int(room * _LONGEST_SHARE), spare + costs[id])
+        entries[id] = _cut(item, in_part, count) if used < room * _IN_PART_SHARE else _titled(item)
+        used += count(entries[id])
+    return entries
+
+
+def _cut(item: Recalled, tokens_max: int, count: Callable[[str], int]) -> str:
     """The entry, or its beginning and where the rest is if it costs too much."""
-    text, cost = whole, count(whole)
-    share = 1.0
-    while cost > tokens_max and share > 0.01:
+    text, content, share = _entry(item), item.unit.content, 1.0
+    while (cost := count(text)) > tokens_max and share > _SHARE_MIN:
         share *= 0.9 * tokens_max / cost
-        start = item.unit.content[: int(len(item.unit.content) * share)].rpartition(" ")[0]
+        start = content[: int(len(content) * share)].rpartition(" ")[0]
         text = _entry(item, f"{start} … (in full: mnemarch show {short_id(item.unit.id)})")
-        cost = count(text)
     return text
+
+
+def _titled(item: Recalled) -> str:
+    line = item.unit.content.partition("\n")[0][:_TITLE_CHARS_MAX]
+    return _entry(item, line if line == item.unit.content else f"{line} …")
 
 
 def _first_that_fit(items: Sequence[Recalled], costs: Mapping[str, int], room: int) -> list[Recalled]:

@@ -8,6 +8,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.search import UNRECORDED, Found, Pack, Recalled
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_share
+from mnemarch.policy.kinds import TIER_NORMAL
 from mnemarch.policy.trust import aged
 from mnemarch.recall.answer import Recall
 from mnemarch.recall.candidates import replaced_drafts
@@ -35,6 +36,7 @@ _QUERY_CHARS_MAX = 500
 _SHARED_WORDS_MIN = 2
 # Beside a clear answer, what is much less close to the question is noise to somebody who did not ask for it.
 _OF_BEST_MIN = 0.6
+_DECIDED = ("decision", "evidence")
 
 
 class Answering:
@@ -72,18 +74,18 @@ class Answering:
         found, handed_before = self._found(query, k, **where)
         has_floor = bool(where.get("floor"))
         if not query.strip() and where["kinds"] is None:
-            found = self._without_other_stories(found)
+            found = self._for_nothing_asked(found)
         if without or has_floor:
             found = _limited(found, query, without, sure=has_floor, session=self._caller.session)
         pack = packed(found, tokens, count or estimated_tokens, where["domain"])
         notes = self._record(query, (*pack.binding, *pack.items), handed_before, has_floor=has_floor)
         return replace(pack, notes=(*found.notes, *notes))
 
-    def _without_other_stories(self, found: Found) -> Found:
-        """Without episodes of other tasks: to a reader who asked for nothing they are about nothing."""
+    def _for_nothing_asked(self, found: Found) -> Found:
+        """Without episodes of other tasks, which are about nothing to this reader, nor decisions, since those bind."""
         own = self._caller.scope_key
         items = [item for item in found.items if item.unit.attributes.get("task_key", own) == own]
-        return replace(found, items=tuple(items))
+        return replace(found, items=tuple(item for item in items if item.unit.kind not in _DECIDED))
 
     def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:
         """Those of these units that may be handed out here, as items of an answer."""
@@ -235,7 +237,7 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
     closest = max((item.why.get("similarity", 0.0) for item in found.items), default=0.0) if sure else 0.0
 
     def is_news(item: Recalled) -> bool:
-        is_own = sure and session is not None and item.unit.session == session
+        is_own = sure and session is not None and item.unit.session == session and item.unit.kind != "decision"
         is_meant = item is found.items[0] and item.why.get("meaning", 0.0) > 0.0
         if item.why.get("similarity", 0.0) < _OF_BEST_MIN * closest:
             return False
@@ -243,5 +245,8 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
         return not is_own and (is_meant or len(shared) >= shared_min)
 
     binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
-    unlisted = 0 if without else found.unlisted
+    if sure:
+        # A normal decision is told if the question is about it. Then it is among the items.
+        binding = [item for item in binding if item.tier < TIER_NORMAL]
+    unlisted = 0 if without or sure else found.unlisted
     return replace(found, binding=tuple(binding), items=tuple(filter(is_news, items)), unlisted=unlisted)

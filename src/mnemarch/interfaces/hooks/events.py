@@ -303,11 +303,13 @@ def _take_up_prompts(moment: Moment) -> None:
 
 
 def _shown(moment: Moment, pack: Pack) -> None:
-    """What an episode that was shown told as well needs not be shown either."""
+    """Note what was shown to its end. What an episode that was shown told as well needs not be shown either."""
     from mnemarch.recall.context import TOLD_ELSEWHERE
 
     told = [each.unit_id for each in pack.left_out if each.reason == TOLD_ELSEWHERE]
-    moment.session.add("shown", [*(item.unit.id for item in (*pack.binding, *pack.items)), *told])
+    units = [item.unit for item in (*pack.binding, *pack.items)]
+    whole = [unit.id for unit in units if unit.content.splitlines()[-1] in pack.text]
+    moment.session.add("shown", [*whole, *told])
 
 
 def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Say) -> None:
