@@ -214,8 +214,7 @@ class Finder(LiveIndex):
         meanings = self._meanings
         if meanings is None:
             return {}
-        nearest = dict(meanings.nearest(text, scope_keys, **within))
-        if not nearest and not meanings.ready():
+        if not meanings.ready():
             if self._questions > 1:
                 meanings.follow(*self._log_to_follow())
             raise StoreUnavailable("not all vectors are made yet.", hint="Make them now: mnemarch reindex")
@@ -223,7 +222,7 @@ class Finder(LiveIndex):
         if self._tail.position - self._followed > _FOLLOWED_EVERY:
             self._followed = self._tail.position
             meanings.follow(*self._log_to_follow())
-        return nearest
+        return dict(meanings.nearest(text, scope_keys, **within))
 
     def noise_for(self, text: str) -> float:
         """The cosine that unrelated texts have with this question by the model in use."""
