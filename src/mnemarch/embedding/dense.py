@@ -121,7 +121,7 @@ class SentenceEncoder:
 
     A vector has a half of each; the English model reads a Korean text word by word in English. What is in another
     script has the first half only. The first question of a process that embeds nothing has one half, the English one if
-    it can: nobody waits for two models to be loaded for one question.
+    it is in Latin letters: nobody waits for two models to be loaded for one question, and the table lacks some words.
     """
 
     dim = 512 + _ENGLISH_DIM
@@ -151,14 +151,18 @@ class SentenceEncoder:
 
     def embed_question(self, text: str) -> Any:
         self._questions += 1
-        english = gloss.english_of(text)
+        english = self._english_half(text)
         weight = _ENGLISH_WEIGHT if english == text else _GLOSS_WEIGHT
         both = not english or self._model is not None or self._questions > 1
         return vectors_of([text], lambda texts: self._halves(texts, [english], weight, both=both), self.dim, _MAKER)[0]
 
     def noise_for(self, question: str) -> float:
         """A question without an English half meets half of each text, and a unit's cosine is less by so much."""
-        return _NOISE if gloss.english_of(question) else _NOISE / 2**0.5
+        return _NOISE if self._english_half(question) else _NOISE / 2**0.5
+
+    def _english_half(self, question: str) -> str:
+        english = gloss.english_of(question)
+        return english if english == question or self._english is not None or self._questions > 1 else ""
 
     def _halves(self, texts: list[str], english: list[str], weight: float = 1.0, *, both: bool = True) -> Any:
         halves = np.zeros((len(texts), self.dim), np.float32)
