@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self
 
+    from mnemarch.code.home import Home
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Copied, Maintained, Pruned
@@ -216,3 +217,12 @@ def _refuse_existing(path: str) -> None:
         raise InvalidInput(f"{path!r} exists.", hint="Choose another name; nothing was overwritten.")
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise InvalidInput(f"There is no folder for {path!r}.", hint="Make the folder first.")
+
+
+def worktree_in(memory: Memory, home: Home) -> str | None:
+    """The name of a working tree in a memory; where clones share it, with the clone's (R3)."""
+    if home.worktree is None or not memory._engine.store.is_shared:
+        return home.worktree
+    from mnemarch.code.clones import clone_at, in_clone
+
+    return in_clone(home.worktree, clone_at(home.root))

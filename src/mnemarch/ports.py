@@ -33,6 +33,14 @@ class Store(Protocol):
         """Another number says that events were put in or taken out, or that a lost server came back: read anew."""
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other clones of a repository write to it too."""
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether whoever opened it may look at all streams."""
+
+    @property
     def keeps_erased(self) -> str:
         """Where an erased text may still be, out of this store's reach, in words; nothing if nowhere."""
 

@@ -48,3 +48,21 @@ def test_statements_that_can_both_be_true_open_no_conflict(seats, known, new):
     agent.remember(known)
     assert agent.remember(new).conflicts == ()
     assert agent.conflicts() == []
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "subject"),
+    [
+        (
+            "Checkout retries a failed payment 3 times",
+            "Checkout retries a failed payment 5 times",
+            "Checkout retries a failed payment …",
+        ),
+        ("결제는 실패하면 3번 재시도한다", "결제는 실패하면 5번 재시도한다", "결제는 실패하면 … 재시도한다"),
+    ],
+)
+def test_the_subject_of_a_conflict_is_shown_as_it_was_written(seats, known, new, subject):
+    agent = seats.agent()
+    agent.remember(known)
+    (conflict,) = agent.remember(new).conflicts
+    assert conflict.subject == subject

@@ -132,22 +132,6 @@ def test_r12_a_revision_names_the_version_it_saw_the_first_included(lead):
     assert decided(lead, "Cap 5", revises=second.id).version == 3
 
 
-def test_a_revision_with_a_key_can_be_made_again_after_it_was_committed(lead):
-    second = decided(lead, "Cap 4", revises=decided(lead, "Cap 3").id)
-
-    def made(text="Cap 5", key="k-1"):
-        desk = lead.decisions
-        return desk.commit(desk.propose(text, reason=WHY, snapshots=["seen"], revises=second.id, key=key))
-
-    third = made()
-    assert made().id == third.id
-    with pytest.raises(Conflict):
-        made(text="Cap 6")
-    with pytest.raises(Conflict):
-        made(key="k-2")
-    assert lead.decisions.in_force(second.id).id == third.id
-
-
 def test_a_proposal_committed_again_gives_the_same_decision(lead, memory):
     proposal = lead.decisions.propose("Use SQLite", reason=WHY, evidence=[evidence(lead)])
     first = lead.decisions.commit(proposal)

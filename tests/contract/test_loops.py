@@ -55,6 +55,12 @@ def test_the_same_error_on_an_unchanged_tree_with_no_new_approach_is_one_attempt
     assert [item.attempt_count for item in loops.get_failed_approaches()] == [1, 1]
 
 
+def test_who_goes_back_to_an_approach_has_tried_it_again(seats):
+    loops = seats.agent().loops
+    ways = ("cast to int", "use the decimal module", "cast to int")
+    assert types(loops.check(POOL, tree="t1", approach=way) for way in ways) == ["ALLOW", "ALLOW", "BLOCK"]
+
+
 def test_in_a_git_repository_the_tree_is_read(seats, memory, tmp_path):
     git(tmp_path, "init", "-q")
     seat = memory.seat(Actor.agent("coder-1"), HOME, root=tmp_path)

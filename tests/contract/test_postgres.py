@@ -27,7 +27,7 @@ from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, opening
 from mnemarch.stores.postgres.search import DatabaseIndex
-from mnemarch.stores.postgres.sessions import AppendingSession, Session, stored_row
+from mnemarch.stores.postgres.sessions import Session, stored_row
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
@@ -147,6 +147,9 @@ def test_one_with_the_applications_role_only_works_and_can_not_see_all(plain_url
         with pytest.raises(StoreUnavailable, match="mnemarch_operator") as caught:
             memory.audit()
         assert "GRANT mnemarch_operator" in caught.value.hint
+        findings = memory.doctor()
+        assert [finding.what for finding in findings if not finding.ok] == []
+        assert "mnemarch_operator" in findings[-1].what
     with mnemarch.open(postgres_url) as memory:
         assert memory.audit().ok
         assert memory.rebuild().same
@@ -420,7 +423,7 @@ def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, mon
     agent = seat(shared)
     for _ in range(2):
         agent.log("note", "before")
-    flush = AppendingSession.flush
+    flush = Session.flushed
 
     def lost(session):
         flush(session)
@@ -428,7 +431,7 @@ def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, mon
         session.close()
         raise psycopg.OperationalError("the connection is lost")
 
-    monkeypatch.setattr(AppendingSession, "flush", lost)
+    monkeypatch.setattr(Session, "flushed", lost)
     receipt = agent.log("note", "lost")
     assert receipt.seq == 3
     assert agent.log("note", "after").seq == 4
@@ -601,16 +604,14 @@ def test_verified_units_and_red_runs_cost_no_more_round_trips(wire, tmp_path, mo
 def statements_of_every_verb(monkeypatch, run):
     """Every statement that some work sends for a tenant, with the parameters of its first use."""
     sent = {}
-    for name in ("execute", "execute_many"):
-        original = getattr(Session, name)
+    execute = Session.execute
 
-        def noted(session, text, parameters=None, *, original=original, name=name):
-            row = parameters[0] if name == "execute_many" else parameters
-            if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
-                sent.setdefault(text, stored_row(row or {}))
-            return original(session, text, parameters)
+    def noted(session, text, parameters=None):
+        if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
+            sent.setdefault(text, stored_row(parameters or {}))
+        return execute(session, text, parameters)
 
-        monkeypatch.setattr(Session, name, noted)
+    monkeypatch.setattr(Session, "execute", noted)
     run()
     monkeypatch.undo()
     return sent

@@ -71,6 +71,18 @@ def test_r6_two_domains_and_two_packages_do_not_dispute(memory, seats, tmp_path,
     assert len(agent.remember("The timeout is 7 seconds").conflicts) == 1, "one that holds everywhere does"
 
 
+@pytest.mark.parametrize("changed", [True, False])
+def test_r8_what_cites_two_forms_of_one_symbol_holds_in_two_trees_and_does_not_dispute(
+    memory, seats, tmp_path, changed
+):
+    agent = memory.seat(Actor.agent("a"), seats.HOME, root=tmp_path)
+    for number, said in ((3, "three"), (5, "five")):
+        (tmp_path / "pay.py").write_text(f"def retry(n={number if changed else 3}):\n    return {number}\n")
+        told = agent.remember(f"retry tries {said} times", citations=[Citation.symbol("pay.py", "retry")])
+    assert len(told.conflicts) == (0 if changed else 1)
+    assert not changed or [item.label for item in agent.recall("how often does retry try?").items] == ["[HYPOTHESIS]"]
+
+
 def test_r6_two_persons_preferences_do_not_dispute(seats):
     for name, style in (("ada", "tabs"), ("bob", "spaces")):
         own = {"kind": Kind.PREFERENCE, "level": "project", "citations": [Citation.human(name)]}

@@ -27,6 +27,8 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert "superseded by " + short_id(second["id"]) in shown
     assert "at a cost one machine" in shown
     assert "in force" in cli("decisions", "history", first["id"]).out
+    learned = cli("status").out.partition("learned, last day: ")[2]
+    assert (learned[0], "the bench says so" in learned) == ("1", False)
 
 
 def test_above_an_answer_stand_what_is_firm_and_the_few_decisions_that_the_question_finds(cli):
@@ -142,6 +144,14 @@ def test_on_a_terminal_nothing_is_stored_until_somebody_says_yes(cli, answer):
     assert cli.ok("stats")["events"] == before
     text, exit_code = told(argv, [b"y\n"], cli.home)
     assert (exit_code, "version 1, in force" in text) == (0, True)
+
+
+def test_on_a_terminal_nobody_is_asked_about_what_a_lock_refuses(cli):
+    decided(cli, "Sessions are stored in Redis", "--strength", "lock")
+    argv = ["decide", "Sessions are stored in Postgres", *WHY, "--snapshot", "seen", *LEAD]
+    text, exit_code = told(argv, [], cli.home)
+    assert (exit_code, "conflicts with:" in text, "--override" in text) == (1, True, True)
+    assert "Commit it?" not in text
 
 
 def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):

@@ -149,6 +149,38 @@ def test_a_branch_that_has_not_seen_a_file_move_still_finds_it(memory, repo):
     assert len(seat_at(memory, branch, worktree="old").recall("where does login live").items) == 1
 
 
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_function_that_moved_to_another_file_is_followed(memory, repo, is_committed):
+    unit = known(
+        memory,
+        repo,
+        "logout gives nothing back",
+        *(Citation.symbol("src/auth.py", f"log{way}") for way in ("out", "in")),
+    )
+    branch = worktree(repo, "old", "feat/old")
+    rest, logout = AUTH.partition("\n\n\ndef logout")[::2]
+    (repo / "src/auth.py").write_text(rest)
+    (repo / "src/other.py").write_text(f"VALUE = 1\n\n\ndef logout{logout}")
+    if is_committed:
+        commit(repo, "moved")
+    seat = seat_at(memory, repo)
+    assert contents(seat.recall("logout")) == ["logout gives nothing back"]
+    memory._engine.janitor.wait()
+    commit(repo, "moved, if it was not yet")
+    swept = memory.janitor(seat)
+    assert swept.archived == 0
+    cited = [str(citation) for citation in seat.get(unit.id).citations]
+    assert {"symbol:src/other.py::logout", "symbol:src/auth.py::login"} < set(cited)
+    assert contents(seat_at(memory, branch, worktree="old").recall("logout")) == ["logout gives nothing back"]
+
+
+def test_a_namesake_elsewhere_is_no_function_that_moved(memory, repo):
+    known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
+    commit(repo, "a namesake", src__other_py="def logout(user):\n    raise SystemExit\n")
+    commit(repo, "gone", src__auth_py=AUTH.partition("\n\n\ndef logout")[0], src__third_py="# logout is gone\n")
+    assert not seat_at(memory, repo).recall("logout").items
+
+
 def test_what_is_gone_is_archived_in_the_background_and_revived_by_the_janitor(memory, repo):
     unit = known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
     seat = seat_at(memory, repo)

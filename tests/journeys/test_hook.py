@@ -423,6 +423,59 @@ def test_beside_a_clear_answer_a_prompt_is_not_told_what_is_only_near_it(repo, a
     assert "The mail run" not in told
 
 
+def test_a_story_that_is_closer_to_a_prompt_silences_no_fact_and_tells_no_command_of_the_memory(repo, agent):
+    other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
+    other.tells("prompt", prompt="Implement how the price is rounded. Its test fails: a problem of the cents.")
+    other.fails(1)
+    fact = "int(x*100) truncates 0.29 to 28 cents: round instead"
+    with mnemarch.open(repo) as memory:
+        seat_in(memory, repo, actor=Actor.human("ada"), task=None).remember(fact)
+    other.tells("passed", tool_input={"command": f'mnemarch remember "{fact}"'}, tool_response={"stdout": "stored"})
+    other.tells("failed", tool_input={"command": "mnemarch decide it"}, error="Exit code 1\nnot decided")
+    other.passes()
+    other.tells("stop")
+    told = agent(session="s-3").tells("prompt", prompt="price rounding problem: what do we know about cents?")
+    assert fact in told.split("[EPISODE]")[0]
+    assert "[EPISODE]" in told
+    assert "mnemarch remember" not in told
+    assert "mnemarch decide" not in told
+
+
+@pytest.mark.parametrize("in_the_way", ["hooks", "hooks/s-2.json/x"])
+def test_where_a_session_keeps_nothing_the_memory_is_still_told(repo, agent, monkeypatch, in_the_way):
+    with mnemarch.open(repo) as memory:
+        seat_in(memory, repo, actor=Actor.human("ada"), task=None).remember("The pool has 3 connections")
+    path = repo / ".mnemarch" / in_the_way
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    monkeypatch.setenv("CLAUDE_ENV_FILE", str(repo / "variables"))
+    git(repo, "checkout", "-q", "main")
+    other = agent(session="s-2")
+    assert "The pool has 3 connections" in other.tells("start")
+    assert "The pool has 3 connections" in other.tells("prompt")
+
+
+def test_what_a_decision_rests_on_is_not_told_to_who_asked_for_nothing(repo, agent):
+    decide(repo, "Retry at most thrice", strength="lock")
+    git(repo, "checkout", "-q", "main")
+    told = agent().tells("start")
+    assert "Retry at most thrice" in told
+    assert "Seen in production." not in told
+
+
+def test_what_stays_in_its_worktree_is_said_once_beside_its_claim(repo, agent):
+    git(repo, "checkout", "-q", "main")
+    with mnemarch.open(repo) as memory:
+        seat = seat_in(memory, repo, task="s-1")
+        seat.remember("Refunds are booked within a day.", citations=[Citation.test(NAME)])
+    coder = agent()
+    (repo / "pool.py").write_text(POOL.replace("1", "3"))
+    reason = "It is verified, but stays in this worktree"
+    told = coder.tells("passed").splitlines()
+    assert ["Refunds" in told[0], told[1].startswith(reason)] == [True, True]
+    assert reason not in coder.tells("passed")
+
+
 def test_who_meets_an_error_is_told_the_edit_after_which_it_was_gone(repo, agent):
     other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
     other.fails(1)

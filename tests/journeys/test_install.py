@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from mnemarch.interfaces.cli import main
+from mnemarch.interfaces.hooks import hosts
+from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.interfaces.install.commands import planned
 from mnemarch.interfaces.install.forms import HOSTS
 
@@ -201,6 +203,17 @@ def test_the_doctor_tries_the_hooks_and_says_when_one_ran_and_whether_its_contex
     transcript.write_text(printed)
     seen = found_by_doctor(capsys)[-1]
     assert (seen["ok"], "shows that they arrived" in seen["what"]) == (True, True)
+
+
+def test_the_doctor_names_the_last_event_also_of_two_in_one_second(repo, capsys):
+    main(["install", "claude-code"])
+    place = str(repo / ".mnemarch")
+    for number, name in enumerate(["SessionStart", "Stop"] * 3):
+        payload = {"hook_event_name": name, "session_id": f"s-{number % 2}", "cwd": str(repo), "number": number}
+        Session(place, payload["session_id"], "claude-code").admits(
+            hosts.read(hosts.HOSTS["claude-code"], payload, str(repo), {})
+        )
+    assert "(stop)" in found_by_doctor(capsys)[-1]["what"]
 
 
 def test_the_doctor_runs_no_command_that_came_with_a_clone(repo, capsys):

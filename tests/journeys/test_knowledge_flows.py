@@ -91,3 +91,34 @@ def test_five_agents_verify_and_a_sixth_recalls_all_that_holds_in_its_tree(trees
     labels = {item["unit"]["content"]: item["label"] for item in answer["items"]}
     assert labels[LESSONS[3]] == "[VERIFIED by test_retry_3]"
     assert next(item["unit"]["content"] for item in answer["items"]) == LESSONS[3]
+
+
+def test_a_test_that_expects_something_else_by_now_shows_nothing_of_an_older_claim(trees):
+    who, other = {"agent": "agent:coder-2", "task": "T-2"}, {"agent": "agent:coder-6", "task": "T-6"}
+
+    def recalled():
+        told = json.loads(finished(mnemarch(trees[6], "recall", QUESTION, "--json", **other)))
+        return {item["content"]: item["confidence"] for item in (each["unit"] for each in told["items"])}
+
+    worked(trees[2], 2)
+    cited = ["--cite", "test:test_mod2.py::test_retry_2", "--cite", "symbol:src/mod2.py:retry_2"]
+    finished(mnemarch(trees[2], "remember", LESSONS[2], *cited, **who))
+    finished(mnemarch(trees[2], "verify", "--", sys.executable, "-m", "pytest", "-q", **who))
+    commit(trees[2], "retry")
+    git(trees[6], "merge", "-q", "feat-2")
+    (before,) = recalled().items()
+    # A new parameter of the function, and the test calls it with one: what it expects is the same.
+    code, test = trees[6] / "src" / "mod2.py", trees[6] / "test_mod2.py"
+    code.write_text("def retry_2(times=2, wait=0):\n    return times\n")
+    test.write_text(test.read_text().replace("retry_2()", "retry_2(wait=7)"))
+    assert recalled() == {}
+    finished(mnemarch(trees[6], "verify", "--", sys.executable, "-m", "pytest", "-q", **other))
+    (after,) = recalled().items()
+    assert after[0] == before[0]
+    # Another default, and the test is made to expect it.
+    code.write_text("def retry_2(times=4, wait=0):\n    return times\n")
+    test.write_text(test.read_text().replace("== 2", "== 4"))
+    finished(mnemarch(trees[6], "verify", "--", sys.executable, "-m", "pytest", "-q", **other))
+    assert recalled() == {}
+    code.write_text("def retry_2(times=2, wait=0):\n    return times\n")
+    assert recalled() == dict([after])

@@ -68,6 +68,17 @@ def test_a_paragraph_that_begins_with_the_name_of_a_section_is_one(text):
     assert (record.context, record.consequences) == ("It moves.", "Slow.")
 
 
+@pytest.mark.parametrize("heading", ["The decision", "What we decided", "Resolution", "해결책", "How it will work"])
+@pytest.mark.parametrize("why", ["Context", "Why", "문제"])
+def test_what_was_decided_is_read_under_whatever_heading(heading, why):
+    record = read_record(
+        f"# 4. Reports\n\n- Status: accepted\n\n## {why}\n\nSlow.\n\n## {heading}\n\nUse ClickHouse.\n"
+    )
+    assert record.decision.endswith("Use ClickHouse.")
+    assert "Slow" not in record.text
+    assert record.reason.summary == "Slow."
+
+
 # Each status, and how it may be written.
 STATUSES = dict(cases("adr", "statuses"))
 

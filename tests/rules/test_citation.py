@@ -50,6 +50,11 @@ def test_a_symbol_is_read_however_it_is_joined_to_its_file(text):
     assert Citation.parse(text) == Citation.symbol("a.py", "pay")
 
 
+@pytest.mark.parametrize("text", ["file:a.py#L3-L9", "file:a.py#L3-9", "file:a.py:3-9"])
+def test_lines_are_read_however_they_are_joined_to_their_file(text):
+    assert Citation.parse(text) == Citation.file("a.py", (3, 9))
+
+
 @pytest.mark.parametrize("text", ["symbol:a.py", "symbol:a.py::", "symbol:::pay", "symbol:"])
 def test_a_symbol_without_file_or_name_is_refused_with_the_form(text):
     with pytest.raises(InvalidInput) as caught:

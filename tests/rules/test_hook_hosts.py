@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.interfaces.hooks.hosts import EVENTS, HOSTS, answer, host_of, read
 
 JSON = st.recursive(
@@ -32,38 +33,7 @@ def seen(host, native="PostToolUse", **payload):
     return read(HOSTS[host], told, "/work", {})
 
 
-@pytest.mark.parametrize(
-    ("host", "payload", "printed", "exit_code"),
-    [
-        ("claude-code", {"tool_response": {"stdout": "ok", "stderr": "", "interrupted": False}}, "ok", 0),
-        ("claude-code", {"native": "PostToolUseFailure", "error": "Exit code 2\nError: no"}, "Error: no", 2),
-        ("claude-code", {"native": "PostToolUseFailure", "error": "killed"}, "killed", 1),
-        ("claude-code", {"tool_response": {"stdout": "", "backgroundTaskId": "b-1"}}, "", None),
-        ("claude-code", {"tool_response": {"stdout": "ok", "interrupted": True}}, "ok", None),
-        ("codex", {"tool_response": "1 passed in 0.1s"}, "1 passed in 0.1s", None),
-        (
-            "copilot",
-            {
-                "tool_result": {
-                    "result_type": "success",
-                    "text_result_for_llm": "no\n<shellId: 0 completed with exit code 1>",
-                }
-            },
-            "no\n<shellId: 0 completed with exit code 1>",
-            1,
-        ),
-        (
-            "gemini",
-            {"tool_response": {"llmContent": "Output: ok\nProcess Group PGID: 7"}},
-            "ok\nProcess Group PGID: 7",
-            0,
-        ),
-        ("gemini", {"tool_response": {"llmContent": "Output: no\nExit Code: 3"}}, "no\nExit Code: 3", 3),
-        ("opencode", {"tool_response": {"output": "no", "metadata": {"exit": 4}}}, "no", 4),
-        ("cursor", {"tool_output": '{"output": "no", "exitCode": 5}'}, "no", 5),
-        ("vscode", {"tool_response": [{"type": "text", "text": "no"}]}, "no", None),
-    ],
-)
+@pytest.mark.parametrize(("host", "payload", "printed", "exit_code"), cases("hook_hosts", "ended"))
 def test_each_host_tells_in_its_own_way_how_a_command_ended(host, payload, printed, exit_code):
     event = seen(host, **payload)
     assert (event.output, event.exit, event.name, event.tool_kind) == (printed, exit_code, "after_tool", "shell")

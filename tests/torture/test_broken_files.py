@@ -344,3 +344,19 @@ def test_a_write_ahead_log_left_by_a_crash_is_taken_in(worker, folder, tmp_path,
         assert memory.audit().ok
         events = {event.id for event in memory._engine.store.read(lambda reader: list(reader.events()))}
         assert events == {receipt.event_id for receipt in receipts}
+
+
+def test_on_a_full_disk_what_is_known_can_still_be_read(tmp_path):
+    with mnemarch.open(tmp_path) as memory:
+        seat = memory.seat(Actor.human("ada"), Scope(project="shop", worktree="main"))
+        seat.remember("The port is 9090")
+    script = (
+        "import resource, mnemarch\n"
+        "from mnemarch import Actor, Scope\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        f"with mnemarch.open({str(tmp_path)!r}) as memory:\n"
+        "    seat = memory.seat(Actor.human('ada'), Scope(project='shop', worktree='main'))\n"
+        "    print(seat.recall('which port?').items[0].unit.content)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert told.stdout.strip() == "The port is 9090", told.stderr

@@ -157,7 +157,8 @@ def _with_detail(citation: Citation, **details: str) -> Citation:
 def _citable(answer: T | Check) -> T:
     if isinstance(answer, Check):
         raise InvalidInput(
-            f"Not citable: {answer.reason}.", hint="Cite a text file of the working tree by its path from the root."
+            f"Not citable: {answer.reason}.",
+            hint="Cite a text file by its path from the root; lines of it as PATH#L2-L9.",
         )
     return answer
 

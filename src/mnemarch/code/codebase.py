@@ -9,8 +9,10 @@ import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
+from mnemarch.code.clones import clone_at, in_clone
 from mnemarch.code.home import is_bare, repository_around, worktrees_of
-from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles
+from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, trouble_with
+from mnemarch.code.symbols import plain_name
 from mnemarch.code.tests import is_missing, place_of
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
@@ -32,6 +34,7 @@ else:
 # How the reason begins for which such a unit is withheld, and archived.
 STALE = "stale: "
 _COMMITS_MAX = 4
+_TAKERS_MAX = 20
 _ENDINGS_MAX = 4_096
 # How long git may look for the new name of a file: while somebody waits for an answer, and while nobody does.
 _RECALL_PATIENCE_S = 0.25
@@ -43,8 +46,10 @@ _NOTE_CHARS_MAX = 700
 class Codebase:
     """Where a reader stands. The answers of git and the parsers are cached here until the files change."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, *, is_shared: bool = False) -> None:
         self.root = root
+        # The name of this clone, where others share the memory.
+        self.clone = clone_at(root) if is_shared else None
         self.tree = WorkTree(root)
         self._commits: dict[str, WorkTree] = {}
         self._endings: dict[tuple[str, str], str | None] = {}
@@ -122,7 +127,14 @@ class Codebase:
     def worktrees(self) -> dict[str, str]:
         """The folders of the repository's worktrees by the names that scopes give them."""
         repository = repository_around(self.root)
-        return {} if repository is None else worktrees_of(repository)
+        folders = {} if repository is None else worktrees_of(repository)
+        return {in_clone(name, self.clone): folder for name, folder in folders.items()}
+
+    def removed_of(self, worktrees: Iterable[str | None]) -> set[str | None]:
+        """Those of some worktrees that this clone had and has no more; of other clones' nothing is known."""
+        there = self.worktrees()
+        gone = set(worktrees) - there.keys() if there else set()
+        return {name for name in gone if self.clone is None or (name or "").endswith(f"@{self.clone}")}
 
     def is_changed(self, path: str, since: str | None = None) -> bool:
         """Whether a file is another than at a commit: the one where this branch left the default branch, if not said.
@@ -305,22 +317,31 @@ class CodeView:
         )
 
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
-        """What became of cited code, also under a new name if git knows one."""
+        """What became of cited code, also under a new name or in another file if git knows one."""
         check = checked(self._tree, citation)
-        if check.state != GONE or self._tree.has(citation.ref):
+        if check.state != GONE:
             return check
         was = citation.get("was")
-        if was is not None and self._tree.has(was):
-            return checked(self._tree, replace(citation, ref=was))  # This branch has not seen it move.
+        if was is not None and (before := checked(self._tree, replace(citation, ref=was))).state != GONE:
+            return before  # This branch has not seen it move.
         if self._other_branches is not None and self._other_branches.bring(citation):
             return check  # What never was here was not renamed here, and git would look through all commits for it.
-        asked_at = time.monotonic()
         head = self.commit or self._codebase.head()
-        path = head and self._codebase.history.renamed(citation.ref, head, wait_s_max=self._patience_s)
+        if head is None:
+            return check
+        asked_at = time.monotonic()
+        again = None if self._tree.has(citation.ref) else self._renamed(citation, head, moves)
+        if again is None or again.state == GONE:
+            again = self._taken_over(citation, head, moves) or again
         if self._other_branches is None:
             self._patience_s = max(0.0, self._patience_s - (time.monotonic() - asked_at))
+        return again or check
+
+    def _renamed(self, citation: Citation, head: str, moves: dict[str, str]) -> Check | None:
+        """The check of a file that is gone, by its new name; None if git knows none."""
+        path = self._codebase.history.renamed(citation.ref, head, wait_s_max=self._patience_s)
         if path is None:
-            return check
+            return None
         try:
             renamed = replace(citation, ref=path)
         except InvalidInput:
@@ -330,6 +351,22 @@ class CodeView:
             return replace(again, reason=f"{citation.ref} is now {path}: {again.reason}")
         moves[citation.ref] = path
         return again
+
+    def _taken_over(self, citation: Citation, head: str, moves: dict[str, str]) -> Check | None:
+        """The check of a symbol in the one file that defines it since it left its own; None if there is none."""
+        name = plain_name(citation.get("name") or "").rpartition(".")[2]
+        if not name:
+            return None
+        ask = self._codebase.history.took_over
+        in_tree = self.commit is None
+        paths = ask(citation.ref, name, head, wait_s_max=self._patience_s, in_tree=in_tree)[:_TAKERS_MAX]
+        self._tree.load(set(paths))
+        checks = {path: checked(self._tree, replace(citation, ref=path)) for path in paths if not trouble_with(path)}
+        takers = [path for path, check in checks.items() if check.state == HOLDS]
+        if len(takers) != 1:
+            return None
+        moves[str(citation)] = takers[0]
+        return checks[takers[0]]
 
 
 def _checkable(unit: Unit) -> list[Citation]:

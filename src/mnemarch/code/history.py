@@ -109,6 +109,20 @@ class History:
             self._moves[key] = (new, wait_s_max if time.monotonic() >= until else math.inf)
         return new
 
+    def took_over(self, path: str, name: str, head: str, *, wait_s_max: float, in_tree: bool) -> list[str]:
+        """Other files that a name came into or left when it last did so in this file: in a commit, or since `head`."""
+        repository = repository_around(self._root)
+        if repository is None or not is_hash(head) or trouble_with(path) is not None:
+            return []
+        until = time.monotonic() + wait_s_max
+        files: list[str] = []
+        last = ["log", "--max-count=1", "--format=", "--full-diff", "-m", "--name-only", "-z", f"-S{name}", head]
+        for asked in ([["diff", "--name-only", "-z", f"-S{name}", head]] if in_tree else []) + [[*last, "--", path]]:
+            left_s = until - time.monotonic()
+            listed = output(repository.top, ["--literal-pathspecs", *asked], wait_s_max=left_s) if left_s > 0 else b""
+            files += [os.fsdecode(file.strip(b"\n")) for file in (listed or b"").split(b"\0")]
+        return [file for file in dict.fromkeys(files) if file and file != path]
+
     def contents(self, path: str, commits: Sequence[str]) -> dict[str, str]:
         """The hash of a file's content at each of these commits that has the file; git is started once."""
         repository = repository_around(self._root)

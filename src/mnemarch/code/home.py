@@ -231,7 +231,7 @@ def home_of(start: str, memory_in: str = "") -> Home:
 
 
 def worktrees_of(repository: Repository) -> dict[str, str]:
-    """The folders of the repository's worktrees by the names that scopes give them."""
+    """The folders of the repository's worktrees by their names."""
     folders = [main_folder(repository, settings_of(repository))]
     linked = os.path.join(repository.common, "worktrees")
     for name in os.listdir(linked) if os.path.isdir(linked) else ():
@@ -255,7 +255,7 @@ def _in_repository(repository: Repository) -> Home:
     project = _project(repository, settings, folder)
     if repository.linked is not None:
         # Git's names hold no slash, so nothing else is called like this.
-        name = f"worktrees/{_MAIN}" if repository.linked == _MAIN else _text(repository.linked)
+        name = f"worktrees/{_MAIN}" if repository.linked == _MAIN else usable_name(repository.linked)
         return Home(folder=folder, root=repository.top, project=project, worktree=name)
     # Inside of .git one is in the working tree that it belongs to.
     root = folder if repository.top == repository.common else repository.top
@@ -270,7 +270,7 @@ def _project(repository: Repository, settings: Settings, folder: str) -> str:
         url = "" if settings.remote is None else settings.remote[1]
         name, remote = remote_name(url), remote_folder(url)
         if name is not None:
-            return _text(name)
+            return usable_name(name)
         if remote is None:
             return names[repository.common]
         origin = os.path.realpath(os.path.join(folder, remote))
@@ -294,7 +294,7 @@ def _folder_name(repository: Repository, folder: str) -> str:
 
 
 def _base_name(folder: str) -> str:
-    return _text(os.path.basename(folder))
+    return usable_name(os.path.basename(folder))
 
 
 def _bare_name(name: str) -> str:
@@ -302,7 +302,7 @@ def _bare_name(name: str) -> str:
     return name.removesuffix(".git").removesuffix(".bundle") or name
 
 
-def _text(name: str) -> str:
+def usable_name(name: str) -> str:
     """A usable name: not blank, and of characters that UTF-8 has."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return name if name.strip() else "root"

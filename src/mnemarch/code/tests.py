@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 _CLOSING = frozenset({"", ")", "]", "}"})
 _CALLED = r"([^\W\d]\w{2,})\("
 _GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
+_ITEM_CHARS = 8
+# Texts, numbers and the words and signs of a comparison.
+_COMPARED = (
+    r"""'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|\b\d[\w.]*|[=!<>]=+|[<>]|\b(?:not|raises|rejects|toThrow|assert\w+"""
+    r"|[Tt]rue|[Ff]alse|[Nn]one|null)\b"
+)
 _STEPS = r"::| > | › "
 _IDENTIFIER = r"[^\W\d]\w*"
 # `user-store`, `config.toml` and `shop.auth`, beside the identifiers in them.
@@ -125,6 +131,11 @@ def body_hash(tree: WorkTree, test: str) -> str:
     """What changes when the lines of a test do; empty if they are unknown."""
     body = body_of(tree, test)
     return content_hash(body)[:_HASH_CHARS] if body else ""
+
+
+def expected_by(tree: WorkTree, test: str) -> frozenset[str]:
+    """Digests of what the lines of a test compare with: its numbers and texts, and how; nothing if they are unknown."""
+    return frozenset(content_hash(item)[:_ITEM_CHARS] for item in pattern(_COMPARED).findall(body_of(tree, test)))
 
 
 def called_in(body: str) -> frozenset[str]:

@@ -46,16 +46,12 @@ def in_force(reader: Reader, caller: Caller, decision_id: str) -> Decision:
     return holds
 
 
-def revised(reader: Reader, caller: Caller, decision_id: str, key: str | None) -> Decision:
-    """The version that a proposal is made against: the very one that it names, which must still be in force (R5).
-
-    With a key that was used before the proposal is made once more, and stands for what came of it then.
-    """
+def revised(reader: Reader, caller: Caller, decision_id: str) -> Decision:
+    """The version that a proposal is made against: the very one that it names, which must still be in force (R5)."""
     holds = in_force(reader, caller, decision_id)
-    is_spent = key is not None and reader.event_for_key(caller.scope_key, str(caller.actor), key) is not None
-    if is_spent or decision_id == holds.id:
-        return holds
-    raise stale(visible_decision(reader, caller, decision_id), holds)
+    if decision_id != holds.id:
+        raise stale(visible_decision(reader, caller, decision_id), holds)
+    return holds
 
 
 def stale(base: Decision, now: Decision | None) -> Conflict:

@@ -13,7 +13,6 @@ from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import micros, new_id
 from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
-from mnemarch.policy.admission import checked_key
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.permissions import Deed, Policy
 from mnemarch.text.secrets import redacted, redacted_tree
@@ -92,7 +91,7 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
         "importance": 0.5 + 0.15 * proposal.strength.rank,
         "supersedes": None if base is None else base.id,
     }
-    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=_key(proposal))
+    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
     for other, note in against:
         link_units(act, unit_id, other.id, LinkType.CONTRADICTS, 1.0, note)
     return Decision(_stored(act, unit_id))
@@ -138,28 +137,20 @@ def _kept_evidence(act: Act, proposal: DecisionProposal) -> list[str]:
     return carried + [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
 
 
-def _key(proposal: DecisionProposal) -> str | None:
-    """As it is kept; whoever changed a proposal may have put words in its place."""
-    return None if proposal.key is None else checked_key(proposal.key)
-
-
 def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
-    """What this proposal, or what was given the same key, became already: the decision has the proposal's id."""
-    what = f"Proposal {proposal.id} was committed before"
+    """What this proposal became already: the decision has the proposal's id."""
     event = next(act.transaction.events_of_subject(proposal.id), None)
-    if event is None and proposal.key is not None:
-        what = "This key was used before"
-        event = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), _key(proposal) or "")
     if event is None:
         return None
-    unit = act.transaction.unit(event.subject or "")
+    unit = act.transaction.unit(proposal.id)
     if unit is None or version_key_of(unit) is None or not is_visible(unit, act.caller):
         problem, unit = "and what came of it is gone, no decision, or not to be seen from here", None
     elif _says(event, proposal):
         return Decision(unit)
     else:
         problem = f"for decision {unit.id}, which says something else"
-    raise Conflict(f"{what}, {problem}.", hint="Propose again, with a new key; nothing was stored.", current=unit)
+    told = f"Proposal {proposal.id} was committed before, {problem}."
+    raise Conflict(told, hint="Propose again; nothing was stored.", current=unit)
 
 
 def _says(event: Event, proposal: DecisionProposal) -> bool:
@@ -169,10 +160,8 @@ def _says(event: Event, proposal: DecisionProposal) -> bool:
     revises = attributes.get("root") if born.get("supersedes") else None
     stored = [born.get("content"), revises, {**attributes.get("reason", {}), "override": None}]
     proposed: list[Any] = [proposal.text, proposal.revises, {**proposal.reason.to_json(), "override": None}]
-    if proposal.revises is None:
-        # A revision takes these from what is in force, which may be another version by now.
-        stored += [born.get("domain"), born.get("scope"), attributes.get("strength")]
-        proposed += [proposal.domain, list(proposal.scope.segments), str(proposal.strength)]
+    stored += [born.get("domain"), born.get("scope"), attributes.get("strength")]
+    proposed += [proposal.domain, list(proposal.scope.segments), str(proposal.strength)]
     return bool(stored == redacted_tree(proposed, set()))
 
 

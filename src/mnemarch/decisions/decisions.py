@@ -21,7 +21,7 @@ from mnemarch.model.decision import (
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import Claim, Kind, Unit
 from mnemarch.model.value import member_of, replace
-from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_name, checked_text
+from mnemarch.policy.admission import checked_count, checked_list, checked_name, checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import lookup
 
@@ -42,7 +42,7 @@ _DEPTH_MAX = 64
 _NODES_MAX = _LIMIT_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 _USUAL = {"strength": Strength.NORMAL, "domain": loading.GLOBAL, "level": Level.PROJECT}
-_OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain", "level", "key")
+_OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain", "level")
 
 
 class Decisions:
@@ -132,15 +132,14 @@ class Decisions:
         domain: str | None = None,
         level: Level | str | None = None,
         revises: str | None = None,
-        key: str | None = None,
     ) -> DecisionProposal:
         """What a decision would be and break, before anybody commits it. Nothing is stored (D2).
 
         It rests on `evidence` that is there, or on `snapshots`, texts that `commit` keeps as evidence. `revises` is the
         version that its maker saw, the first included. A revision keeps the strength, domain and level of what it
-        revises. With a `key`, it is committed once however often it is made.
+        revises.
         """
-        parts = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
+        parts = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots}
         chosen = {"strength": strength, "domain": domain, "level": level}
         named = None if revises is None else self._whole(revises)
         return self._read(lambda reader: self._proposal(reader, parts, chosen, named))
@@ -149,7 +148,7 @@ class Decisions:
         self, reader: Reader, parts: dict[str, Any], chosen: dict[str, Any], revises: str | None
     ) -> DecisionProposal:
         caller = self._caller
-        base = None if revises is None else chain.revised(reader, caller, revises, _key(parts["key"]))
+        base = None if revises is None else chain.revised(reader, caller, revises)
         usual = _USUAL if base is None else {"strength": base.strength, "domain": base.domain, "level": base.unit.level}
         checked = self._checked(
             **parts, **{name: usual[name] if each is None else each for name, each in chosen.items()}
@@ -173,7 +172,7 @@ class Decisions:
         )
 
     def _checked(
-        self, *, text: Any, reason: Any, evidence: Any, snapshots: Any, strength: Any, domain: Any, level: Any, key: Any
+        self, *, text: Any, reason: Any, evidence: Any, snapshots: Any, strength: Any, domain: Any, level: Any
     ) -> dict[str, Any]:
         """What makes a decision (R12), every part of its proper type."""
         cited = tuple(self._whole(each) for each in checked_list(evidence, "evidence"))
@@ -188,7 +187,6 @@ class Decisions:
             "strength": Strength.parse(strength),
             "domain": _domain(domain),
             "level": Level.parse(level),
-            "key": _key(key),
         }
 
     def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision | Refused:
@@ -371,10 +369,6 @@ def _page(reader: Reader, caller: Caller, domain: str, limit: int, after: str | 
 
 def _override(why: str | None) -> str | None:
     return None if why is None else checked_text(why, "The override", _REASON_BYTES_MAX)
-
-
-def _key(key: Any) -> str | None:
-    return None if key is None else checked_key(key)
 
 
 def _domain(name: Any) -> str:

@@ -13,6 +13,7 @@ from mnemarch import user
 from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
 from mnemarch.code.home import FOLDER, Home, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed, NotFound
+from mnemarch.memory import worktree_in
 from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name
@@ -146,7 +147,8 @@ class Call:
         if self._seat is None:
             # Who it is comes first: no memory is made for somebody who is not who they say.
             actor, home, memory = self.actor, self.home, self.memory
-            segments: dict[str, Any] = {"project": memory.config.project or home.project, "worktree": home.worktree}
+            segments: dict[str, Any] = {"project": memory.config.project or home.project}
+            segments["worktree"] = worktree_in(memory, home)
             session = self._setting("session")
             if actor.kind is ActorKind.AGENT and user.host() is not None:
                 from mnemarch.code.git import task_branch

@@ -73,7 +73,8 @@ def _decide(call: Call) -> Answer:
         return Answer(data=proposal, text=lambda: _proposal_text(proposal, known), exit_code=code)
     if is_interactive() and not options.yes and not call.places.json:
         print(_proposal_text(proposal, known), flush=True)
-        if not is_confirmed("Commit it?"):
+        is_refused = options.override is None and _takes_a_reason(proposal)
+        if not is_refused and not is_confirmed("Commit it?"):
             return Answer(data=proposal, text=lambda: "Nothing was committed.", exit_code=REFUSED)
     decided = desk.commit(proposal, override=options.override)
     if isinstance(decided, Refused):

@@ -180,7 +180,7 @@ def _where_it_belongs(name: str, option: str) -> str:
             return f"{option} goes with: mnemarch {form}"
     if any("--" in flags_of(parameter) for parameter in command_named(name).takes):
         return f"A command goes after --, for example: {examples_of(name, command_named(name))[0]}"
-    return f"See: mnemarch {name} --help"
+    return f"For example: {examples_of(name, command_named(name))[0]}   (all it takes: mnemarch {name} --help)"
 
 
 def forms(name: str) -> list[str]:

@@ -182,8 +182,9 @@ def asked(verb: Verb, call: Call) -> Answer:
 
 def _erased(erased: upkeep.Erased, call: Call) -> str:
     entries = counted(erased.events, "entry of the log", "entries of the log")
+    places = counted(erased.files, "table" if call.is_on_server else "file")
     if not erased.dry_run and not erased.events:
-        return f"erased before  {clean(call.options.unit_id)}; {counted(erased.files, 'file')} cleaned once more"
+        return f"erased before  {clean(call.options.unit_id)}; {places} cleaned once more"
     if erased.dry_run:
         units = [f"{short_id(unit.id)}  {quoted(unit.content)}" for unit in call.seat.units(ids=erased.units)]
         target = call.seat.show(call.options.unit_id)
@@ -191,7 +192,7 @@ def _erased(erased: upkeep.Erased, call: Call) -> str:
         lines = [f"would erase, with {entries} in all:", *(f"  {line}" for line in (*entry, *units))]
     else:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)
-        lines = [f"erased  {named}", f"  {entries} emptied, {counted(erased.files, 'file')} cleaned"]
+        lines = [f"erased  {named}", f"  {entries} emptied, {places} cleaned"]
     advice = "--copies erases them too" if erased.dry_run else "erase each by its id"
     kept = [f"note: {erased.kept}."] if erased.kept else []
     return "\n".join([*lines, *_copies(erased.copies, advice), *kept])

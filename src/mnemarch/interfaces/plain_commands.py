@@ -14,6 +14,7 @@ from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive, noted
 from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter
+from mnemarch.wiring import open_for_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,9 +123,12 @@ def _revoked(path: str) -> int:
 
 def _left_behind(folder: str) -> list[str]:
     """What to do with what was remembered before the settings were accepted, which name another memory."""
-    place = os.path.join(folder, FOLDER)
-    if not load(folder).store.url or not os.path.exists(os.path.join(place, "memory.db")):
+    place, config = os.path.join(folder, FOLDER), load(folder)
+    if not config.store.url or not os.path.exists(os.path.join(place, "memory.db")):
         return []
+    with open_for_hooks(folder, config) as before:
+        if not before.stats().events:
+            return []
     return [
         f"{place} has what was remembered before, and is not searched any more. To take it along:",
         f"  mnemarch copy {folder} ../before; mnemarch export ../before.jsonl --store ../before",

@@ -144,6 +144,22 @@ class Likeness:
         return self._is_same[other]
 
 
+class Seen(Frozen):
+    """What was seen of a failure beside its error."""
+
+    # A digest of the files, and the tests that failed.
+    tree: str | None = None
+    tests: tuple[str, ...] = ()
+    # All errors of the run, each with its tests, and the faults of earlier runs that it saw no more.
+    errors: Mapping[str, Sequence[str]] = {}
+    mended: tuple[str, ...] = ()
+    # What was changed before each earlier failure, by its event, and before this one, by no name. It is told and not
+    # stored: what is erased from the log is told no more.
+    changes: Mapping[str, tuple[str, ...]] = {}
+    # Hashes of the failing tests' own lines.
+    bodies: Mapping[str, str] = {}
+
+
 class Failure(Frozen):
     """What failed, read before the act begins: a long output takes a while, and other writers would wait."""
 
@@ -152,52 +168,21 @@ class Failure(Frozen):
     fault: Fingerprint
     approach: str | None
     likeness: Likeness | None
-    tree: str | None
-    tests: tuple[str, ...]
     redacted: tuple[str, ...]
-    # All errors of the run, if there are several, and those of earlier runs that are gone: an episode tells of each.
+    # The faults of the run, if there are several: an episode tells of each.
     faults: list[dict[str, Any]]
-    mended: tuple[str, ...]
-    # What was changed before each earlier failure, by its event, and before this one, by no name. It is told and not
-    # stored: what is erased from the log is told no more.
-    changes: Mapping[str, tuple[str, ...]]
-    # Hashes of the failing tests' own lines.
-    bodies: Mapping[str, str]
+    seen: Seen
 
 
-def failure(
-    store: Store,
-    subject: str,
-    error: str,
-    approach: str | None,
-    *,
-    tree: str | None,
-    tests: tuple[str, ...],
-    errors: Mapping[str, Sequence[str]],
-    mended: tuple[str, ...],
-    changes: Mapping[str, tuple[str, ...]],
-    bodies: Mapping[str, str],
-) -> Failure:
+def failure(store: Store, subject: str, error: str, approach: str | None, seen: Seen) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
         # So are the earlier approaches: only those that come in meanwhile are left for the act to compare.
         likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
     fault = fingerprints.fingerprint(error)
     (said, plan), kinds = without_secrets([_cut(error), approach])
-    return Failure(
-        said,
-        _line(said),
-        fault,
-        plan,
-        likeness,
-        tree,
-        tests,
-        kinds,
-        _faults(errors) if len(errors) > 1 else [],
-        mended,
-        changes,
-        bodies,
-    )
+    faults = _faults(seen.errors) if len(seen.errors) > 1 else []
+    return Failure(said, _line(said), fault, plan, likeness, kinds, faults, seen)
 
 
 def _faults(errors: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
@@ -223,7 +208,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         if earlier is not None:
             return _again(earlier, subject, given)
     before = ledger(act.transaction, subject)
-    fault = given.fault
+    fault, seen = given.fault, given.seen
     new = Attempt(
         event_id="",
         at=act.now,
@@ -233,8 +218,8 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         approach=given.approach,
         first=None if given.likeness is None else given.likeness.first(before.attempts),
         is_plan=given.likeness is None or given.likeness.is_plan,
-        tree=given.tree,
-        tests=given.tests,
+        tree=seen.tree,
+        tests=seen.tests,
         line=given.line,
     )
     told = same_attempt(before.attempts, new)
@@ -255,17 +240,17 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         "first": new.first,
         "verdict": _to_json(judgement),
     }
-    optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": given.tree}
+    optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": seen.tree}
     # However many fail after it: what is read back begins with one that says that the task is stuck.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
-    lists = {"tests": list(given.tests), "faults": given.faults, "mended": list(given.mended)}
-    optional |= {name: items or None for name, items in lists.items()} | {"bodies": dict(given.bodies) or None}
+    lists = {"tests": list(seen.tests), "faults": given.faults, "mended": list(seen.mended)}
+    optional |= {name: items or None for name, items in lists.items()} | {"bodies": dict(seen.bodies) or None}
     payload |= {name: item for name, item in optional.items() if item is not None}
     event, _ = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
     verdict = _verdict(event, duplicate=False, redacted=given.redacted)
-    if not given.changes:
+    if not seen.changes:
         return verdict
-    *others, new = with_changes([*counted, new], given.changes)
+    *others, new = with_changes([*counted, new], seen.changes)
     in_full = judged(others, new, before.stuck, act.config.loops.threshold)
     return replace(verdict, instruction=in_full.instruction)
 
@@ -294,13 +279,8 @@ def _to_json(judgement: Judgement) -> dict[str, object]:
 
 def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -> LoopVerdict:
     record = (event.payload or {})["verdict"]
-    return LoopVerdict(
-        type=Verdict(record["type"]),
-        reason=record["reason"],
-        details=record["details"],
-        instruction=record["instruction"],
-        receipt=receipt_for(event, duplicate=duplicate, redacted=redacted),
-    )
+    receipt = receipt_for(event, duplicate=duplicate, redacted=redacted)
+    return LoopVerdict(**record | {"type": Verdict(record["type"])}, receipt=receipt)
 
 
 def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:

@@ -7,12 +7,13 @@ from mnemarch.lazy import Lazy
 from mnemarch.log.act import receipt_for
 from mnemarch.loops import attempts
 from mnemarch.model.testrun import Outcome
+from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.loops import failed_approaches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mnemarch.code import git
     from mnemarch.log.act import Act, Log
@@ -53,42 +54,26 @@ class CircularFixDetector:
         The same error on an unchanged `tree` with no new approach is the same attempt: it is not counted again. The
         tree is a digest of the files; in a git repository it is read if it is not given. `tests` are those that failed.
         """
-        count = self.counting(error, approach, task_id, key, tree=tree, tests=tests)
-        return self._log.act(self._caller, count)
+        seen = attempts.Seen(tree=tree, tests=tuple(tests))
+        return self._log.act(self._caller, self.counting(error, approach, seen, task_id=task_id, key=key))
 
     def counting(
         self,
         error: str,
         approach: str | None,
+        seen: attempts.Seen,
+        *,
         task_id: str | None = None,
         key: str | None = None,
-        *,
-        tree: str | None = None,
-        tests: Sequence[str] = (),
-        errors: Mapping[str, Sequence[str]] | None = None,
-        mended: Sequence[str] = (),
-        changes: Mapping[str, tuple[str, ...]] | None = None,
-        bodies: Mapping[str, str] | None = None,
     ) -> Callable[[Act], LoopVerdict]:
-        """The same for an act that is still to begin: what fits into no transaction is done here.
-
-        `errors` are all that the run saw, each with its tests; `mended` the faults of earlier runs that it saw no more;
-        `changes` what was changed before each failure, and "" before this one; `bodies` hashes of the tests' own lines.
-        """
+        """The same for an act that is still to begin: what fits into no transaction is done here."""
         subject, _ = self._named(task_id)
         root = self._caller.root
-        given = attempts.failure(
-            self._log.store,
-            subject,
-            checked_text(error, "The error", _ERROR_BYTES_MAX),
-            None if approach is None else self._approach(approach),
-            tree=git.tree_digest(root) if tree is None and root is not None else tree,
-            tests=tuple(tests),
-            errors=errors or {},
-            mended=tuple(mended),
-            changes=changes or {},
-            bodies=bodies or {},
-        )
+        if seen.tree is None and root is not None:
+            seen = replace(seen, tree=git.tree_digest(root))
+        said = checked_text(error, "The error", _ERROR_BYTES_MAX)
+        plan = None if approach is None else self._approach(approach)
+        given = attempts.failure(self._log.store, subject, said, plan, seen)
         return lambda act: attempts.fail(act, subject, given, key)
 
     def settle(self, act: Act, run: TestRun, *, succeeded: bool) -> None:
@@ -184,14 +169,12 @@ def counting_run(
         return None
     from mnemarch.units.account import changes_before_failures, mended_in
 
-    failed, mended = run.named(Outcome.FAIL), mended_in(staged, run)
-    return loops.counting(
-        error,
-        approach,
+    seen = attempts.Seen(
         tree=scene.tree or None,
-        tests=failed,
+        tests=tuple(run.named(Outcome.FAIL)),
         errors=run.errors,
-        mended=mended,
+        mended=tuple(mended_in(staged, run)),
         changes=changes_before_failures(staged),
         bodies=scene.bodies,
     )
+    return loops.counting(error, approach, seen)

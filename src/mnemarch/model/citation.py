@@ -84,7 +84,7 @@ class Citation(Record):
     def parse(cls, text: str) -> Citation:
         """Read `kind:rest` as typed on the command line, for example `test:tests/test_a.py::test_b`.
 
-        A symbol is also read as it is often written: `a.py#name`, `a.py:name`.
+        A symbol is also read as it is often written: `a.py#name`, `a.py:name`; and so are lines: `a.py:1-9`.
         """
         kind, _, rest = text.partition(":")
         if kind == CitationKind.SYMBOL:
@@ -94,7 +94,7 @@ class Citation(Record):
                 return cls.symbol(path, name)
             rest = ""
         if kind == CitationKind.FILE:
-            path, _, span = rest.rpartition("#L")
+            path, _, span = rest.rpartition("#L" if "#L" in rest else ":")
             ends = span.replace("L", "").split("-")
             if path and all(end.isascii() and end.isdigit() for end in ends):
                 return cls.file(path, (int(ends[0]), int(ends[-1])))

@@ -235,8 +235,7 @@ class DecisionProposal(Frozen):
     `conflicts` are the axis and lock decisions it revises, is constrained by, or says the opposite of; `guardian` is
     what the first two make of it.
     It rests on `evidence`, by id, and on `snapshots`, which become evidence when it is committed. `scope` is where it
-    would hold. The decision that it becomes has its `id`. With a `key`, another proposal with the same key becomes the
-    same one.
+    would hold. The decision that it becomes has its `id`.
     """
 
     id: str
@@ -253,7 +252,6 @@ class DecisionProposal(Frozen):
     blast_radius: Impact
     conflicts: tuple[Decision, ...]
     guardian: GuardianVerdict
-    key: str | None = None
 
 
 class DecisionRequest(Record):

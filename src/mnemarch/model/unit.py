@@ -95,8 +95,11 @@ class Proof(Record):
     """What verified a unit (R2, R21): tests and persons as citations, whether this program saw it, where and when.
 
     `about`: a test seen passing is about the claim, so it holds for the project (R20). `flaky`: a test of it passes
-    and fails on the same code. `until`: the test is gone since then.
+    and fails on the same code. `until`: the test is gone since then. `expects`: digests of what the tests' lines
+    compare with, so that a test which expects something else by now is told from one that still shows it.
     """
+
+    json_optional = frozenset({"expects"})
 
     by: tuple[str, ...]
     witnessed: bool
@@ -105,6 +108,7 @@ class Proof(Record):
     worktree: str | None = None
     flaky: bool = False
     until: datetime | None = None
+    expects: str | None = None
 
     @property
     def tests(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
 def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
     """The attempt that this failure tells again: the same error on a tree that did not change, no other approach (R9).
 
-    Who goes back to an earlier state has changed the tree.
+    Who goes back to an earlier state has changed the tree, and who goes back to an earlier approach has tried it again.
     """
     changed = [at for at, attempt in enumerate(earlier) if attempt.tree not in {None, new.tree}]
     since = earlier[changed[-1] + 1 :] if changed else earlier
@@ -82,8 +82,8 @@ def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
     if new.approach is None:
         return alike[-1]
     # What was told without an approach before is told in full now.
-    known = [attempt for attempt in alike if attempt.approach is None or attempt.first == new.first]
-    return known[-1] if known else None
+    last = alike[-1]
+    return last if last.approach is None or last.first == new.first else None
 
 
 def _repeats(attempt: Attempt, new: Attempt) -> bool:

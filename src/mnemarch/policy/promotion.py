@@ -44,7 +44,7 @@ def counts(citation: Citation, tests: Mapping[str, CitedTest]) -> bool:
 
 
 def proof_from(
-    citations: Iterable[Citation], tests: Mapping[str, CitedTest], now: datetime, *, is_about: bool
+    citations: Iterable[Citation], tests: Mapping[str, CitedTest], now: datetime, *, is_about: bool, expects: str | None
 ) -> Proof | None:
     """What verifies, as a unit keeps it: the persons and the passing tests; seen ones alone where there are some."""
     counted = [item for item in citations if counts(item, tests)]
@@ -61,6 +61,7 @@ def proof_from(
         about=is_about,
         worktree=where or None,
         flaky=any(test.flaky for test in seen or passing),
+        expects=expects,
     )
 
 

@@ -136,7 +136,7 @@ class Engine:
 
             if len(self._codebases) >= _CODEBASES_MAX:
                 self._codebases.clear()
-            codebase = self._codebases[root] = Codebase(root)
+            codebase = self._codebases[root] = Codebase(root, is_shared=self.store.is_shared)
         return codebase
 
     def graph(self, caller: Caller) -> MemoryOrchestrator:

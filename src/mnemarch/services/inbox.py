@@ -29,6 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.log.act import Act
     from mnemarch.services.engine import Engine
@@ -102,8 +103,8 @@ class Inbox:
         self._engine.finder.catch_up()
         since = self._engine.log.clock() - timedelta(days=_AGE_DAYS_MAX)
         root = self._caller.root
-        worktrees = {} if root is None else self._engine.codebase(root).worktrees()
-        items = self._engine.store.read(lambda reader: list(self._waiting(reader, since, worktrees)))
+        codebase = None if root is None else self._engine.codebase(root)
+        items = self._engine.store.read(lambda reader: list(self._waiting(reader, since, codebase)))
         return [item for item in items if item.wanted or item.at >= since]
 
     def settle(self, typed: Sequence[str], rejection: str | None) -> list[Settled]:
@@ -145,7 +146,7 @@ class Inbox:
 
     # What waits
 
-    def _waiting(self, reader: Reader, since: datetime, worktrees: Collection[str]) -> Iterator[InboxItem]:
+    def _waiting(self, reader: Reader, since: datetime, codebase: Codebase | None) -> Iterator[InboxItem]:
         project, moment = self._caller.scope.at(Level.PROJECT), micros(since)
         activity = reader.activity_since(project, moment)
         # The worktrees and tasks of the project where something happened lately.
@@ -157,9 +158,9 @@ class Inbox:
         claims = [unit for page in pages for unit in page if unit.kind not in NOT_CLAIMS]
         recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=_RECALLS_MAX)
         wanted = self._wanted(claims, recalls)
+        removed = set() if codebase is None else codebase.removed_of(unit.scope.worktree for unit in claims)
         for unit in sorted(claims, key=lambda unit: unit.id, reverse=True):
-            is_left = bool(worktrees) and unit.scope.worktree not in worktrees
-            yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=is_left)
+            yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=unit.scope.worktree in removed)
         for actor in sorted({actor for actor, _, type, *_ in activity if type == EventType.CLAIM_REFUSED}):
             events = reader.events_back(
                 project, types=[EventType.CLAIM_REFUSED], actor=actor, since=moment, limit=_SHARE_READ_MAX

@@ -264,7 +264,7 @@ def _learned(reader: Reader, caller: Caller, news: Sequence[Event]) -> tuple[Uni
         unit
         for unit in units.values()
         if unit.live
-        and unit.kind not in {Kind.EPISODE, Kind.CORE}
+        and unit.kind not in {Kind.EPISODE, Kind.CORE, Kind.EVIDENCE, Kind.ANCHOR}
         and (unit.status in known or unit.kind is Kind.SKILL)
         and caller.may_read(unit.scope)
     )

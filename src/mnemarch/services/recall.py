@@ -234,12 +234,15 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
     wider = widened(query, asked) if asked else {}
     words = {word: word for word in asked} | {other: word for other, (word, _) in wider.items()}
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
-    closest = max((item.why.get("similarity", 0.0) for item in found.items), default=0.0) if sure else 0.0
+    # A story has many words: how close it is says nothing against a fact.
+    is_story = {item.unit.id: item.unit.kind == "episode" for item in found.items}
+    near = [(item.why.get("similarity", 0.0), is_story[item.unit.id]) for item in found.items if sure]
+    closest = {told: max((one for one, story in near if told or not story), default=0.0) for told in (True, False)}
 
     def is_news(item: Recalled) -> bool:
         is_own = sure and session is not None and item.unit.session == session and item.unit.kind != "decision"
         is_meant = item is found.items[0] and item.why.get("meaning", 0.0) > 0.0
-        if item.why.get("similarity", 0.0) < _OF_BEST_MIN * closest:
+        if item.why.get("similarity", 0.0) < _OF_BEST_MIN * closest[is_story[item.unit.id]]:
             return False
         shared = {words[token] for token in telling_tokens(item.unit.content) if token in words}
         return not is_own and (is_meant or len(shared) >= shared_min)

@@ -390,7 +390,7 @@ def _document(unit: Searchable, sketch: Sketch) -> Any:
         state=[unit.state],
         place=[sketch.place] if sketch.session else [],
         body=[body],
-        own=[" ".join([owner + word for word in sketch.distinct()])],
+        own=[f" {owner}".join(["", *sketch.distinct()])],
         sketch=[sketch.to_line().encode()],
     )
 

@@ -43,6 +43,8 @@ class Approach(Frozen):
     concepts: frozenset[str]
     signs: frozenset[tuple[str, int]]
     stems: frozenset[str]
+    # Two words written as one, and the two, as stems: SQLAlchemy and sqlalchemy are one name.
+    joined: frozenset[tuple[str, str, str]]
     # Numbers that are amounts, and things that are told apart by their number.
     values: frozenset[str]
     numbered: frozenset[str]
@@ -85,6 +87,7 @@ def _analysed(terms: list[Term], plan: list[Sentence], *, is_plan: bool) -> Appr
         concepts=frozenset([term.concept for term in distinct.values()]),
         signs=frozenset(distinct),
         stems=frozenset([term.stem for term in distinct.values()]),
+        joined=frozenset([words for sentence in plan for words in sentence.joined()]),
         values=frozenset([number for sentence in plan for number in sentence.values]),
         numbered=frozenset([thing for sentence in plan for thing in sentence.numbered]),
         is_plan=is_plan,
@@ -121,10 +124,13 @@ def _compared(own: Approach, other: Approach) -> tuple[float, list[Term]]:
     """How much of a plan the other says too, and the terms that it lacks."""
     shared, lacked = 0.0, []
     value_shared = bool(own.values & other.values)
+    as_one = {part for whole, *parts in own.joined if whole in other.stems for part in parts}
+    as_one.update([whole for whole, _, _ in other.joined])
     for term in own.terms:
         if (
             term.concept in other.concepts
             or term.stem in other.stems
+            or term.stem in as_one
             # Set it to 50 and raise it to 50: the number says which way.
             or (term.concept == "up" and value_shared and not other.concepts.isdisjoint(("set", "change")))
         ):

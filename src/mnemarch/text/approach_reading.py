@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import english, korean
@@ -60,6 +61,12 @@ class Sentence:
         # The size of the pool is the pool size.
         order = sorted(range(len(self.terms)), key=self.ranks.__getitem__)
         self.terms = [self.terms[at] for at in order]
+
+    def joined(self) -> Iterator[tuple[str, str, str]]:
+        """Each two words that stand side by side, written as one, and the two; as stems."""
+        for (left, kind, _), (right, kind_after, _) in pairwise(self.lexemes):
+            if kind == kind_after == "word":
+                yield stem_of(left + right), stem_of(left), stem_of(right)
 
     def step(self, at: int) -> int:
         """Read what stands at a place; return how many words that were."""

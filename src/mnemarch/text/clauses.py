@@ -120,6 +120,8 @@ class Clauses:
                 is_case = is_condition = is_named = False
             if word in roots("conditions"):
                 is_condition = True
+            elif word in ("on", "upon") and self._is_event(at + 1):
+                self.conditions |= {at, at + 1}
             elif word in word_set("cases"):
                 is_case, is_named = True, False
             elif not piece[2]:
@@ -130,6 +132,13 @@ class Clauses:
                 self.cases.add(at)
             if is_condition:
                 self.conditions.add(at)
+
+    def _is_event(self, at: int) -> bool:
+        """Whether a bare event stands here, and nothing that it is of: fires on create."""
+        after = self.found[at + 1][3].lower() if at + 1 < len(self.found) else "and"
+        same = at < len(self.found) and after == self.found[at][3].lower()
+        is_last = same or after in function_words()
+        return is_last and at < len(self.found) and root_of_piece(self.found[at]) in roots("events")
 
     def is_amount(self, at: int) -> bool:
         """Whether an amount begins here: 3 days, a week."""

@@ -42,7 +42,7 @@ _PIECES_MAX, _ITEMS_MAX, _ASIDES_MAX = 80, 24, 12
 _NEAR = 5
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
 _BEFORE_PERIODS = frozenset({"a", "an", "one", "every", "each", "per"})
-_TOO = frozenset({"로도", "으로도", "에도", "에서도"})
+_TOO = frozenset({"로도", "으로도", "에도", "에서도", "도"})
 _KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
 
 
@@ -160,6 +160,8 @@ class _Reading(Clauses):
             word, particle = piece[3].lower(), without_particle(piece)[1]
             if word in words_of("too") or (at >= self.verb and particle in _TOO):
                 found |= set(range(len(self.found)))
+            elif at >= self.verb and root_of(word) in roots("many objects"):
+                found |= self._objects(at + 1)
             elif word in words_of("many"):
                 found |= set(range(at + 1, at + _NEAR))
             elif word.startswith(words_of("korean many")) or (
@@ -167,6 +169,11 @@ class _Reading(Clauses):
             ):
                 found |= set(range(max(0, at - _NEAR), at))
         return frozenset(found)
+
+    def _objects(self, at: int) -> set[int]:
+        """Where the objects are that begin here: up to the next preposition."""
+        ends = (end for end in range(at, len(self.found)) if self.found[end][3].lower() in word_set("boundaries"))
+        return set(range(at, next(ends, len(self.found))))
 
     def _opening(self) -> str:
         first = self.found[0][3].lower() if self.found and not self.is_korean else ""
@@ -247,7 +254,10 @@ class _Reading(Clauses):
         if not is_period and (what != "number" or is_name):
             return None
         amount = period or key
-        is_version = at > 0 and bool(kinds_in(self.found[at - 1 : at]))
+        named = at - 1 - (before == "-")
+        is_version = named > 0 and (self.found[named][3][0].isupper() or bool(kinds_in(self.found[at - 1 : at])))
+        # Node 18 and up is all of them, and another beginning is another range.
+        is_version &= {piece[3].lower() for piece in self.found[at + 1 : at + 3]}.isdisjoint(words_of("and more"))
         dimension = amounts.dimension(amount) or "#"
         return replace(base, key=amounts.normal(amount.casefold()), amount=dimension, is_version=is_version)
 

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
+from mnemarch.text.canonical import canonical
 from mnemarch.text.difference import polarity
 from mnemarch.text.frames import frame_of
 from mnemarch.text.guarded import pieces
+from mnemarch.text.senses import root_of
 from mnemarch.text.sides import opposed
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, said_by
+from mnemarch.text.words import Patterns
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+_PATTERNS = Patterns("senses", "patterns")
 _TRY = r"(?i)^\W*(?:i |we |also )?(?:tried|attempted)\b|시도했|해 ?(?:봤|보았)"
 
 
@@ -40,7 +48,11 @@ def opposes(a: str, b: str, *, is_rule: bool = False) -> Opposition | None:
     """
     if _tells_of_a_try(a) and _tells_of_a_try(b):
         return None
-    kind, parts = opposed(a, b, is_rule=is_rule) or ("polarity", _denied(a, b))
+    turned = _turned_round(a, b)
+    if turned is not None:
+        kind, parts = "polarity", turned
+    else:
+        kind, parts = opposed(a, b, is_rule=is_rule) or ("polarity", _denied(a, b))
     return Opposition(kind, *(", ".join(part[side] for part in parts) for side in (0, 1))) if parts else None
 
 
@@ -49,12 +61,34 @@ def _tells_of_a_try(text: str) -> bool:
 
 
 def _denied(a: str, b: str) -> list[tuple[str, str]]:
-    """What one of two texts denies that otherwise say the same."""
-    if not (frame_of(a).is_plain and frame_of(b).is_plain):
+    """What one of two texts denies that otherwise say the same; not in what they happen on: on create, on delete."""
+    frames = frame_of(a), frame_of(b)
+    if not all(frame.is_plain for frame in frames):
         return []
+    conditions = [{item.written for item in frame.items if item.is_condition} for frame in frames]
     ours, theirs = pieces(a), pieces(b)
     said = [{word for piece in side for word in said_by(piece)} for side in (ours, theirs)]
-    return polarity(ours, theirs) if said[0] == said[1] else []
+    parts = polarity(ours, theirs) if said[0] == said[1] else []
+    return [part for part in parts if not (part[0] in conditions[0] and part[1] in conditions[1])]
+
+
+def _turned_round(a: str, b: str) -> list[tuple[str, str]] | None:
+    """The ends of a relation that holds one way only, if two texts tell it both ways: flags override the file.
+
+    Nothing if the relation is turned round as well: A starts before B, and B after A. None if no ends are exchanged.
+    """
+    for name in ("one way", "korean one way"):
+        ours, theirs = (_PATTERNS[name].match(text.strip()) for text in (a, b))
+        if ours and theirs:
+            (verb, *ends), (other_verb, *other_ends) = map(_read_one_way, (ours, theirs))
+            if ends == other_ends[::-1] != other_ends:
+                return [(ours["one"], theirs["one"])] if verb == other_verb else []
+    return None
+
+
+def _read_one_way(match: re.Match[str]) -> list[str]:
+    """The verb of a relation without its endings, and its two ends."""
+    return [" ".join(map(root_of, match["verb"].lower().split())), canonical(match["one"]), canonical(match["other"])]
 
 
 def breaks(text: str, rule: str) -> Opposition | None:

@@ -28,7 +28,6 @@ _HAVING = frozenset({"with", "without"})
 _OBJECT_PIECES_MAX = 4
 # So far back a subject is looked for.
 _SUBJECT_PIECES_MAX = 12
-_ADJECTIVE_ENDINGS = ("able", "ible", "ful", "less", "ous", "ive", "al", "ic", "ent", "ant", "ly", "er", "est")
 _EVERY = frozenset({"every", "each"})
 _TIMES = frozenset({"night", "morning", "evening", "weekday", "weekend"})
 _CALLS = frozenset({"call", "run", "invoke", "execute"})
@@ -184,7 +183,7 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     if not following and at + 2 < len(words):
         following = words[at + 2]
     if word in verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
-        return _form_returned(found, words, at) or _past_determiners(words, at + 1)
+        return _past_determiners(words, at + 1)
     if (
         word in word_set("means")
         and at > 1
@@ -209,16 +208,6 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
 def _is_planned(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
     """Whether what takes place is named, and is no fault: validation happens in the controller."""
     return at > 0 and bool(found[at - 1][2]) and _nouns("symptom nouns").isdisjoint(words[:at])
-
-
-def _form_returned(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
-    """Where the form begins in which something is returned: returns dates in ISO 8601 format."""
-    if words[at] not in verb_forms("return"):
-        return None
-    for prep in range(at + 2, min(len(found) - 1, at + 4)):
-        if words[prep] in ("in", "as") and _is_proper(found[prep + 1]):
-            return prep + 1
-    return None
 
 
 def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
@@ -266,17 +255,12 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     # `User.id` is an integer: what is named in code has one type.
     is_typed = words[begin - 1] in ("a", "an") and found[at - 1][0] in ("identifier", "quoted")
     subject = words[max(0, at - _SUBJECT_PIECES_MAX) : at]
-    is_noun = words[begin - 1] in ("a", "an") or not (found[-1][3].islower() and _is_adjective(words[-1]))
-    is_named = is_noun and not _nouns("attributes").isdisjoint(subject)
+    is_named = not _nouns("attributes").isdisjoint(subject)
     return begin if is_typed or is_named else None
 
 
 def _is_proper(piece: Piece) -> bool:
     return piece[0] in ("quoted", "identifier") or (piece[0] == "word" and piece[3][:1].isupper())
-
-
-def _is_adjective(word: str) -> bool:
-    return word in word_set("adjectives") or word.endswith(_ADJECTIVE_ENDINGS)
 
 
 def _past_determiners(words: Sequence[str], at: int) -> int | None:

@@ -6,6 +6,7 @@ their circumstances, without words that say nothing and without negations.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from mnemarch.model.value import Frozen
@@ -42,12 +43,8 @@ class Value(Frozen):
 
 
 class Statement(Frozen):
-    """`topic` is what statements that may oppose each other have in common, `words` is all that one says.
+    """`topic` is what statements that may oppose each other have in common, `words` is all that one says."""
 
-    `subject` shows the topic as it was written, with dots for the values.
-    """
-
-    subject: str
     topic: tuple[str, ...]
     values: tuple[Value, ...]
     words: frozenset[str]
@@ -71,7 +68,7 @@ def parts_of(text: str) -> tuple[tuple[Piece, ...], dict[int, int], str]:
 def statement(text: str) -> Statement:
     found, slots, rejected = parts_of(text)
     if not found:
-        return Statement(subject="", topic=(canonical_key(text),), values=(), words=frozenset())
+        return Statement(topic=(canonical_key(text),), values=(), words=frozenset())
     inside = {at for start, end in slots.items() for at in range(start, end)}
     values = tuple(_value(found[start:end]) for start, end in sorted(slots.items()))
     topic = [word for at, piece in enumerate(found) if at not in inside for word in said_by(piece)]
@@ -81,13 +78,21 @@ def statement(text: str) -> Statement:
         chosen = {word for value in values for word in value.words} if rejected else kinds
         topic += sorted(chosen | {word for piece in pieces(rejected) for word in words_of(piece)})
     topic += [_mark(found[start:end]) for start, end in slots.items()]
-    shown = ["…" if at in slots else piece[3] for at, piece in enumerate(found) if at in slots or at not in inside]
     return Statement(
-        subject=" ".join(shown),
         topic=tuple(topic) or (canonical(text),),
         values=values,
         words=frozenset(word for piece in found for word in words_of(piece)),
     )
+
+
+def subject_shown(text: str) -> str:
+    """What a statement is about, as it was written, with dots for its values; nothing of what is no statement."""
+    if len(text) > STATEMENT_CHARS_MAX:
+        return ""
+    for value in statement(text).values:
+        written = r"\s*".join(map(re.escape, value.written.split()))
+        text = re.sub(rf"(?<!\w){written}", "…", text, count=1)
+    return " ".join(text.split()).rstrip(".")
 
 
 # The keys of a batch are computed before its transaction begins, and asked for in it.

@@ -37,9 +37,9 @@ _HUMPS = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+
 _ASCII = r"(?a)\w+(?:[-./\\@+]\w+|(?<=\d),(?=\d)\w+|'\w+)*(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?"
 _KOREAN = rf"(?a)(?P<latin>{_ASCII.removeprefix('(?a)')})|(?P<hangul>[^\x00-\x7f]+)"
 
-# Words come back again and again; at some 200 bytes an entry each stays under 4 MB.
-_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(16_384)
-_telling_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(16_384)
+# Words come back again and again; at some 200 bytes an entry each stays under 8 MB.
+_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(32_768)
+_telling_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(32_768)
 # A stemmer may be used by one thread at a time: each call takes one out, or makes one, and puts it back. Both ends of
 # a list are safe without a lock.
 _stemmers: list[Any] = []

@@ -32,7 +32,7 @@ _ASKING = "?？"
 _ENDING = f".!…。！{_ASKING}"
 # Words come back again and again; long ones don't, and would fill the cache.
 _CACHED_CHARS_MAX = 64
-_known_words: dict[str, _Word] = BoundedCache(16_384)
+_known_words: dict[str, _Word] = BoundedCache(32_768)
 
 
 def signs_of(text: str, speaker: str = "") -> str:

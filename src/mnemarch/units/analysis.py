@@ -32,7 +32,7 @@ PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", 
 # Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
 _LOOKS = (
     r"(?:sudo )?(?:ls|cat|head|tail|less|more|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date"
-    r"|whoami|diff|open|read|search|view|true|exit|sleep)\b|:"
+    r"|whoami|diff|open|read|search|view|true|exit|sleep)\b|:|(?:\S*/)?mnemarch (?!verify\b)"
 )
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
 # They record what was done and do none of it.

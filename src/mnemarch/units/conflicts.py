@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
-from mnemarch.model.citation import CitationKind
+from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Dispute
 from mnemarch.model.stamps import micros
@@ -63,7 +63,6 @@ _GLOBAL = "global"
 _CONTAINERS = frozenset(
     {"packages", "services", "apps", "libs", "crates", "modules", "components", "src", "cmd", "pkg"}
 )
-_OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
 _NAMING = frozenset({CitationKind.TEST, CitationKind.SYMBOL})
 
 
@@ -170,7 +169,7 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
         open=link.open,
         winner=link.winner,
         decision=link.decision,
-        subject=statements[0].subject if statements else "",
+        subject=stating.subject_shown(units[0].content) if statements else "",
         values=tuple(", ".join(each.written for each in one.values) for one in statements),
         proposal=link.source if announces and link.source > link.target else None,
     )
@@ -320,12 +319,23 @@ def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:
     if unit.kind is other.kind is Kind.PREFERENCE and owners_of(unit).isdisjoint(owners_of(other)):
         return False
     ours, theirs = _packages(unit), _packages(other)
-    return not (ours and theirs) or bool(ours & theirs)
+    is_apart = bool(ours and theirs) and ours.isdisjoint(theirs)
+    return not is_apart and not _cite_two_forms(unit, other)
+
+
+def _cite_two_forms(unit: Unit, other: Unit) -> bool:
+    """Whether the two cite one symbol with two signatures: no tree has both, so each holds on its own branch (R8)."""
+    ours, theirs = _signatures(unit), _signatures(other)
+    return any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys())
+
+
+def _signatures(unit: Unit) -> dict[str, str | None]:
+    return {str(item): item.get("signature") for item in unit.citations if item.kind is CitationKind.SYMBOL}
 
 
 def _packages(unit: Unit) -> frozenset[str]:
     """The packages whose code a unit cites: the first folder of a path, below packages/ and the like the first two."""
-    paths = [item.ref.partition("::")[0].split("/") for item in unit.citations if item.kind in _OF_CODE]
+    paths = [item.ref.split("/") for item in unit.citations if item.kind in OF_CODE]
     folders = [parts[:-1][: 2 if parts[0] in _CONTAINERS else 1] for parts in paths]
     return frozenset("/".join(parts) for parts in folders if parts)
 

@@ -47,7 +47,7 @@ def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | Non
 
 
 def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int | None) -> Unit:
-    """Cite files by the names they have now; the event keeps the old ones."""
+    """Cite files by the names they have now, and symbols in the files they are in; the event keeps the old ones."""
     unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
     cited = [_moved(item, moves) if item.kind in OF_CODE else item for item in unit.citations]
     changes = {"citations": [citation.to_json() for citation in dict.fromkeys(cited)]}
@@ -56,7 +56,7 @@ def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int
 
 def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
     """The citation by its new name; the old one is kept for branches that still have it."""
-    path = moves.get(citation.ref)
+    path = moves.get(str(citation), moves.get(citation.ref))
     if path is None:
         return citation
     detail = dict(citation.detail) | {"was": citation.ref}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from mnemarch.code import git
+from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
-from mnemarch.code.tests import body_hash, body_of, called_in, file_of, is_missing, names_in_test, renamed_test
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
@@ -86,7 +86,7 @@ class Met(Frozen):
 
 
 class TestSource(Frozen):
-    """Whether a test's file was changed in this line of work, and what the test names.
+    """Whether a test's file was changed in this line of work, what the test names, and digests of what it expects.
 
     Of a check that is one test by itself, `covers` are the files and folders that it checks; "" is all of them.
     """
@@ -96,6 +96,7 @@ class TestSource(Frozen):
     is_changed: bool = False
     names: frozenset[str] = frozenset()
     covers: tuple[str, ...] = ()
+    expects: frozenset[str] = frozenset()
 
 
 class Scene(Frozen):
@@ -106,7 +107,8 @@ class Scene(Frozen):
     and whose files this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells
     what tests that are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a
     subfolder; `set_aside` are tests that failed, and had failed here before the task began: they count for nothing
-    (R2). `bodies` are hashes of the lines of some that failed.
+    (R2). `bodies` are hashes of the lines of some that failed; `outdated` are the ids of units whose tests expect
+    something else by now than when they verified them: that they pass says nothing of the unit.
     """
 
     places: tuple[str, ...]
@@ -118,6 +120,7 @@ class Scene(Frozen):
     fuller: Mapping[str, str] = {}
     set_aside: frozenset[str] = frozenset()
     bodies: Mapping[str, str] = {}
+    outdated: frozenset[str] = frozenset()
 
 
 def read_scene(store: Store, caller: Caller, codebase: Codebase | None, run: TestRun, *, account: bool) -> Met:
@@ -244,7 +247,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     failed = run.named(Outcome.FAIL) if run.witnessed else ()
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, met.began, log.config.witness.test_commands, is_default=is_default)
-    missing = [name for name in met.cited if name not in ran and is_missing(codebase.tree, name)]
+    missing = [name for name in met.cited if name not in ran and code_tests.is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
     cited = [item for unit in (*met.units, *met.task.claims) if _may_rise(unit) for item in unit.citations]
     named = {item.ref for item in cited if item.kind is CitationKind.TEST} | _tests_of_refused(met.task.refused)
@@ -255,11 +258,21 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         sources=since.sources({*named, *fuller.values()}) if run.witnessed else {},
         touched=frozenset(unit_id for unit_id, path in met.code if path in changed),
         retaken={unit.id: citing.retaken(unit.citations, codebase) for unit in met.units} if run.witnessed else {},
-        renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
+        renamed={name: code_tests.renamed_test(codebase, name) for name in missing if name not in fuller},
         fuller=fuller,
         set_aside=_red_before(met, places, codebase.tree),
-        bodies={name: body for name in failed[:_BODIES_MAX] if (body := body_hash(codebase.tree, name))},
+        bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
+        outdated=frozenset(unit.id for unit in met.units if _is_outdated(unit, codebase.tree)),
     )
+
+
+def _is_outdated(unit: Unit, tree: WorkTree) -> bool:
+    """Whether the tests that verified a unit no longer compare with all that they compared with then."""
+    proof = unit.proof
+    if proof is None or not proof.expects:
+        return False
+    by_test = [code_tests.expected_by(tree, name) for name in proof.tests]
+    return all(by_test) and not frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test))
 
 
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
@@ -282,7 +295,11 @@ def _wanted(events: Iterable[Event], tests: Collection[str], tree: WorkTree | No
     edited = {data.get("path") for data in edits}
     functions = {str(data.get("name")).rpartition(".")[2] for data in edits}
     for number, test in enumerate(sorted(set(tests) - wanted)):
-        calls = called_in(body_of(tree, test)) if tree is not None and number < _BODIES_MAX else frozenset[str]()
+        calls = (
+            code_tests.called_in(code_tests.body_of(tree, test))
+            if tree is not None and number < _BODIES_MAX
+            else frozenset[str]()
+        )
         is_called = not functions.isdisjoint(calls) or any(is_in(name, asked) for name in calls)
         if is_called or test.partition("::")[0] in edited or is_named(test, ran):
             wanted.add(test)
@@ -345,12 +362,13 @@ class _Since:
         sources = {}
         for name in tests:
             check = next((each for each in self._checks if name == each or name.endswith(f"/{each}")), None)
-            path = None if check else file_of(self._codebase, name)
+            path = None if check else code_tests.file_of(self._codebase, name)
             if check is not None:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
-                names = names_in_test(self._codebase, name)
-                sources[name] = TestSource(is_changed=self.is_changed(path), names=names)
+                names = code_tests.names_in_test(self._codebase, name)
+                expects = code_tests.expected_by(self._codebase.tree, name)
+                sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
         return sources
 
     def _covered(self, folder: str, check: str) -> tuple[str, ...]:

@@ -43,7 +43,8 @@ def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, T
         return None
     tests = cited_tests(act.transaction, act.caller.stream, scope, said.citations)
     about = any(_is_about(act, said, test, sources.get(test.ref)) for test in tests.values())
-    return proof_from(said.citations, tests, act.now, is_about=about)
+    lines = {digest for name in tests for digest in (sources[name].expects if name in sources else ())}
+    return proof_from(said.citations, tests, act.now, is_about=about, expects=" ".join(sorted(lines)) or None)
 
 
 def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource | None) -> bool:

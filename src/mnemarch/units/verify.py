@@ -174,7 +174,7 @@ class Verification:
         act = self._act
         if succeeded and act.caller.task_key is None:
             return
-        signs = self._scene.touched | self._task.helped
+        signs = (self._scene.touched | self._task.helped) - self._scene.outdated
         # Of the hundreds that a long task was handed few are read: most are settled, or nothing shows that they helped.
         unsettled = [
             use
@@ -309,7 +309,9 @@ class Verification:
         return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
 
     def _passed_of(self, unit: Unit) -> list[str]:
-        """The tests of this run that passed and that the unit cites."""
+        """The tests of this run that passed and that the unit cites; none if they expect something else by now."""
+        if unit.id in self._scene.outdated:
+            return []
         passed = {form for name in self._passed for form in (name, base_name(name))}
         return [item.ref for item in unit.citations if item.kind is CitationKind.TEST and item.ref in passed]
 

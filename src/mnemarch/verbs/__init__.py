@@ -141,7 +141,6 @@ _PROPOSED = (
     Parameter("domain", of.WORDS, "what it is about", None),
     Parameter("level", of.LEVEL, _LEVELS, None),
     Parameter("revises", of.ID, "the version that you saw and this is to follow", None),
-    _KEY,
 )
 
 _STAGE = (

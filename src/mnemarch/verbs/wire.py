@@ -29,7 +29,7 @@ _DERIVED = {
         *("text", "reason", "override", "evidence"),
     ),
 }
-_LEFT_OUT = {"Event": ("body", "clock"), "Stream": ("writer",)}
+_LEFT_OUT = {"Event": ("body", "clock"), "Stream": ("writer",), "Proof": ("expects",)}
 # Where the classes of answers are.
 _HOMES = (
     *(f"mnemarch.model.{name}" for name in ("caller", "citation", "decision", "event", "outcome")),

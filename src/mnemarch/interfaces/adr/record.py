@@ -19,7 +19,7 @@ from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Sequence, Set
 
     # A line's place and text.
     Line = tuple[int, str]
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 _SECTIONS = {
     "status": "status|상태",
-    "context": "context|context and problem statement|problem|background|맥락|배경|문맥|배경 및 문제|맥락과 문제",
+    "context": "context|context and problem statement|problem|problem statement|background|why|rationale|motivation"
+    "|맥락|배경|문맥|배경 및 문제|맥락과 문제|문제|이유|동기",
     "options": "considered options|options|alternatives|pros and cons of the options|선택지|고려한 선택지|대안|장단점",
-    "decision": "decision|decision outcome|결정|결정 사항|결정 내용|결정 결과",
+    "decision": "decision|decision outcome|the decision|our decision|what we decided|resolution|solution|outcome"
+    "|결정|결정 사항|결정 내용|결정 결과|결론|해결책",
     "consequences": "consequences|positive consequences|given up|결과|영향",
     "links": "links|related decisions|more information|링크|관련 결정|추가 정보",
     "beside": "date|deciders|decision makers|날짜|일자|결정자",
@@ -38,6 +40,7 @@ _SECTIONS = {
 _ROLES = {name: role for role, names in _SECTIONS.items() for name in names.split("|")}
 # These lines say where a record stands, not what it decides.
 _BESIDE_CONTENT = frozenset({"status", "links", "beside"})
+_BESIDE_DECISION = _BESIDE_CONTENT | {"context", "options", "consequences"}
 _STATUSES = {
     "accepted": "accepted|approved|adopted|agreed|decided|implemented|active|final|승인|채택|확정|수락",
     "proposed": "proposed|draft|pending|제안|초안",
@@ -142,7 +145,8 @@ def read_record(text: str, name: str = "") -> Record:
         status="superseded" if "superseded_by" in dict(links) else status,
         links=links,
         context=texts.get("context", ""),
-        decision=texts.get("decision", "" if "context" in texts else body),
+        # Under a heading that is not known, what was decided is what has no other role.
+        decision=texts.get("decision") or (outline.body(_BESIDE_DECISION) if "context" in texts else body),
         consequences=texts.get("consequences", ""),
         content=" ".join([title, *body.split()]),
         mark=mark[1] if mark else "",
@@ -210,12 +214,12 @@ class _Outline:
         lines = [line for _, line in self.place_of_status()[1]] + list(filter(_begins_with_relation, others))
         return (link for line in lines for link in links_in(line))
 
-    def body(self) -> str:
-        """Everything that decides something."""
+    def body(self, left_out: Set[str] = _BESIDE_CONTENT) -> str:
+        """Everything that decides something: the text without the sections of these roles."""
         head = self.told["head"]
         beside = {at for at, line in head if _role_of_key(line) in _BESIDE_CONTENT or _begins_with_relation(line)}
         lines = enumerate(self.lines[self.title_end :], start=self.title_end)
-        kept = [line for at, line in lines if at not in beside and self.role_at[at] not in _BESIDE_CONTENT]
+        kept = [line for at, line in lines if at not in beside and self.role_at[at] not in left_out]
         return MARK.sub("", "\n".join(kept)).strip()
 
 

@@ -10,6 +10,7 @@ from mnemarch.errors import NotAllowed, NotFound
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
+from mnemarch.memory import worktree_in
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
 from mnemarch.seat.systems import DEFERRED
@@ -75,7 +76,7 @@ class Moment:
         }
         where: dict[str, Any] = {
             "project": self.memory.config.project or home.project,
-            "worktree": home.worktree,
+            "worktree": worktree_in(self.memory, home),
             "task": event.task or git.task_branch(home.root) or event.session,
         }
         where |= {part: setting for part, setting in settings.items() if setting}
@@ -95,7 +96,8 @@ def start(moment: Moment) -> str:
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
     session.change(lambda state: state.update(shown=known, warned=[], met=[]))
     if rules.reports and "CLAUDE_ENV_FILE" in moment.event.environ:
-        _have_reports_written(moment.session.reports)
+        with suppress(OSError):  # Where nothing can be written, the memory is still told.
+            _have_reports_written(moment.session.reports)
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
@@ -233,10 +235,13 @@ def _raised(judged: Promotion) -> list[str]:
     """What the run verified; said to whoever claimed it."""
     from mnemarch.policy.loops import quoted
 
-    lines = [f"The tests verified, for {unit.level}: {quoted(unit.content)}" for unit in judged.units]
+    local = {refused.unit_id: [refused.reason] for refused in judged.refused if refused.rule == _LOCAL_ONLY}
+    lines: list[str] = []
+    for unit in judged.units:
+        lines += [f"The tests verified, for {unit.level}: {quoted(unit.content)}", *local.get(unit.id, ())]
     if judged.set_aside:
         lines.append(f"Not counted, since they failed before this task began: {', '.join(judged.set_aside[:5])}")
-    return [*lines, *(refused.reason for refused in judged.refused if refused.rule == _LOCAL_ONLY)]
+    return lines
 
 
 def _trust_changed(judged: Promotion) -> list[str]:

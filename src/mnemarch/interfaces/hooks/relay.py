@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 _SOCKET, _LOCK = "socket", "serving"
 _REQUEST_BYTES_MAX = 64 << 20
 _PART_BYTES = 65_536
-_WAIT_S_MAX = 10.0
 # A hook that stalls while it asks holds up the end of a server for so long.
 _STALLED_S_MAX = 2.0
 # A server that says it has an event is waited for; one that hangs says nothing, and the hook sees to it itself.
 _HAS_IT = b" "
-_SILENCE_S_MAX = 0.5
+# Where no hook can, a busy server gets more time.
+_SILENCE_S_MAX, _BUSY_S_MAX = 0.5, 3.0
 _POLL_S = 0.1
 # What a hook reads of its environment: a server has another.
 _VARIABLES = ("CLAUDE_ENV_FILE", *(f"MNEMARCH_{name}" for name in ("STORE", "ORG", "PROJECT", "WORKTREE", "TASK")))
@@ -64,7 +64,7 @@ def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
     """What a server says of an event that no hook can see to itself; without one, what to start, once in a session."""
     if not os.path.isdir(place_of(folder)):
         return None
-    is_done, told = asked(event, folder, _WAIT_S_MAX)
+    is_done, told = asked(event, folder, _BUSY_S_MAX)
     if is_done or event.name != "start":
         return told
     from mnemarch import checkout

@@ -72,7 +72,7 @@ class Session:
             if is_new:
                 seen.append([f"{event.name}:{event.tool_id}" if event.tool_id else "", _digest(event), at])
             state["seen"] = seen[-_LISTED_MAX:]
-            state.setdefault("events", {})[event.name] = now().isoformat(timespec="seconds")
+            state.setdefault("events", {})[event.name] = now().isoformat(timespec="microseconds")
             state["transcript"] = event.payload.get("transcript_path") or state.get("transcript")
 
         self.change(note)
@@ -97,14 +97,17 @@ class Session:
 
     def change(self, work: Callable[[dict[str, Any]], object]) -> None:
         """Change the file as it is now, which another process may have written since."""
+        is_changed = False
         try:
             make_folder(self.folder)
             with locked(os.path.join(self.folder, _LOCK), _LOCK_WAIT_S):
                 self.state = self._read()
                 work(self.state)
+                is_changed = True  # A second time, an event that was just noted would seem to come twice.
                 write_private(self.path, to_json(self.state).encode())
         except (OSError, StoreUnavailable):
-            work(self.state)
+            if not is_changed:
+                work(self.state)
 
     def clean(self) -> None:
         """Remove what sessions of long ago left, and the oldest of too many."""

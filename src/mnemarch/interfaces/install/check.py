@@ -125,7 +125,7 @@ def _last_seen(name: str, title: str, todo: list[str], folder: str) -> Finding:
         return good(f"{title}: no session has called a hook yet. {todo[0]}")
     state = max(sessions, key=lambda each: max(each["events"].values()))
     event, at = max(state["events"].items(), key=lambda pair: pair[1])
-    what = f"{title}: a hook ran last at {at} ({event})"
+    what = f"{title}: a hook ran last at {at[:19].replace('T', ' ')}Z ({event})"
     given, transcript = state.get("context_bytes", 0), state.get("transcript")
     if not given:
         return good(f"{what}; in that session there was nothing to tell the agent.")

@@ -42,6 +42,7 @@ class FileStore(SqliteStore):
     its lines into the files and then commits: whoever is killed in between leaves lines that the next one reads.
     """
 
+    is_shared = True
     keeps_erased = (
         "If it was ever committed, git's history still has the text, here and in every clone: commit this erasure, and"
         " rewrite the history (git filter-repo) if it must go there too"

@@ -18,7 +18,6 @@ _CHANNEL = "mnemarch"
 # At commit a notification takes a lock of the whole server, so each speaks for all commits of so long a time.
 _QUIET_S = 0.02
 _LOOK_S = 1.0
-TELL = f"SELECT pg_notify('{_CHANNEL}', %(tenant)s)"
 
 
 class News(Forkable):

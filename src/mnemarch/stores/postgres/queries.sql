@@ -72,10 +72,9 @@ SELECT id FROM events WHERE tenant = :tenant AND position = :position;
 SELECT tenant, position FROM streams WHERE tenant IN (:tenants) AND writer = '';
 
 -- searchable_in: A page of what an index has still to learn of one tenant, with all that changed at its last position.
-SELECT id, scope_key, status, kind, domain, session, turn, body, searchable_at FROM units
-WHERE tenant = :tenant AND searchable_at > :position AND searchable_at <= (
-  SELECT max(searchable_at) FROM (
-    SELECT searchable_at FROM units WHERE tenant = :tenant AND searchable_at > :position ORDER BY searchable_at LIMIT :limit) AS page)
+SELECT * FROM (
+  SELECT id, scope_key, status, kind, domain, session, turn, body, searchable_at FROM units
+  WHERE tenant = :tenant AND searchable_at > :position ORDER BY searchable_at FETCH FIRST :limit ROWS WITH TIES) AS page
 ORDER BY searchable_at, id;
 
 -- searchable_count_in: The number of units of one tenant that an index has still to learn.

@@ -7,10 +7,16 @@ import logging
 import os
 import re
 from _thread import allocate_lock
+from collections import deque
+from contextlib import suppress
+from functools import cache
+from itertools import count
 
 import psycopg
+from psycopg.adapt import Transformer
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.generators import fetch_many, send
+from psycopg.pq import ExecStatus
 from psycopg.types.string import TextLoader
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
@@ -20,7 +26,7 @@ from mnemarch.stores.sql.remote import Redo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
     T = TypeVar("T")
@@ -29,13 +35,21 @@ _IDLE_MAX = 16
 # Its commit waits for the disk, as the server is set up to, and so for all that was committed before it.
 FLUSH = "SELECT pg_logical_emit_message(true, 'mnemarch', '')"
 # Followers are told of one commit in 20 ms.
-_APPEND = b"SELECT last_seq, last_hash, last_position FROM append_entries($1, $2, $3, $4, $5, $6, 20000, $7)"
+_APPEND = """SELECT last_seq, last_hash, last_position
+FROM append_entries(%(role)s, %(wide)s, %(own)s, %(org)s, %(project)s, %(lock_ms)s, 20000, %(rows)s)"""
 _FLUSH_AND_TELL = f"""{FLUSH}, CASE WHEN current_setting('mnemarch.news', true) <> ''
-  THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END""".encode()
+  THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END"""
+_FLUSH_AND_TELL_OF = """SELECT pg_logical_emit_message(true, 'mnemarch', ''),
+  (SELECT count(pg_notify('mnemarch', tenant)) FROM unnest(CAST(%(tenants)s AS text[])) AS tenant)"""
 _DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_idle": 30, "client_encoding": "utf8"}
 # It warns of pipelines that end with a lost connection, which is told to whoever used it.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 _encoded = json.JSONEncoder(default=bytes.hex, ensure_ascii=False).encode
+# A parameter's name, or a percent sign.
+_NAMED = re.compile(r"%\((\w+)\)s|%%")
+# What is said once, or takes no planning.
+_NOT_PREPARED = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "DECLARE", "FETCH", "CLOSE", "LOCK", "SET")
+_numbers = count()
 # A literal, which stays; a list; a parameter.
 _PARTS = re.compile(r"('[^']*')|IN \(:(\w+)\)|:(\w+)")
 
@@ -75,115 +89,167 @@ def stored(item: Any) -> Any:
     return item
 
 
-def _loaded(item: Any) -> Any:
-    if isinstance(item, str) and "\1" in item:
-        return item.replace("\1\1", "\0").replace("\1\2", "\1")
-    return item
+def _sent(item: Any) -> bytes | None:
+    """A parameter as PostgreSQL reads it; what type it has, the statement says."""
+    if item is None:
+        return None
+    if isinstance(item, list | tuple):
+        items = ["NULL" if (each := _sent(one)) is None else _quoted(each.decode()) for one in item]
+        return f"{{{','.join(items)}}}".encode()
+    if isinstance(item, bytes):
+        return b"\\x" + item.hex().encode()
+    return str(stored(item)).encode()
 
 
-def _rows(_: Any) -> Any:
-    return lambda items: tuple(map(_loaded, items))
+def _quoted(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+@cache
+def _numbered(text: str) -> tuple[bytes, tuple[str, ...]]:
+    """A statement with numbers for its parameters, and their names in that order."""
+    names = list(dict.fromkeys(_NAMED.findall(text)))
+    names.remove("") if "" in names else None
+    numbered = _NAMED.sub(lambda part: f"${names.index(part[1]) + 1}" if part[1] else "%", text)
+    return numbered.encode(), tuple(names)
+
+
+def _row(items: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(
+        [
+            item.replace("\1\1", "\0").replace("\1\2", "\1") if isinstance(item, str) and "\1" in item else item
+            for item in items
+        ]
+    )
+
+
+class Answer:
+    """The rows of a statement that was sent; who looks at them waits."""
+
+    __slots__ = ("_session", "rows")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.rows: list[Any] | None = None
+
+    def fetchall(self) -> list[Any]:
+        if self.rows is None:
+            self._session.receive()
+        return self.rows or []
+
+    def fetchone(self) -> Any:
+        rows = self.fetchall()
+        return rows[0] if rows else None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetchall())
 
 
 class Session:
-    """One connection. It is always in pipeline mode, so a statement costs a round trip only if its result is read."""
+    """One connection, always in pipeline mode: a statement costs a round trip only if its result is read.
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._connection = psycopg.connect(**settings, autocommit=True, row_factory=_rows)
-        for type in ("uuid", "json"):
-            self._connection.adapters.register_loader(type, TextLoader)
-        self._mode = self._connection.pipeline()
-        self._pipeline = self._mode.__enter__()
-
-    @property
-    def is_lost(self) -> bool:
-        return bool(self._connection.closed)
-
-    def execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        return self._connection.execute(text, None if parameters is None else stored_row(parameters))
-
-    def execute_many(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        self._connection.cursor().executemany(text, list(map(stored_row, rows)))
-
-    def sync(self) -> None:
-        """Wait for everything that was sent."""
-        self._pipeline.sync()
-
-    def commit(self) -> None:
-        """Commit, and wait until it is on the disk: by a commit of its own, when no lock is held any more."""
-        self._connection.execute("COMMIT")
-        self._connection.execute(FLUSH)
-        self.sync()
-
-    def tell(self, text: str, parameters: Mapping[str, Any]) -> None:
-        """Run one statement by itself, without waiting for it."""
-        self._connection.execute("BEGIN")
-        self._connection.execute(text, parameters)
-        self.end()
-
-    def end(self) -> None:
-        """End a transaction that wrote nothing, without waiting for it.
-
-        By COMMIT: after a ROLLBACK the driver forgets every prepared statement.
-        """
-        self._connection.execute("COMMIT")
-        self._connection.pgconn.flush()
-
-    def recover(self) -> None:
-        """After an error: skip what was sent after it, and end the transaction."""
-        try:
-            self.sync()
-        except psycopg.Error:
-            self.sync()
-        self._connection.execute("ROLLBACK")
-        self.sync()
-
-    def close(self) -> None:
-        self._connection.close()
-        self._mode.gen.close()
-
-
-class AppendingSession:
-    """One connection that adds entries to streams, past the driver's cursors: that takes half the time."""
+    Statements go past the driver's cursors, which take several times as long.
+    """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._connection = psycopg.connect(**settings, autocommit=True)
+        for type in ("uuid", "json"):
+            self._connection.adapters.register_loader(type, TextLoader)
+        self._loads = Transformer(self._connection)
         self._pgconn = self._connection.pgconn
-        self._pgconn.prepare(b"append", _APPEND)
-        self._pgconn.prepare(b"flush", _FLUSH_AND_TELL)
+        self._pgconn.nonblocking = 1
         self._pgconn.enter_pipeline_mode()
+        # The names of prepared statements; what was sent and is not answered yet: an answer, a preparation or a sync.
+        self._prepared: dict[str, bytes] = {}
+        self._sent: deque[Answer | None] = deque()
 
     @property
     def is_lost(self) -> bool:
         return bool(self._connection.closed)
 
-    def appended(self, said: Sequence[str]) -> tuple[int, bytes, int]:
-        """Add entries; gives where the stream ended before. `flush` has to follow: it was sent along."""
-        self._pgconn.send_query_prepared(b"append", [stored(each).encode() for each in said])
-        self._pgconn.pipeline_sync()
-        self._pgconn.send_query_prepared(b"flush", None)
-        self._pgconn.pipeline_sync()
+    def execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> Answer:
+        numbered, names = _numbered(text)
+        sent = [_sent(parameters[name]) for name in names] if parameters else None
+        if text.startswith(_NOT_PREPARED):
+            self._pgconn.send_query_params(numbered, sent)
+        else:
+            name = self._prepared.get(text)
+            if name is None:
+                name = self._prepared[text] = b"mnemarch_%d" % next(_numbers)
+                self._pgconn.send_prepare(name, numbered)
+                self._sent.append(None)
+            self._pgconn.send_query_prepared(name, sent)
+        answer = Answer(self)
+        self._sent.append(answer)
+        return answer
+
+    def receive(self, until: Answer | None = None) -> None:
+        """Wait for everything that was sent, or `until` an answer comes that ends with a mark."""
+        if until is None:
+            self._pgconn.send_flush_request()
         self._connection.wait(send(self._pgconn))
-        result = self._result()
-        seq, hash, position = (result.get_value(0, column) or b"" for column in range(3))
-        return int(seq), bytes.fromhex(hash.decode().removeprefix("\\x")), int(position)
+        while self._sent and (until is None or until.rows is None):
+            results = self._connection.wait(fetch_many(self._pgconn))
+            answer = self._sent.popleft()
+            result = results[0]
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise psycopg.errors.error_from_result(result, encoding="utf-8")
+            if result.status == ExecStatus.PIPELINE_ABORTED:
+                raise psycopg.errors.PipelineAborted("an earlier statement failed")
+            if answer is not None:
+                self._loads.set_pgresult(result)
+                answer.rows = self._loads.load_rows(0, result.ntuples, _row) if result.ntuples else []
 
-    def flush(self) -> None:
+    def mark(self) -> None:
+        """End an implicit transaction here; after an error the server goes on from here."""
+        self._pgconn.pipeline_sync()
+        self._sent.append(None)
+
+    def sync(self) -> None:
+        """Wait for everything that was sent."""
+        self.mark()
+        self.receive()
+
+    def commit(self, news_of: Sequence[str]) -> None:
+        """Commit, and wait until it is on the disk: by a commit of its own, when no lock is held any more.
+
+        Followers of some tenants are told of it.
+        """
+        self.execute("COMMIT")
+        self.execute(_FLUSH_AND_TELL_OF, {"tenants": news_of})
+        self.sync()
+
+    def end(self) -> None:
+        """End a transaction that wrote nothing, without waiting for it."""
+        self.execute("COMMIT")
+        self._pgconn.flush()
+
+    def appended(self, said: Mapping[str, str]) -> tuple[int, bytes, int]:
+        """Add entries; gives where the stream ended before. `flushed` has to follow: it was sent along."""
+        end = self.execute(_APPEND, said)
+        self.mark()
+        self.execute(_FLUSH_AND_TELL)
+        self.mark()
+        self.receive(end)
+        return end.fetchone()  # type: ignore[no-any-return]
+
+    def flushed(self) -> None:
         """Wait until what was added is on the disk."""
-        self._result()
+        self.receive()
 
-    def _result(self) -> Any:
-        """The result of the next statement."""
-        (result,) = self._connection.wait(fetch_many(self._pgconn))
-        self._connection.wait(fetch_many(self._pgconn))  # The end of its transaction.
-        if result.status == psycopg.pq.ExecStatus.FATAL_ERROR:
-            raise psycopg.errors.error_from_result(result, encoding="utf-8")
-        return result
+    def recover(self) -> None:
+        """After an error: skip what was sent after it, and end the transaction."""
+        self._prepared.clear()
+        self.mark()
+        while self._sent:
+            with suppress(psycopg.errors.PipelineAborted):
+                self.receive()
+        self.execute("ROLLBACK")
+        self.sync()
 
     def close(self) -> None:
         self._connection.close()
-
-    recover = close  # What was sent after an error is not worth waiting for.
 
 
 def is_loss(error: Exception) -> bool:
@@ -198,10 +264,9 @@ def first_line(error: Exception) -> str:
 
 
 class Sessions(Forkable):
-    """The connections of one kind that nobody uses, for all tenants of this process."""
+    """The connections that nobody uses, for all tenants of this process."""
 
-    def __init__(self, url: str, kind: type[Any] = Session) -> None:
-        self._kind = kind
+    def __init__(self, url: str) -> None:
         try:
             self._settings: dict[str, Any] = _DEFAULTS | conninfo_to_dict(url)
         except psycopg.Error as error:
@@ -213,7 +278,7 @@ class Sessions(Forkable):
         port, database = self._settings.get("port", 5432), self._settings.get("dbname", "")
         self.name = f"postgresql://{place}:{port}/{database}"  # Without a password.
         self.user = self._settings.get("user") or "the user that connects"
-        self._idle: list[Any] = []
+        self._idle: list[Session] = []
         self._lock = allocate_lock()
         self._closed = False
         # How often connections were lost: with them goes what is thought to be known of the server.
@@ -229,7 +294,7 @@ class Sessions(Forkable):
             self._drop_idle()
         with self._lock:
             session = self._idle.pop() if self._idle else None
-        session = session or self._kind(self._settings)
+        session = session or Session(self._settings)
         try:
             result = work(session)
         except BaseException as error:

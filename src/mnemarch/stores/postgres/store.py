@@ -10,12 +10,11 @@ import psycopg
 
 from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
-from mnemarch.stores.postgres.news import TELL, News
+from mnemarch.stores.postgres.news import News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
 from mnemarch.stores.postgres.sessions import (
     FLUSH,
-    AppendingSession,
     Sessions,
     as_json,
     first_line,
@@ -54,12 +53,11 @@ class PostgresStore:
     """
 
     format_version = FORMAT_VERSION
-    writable = True
+    writable = is_shared = True
     keeps_erased = "The server's replicas, archived logs and backups may still hold it: they are not within reach"
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
-        self._appenders = Sessions(url, AppendingSession)
         self._replica = Sessions(replica) if replica else None
         self._news = News(self._sessions.plain)
         self._lock_wait_s_max = lock_wait_s_max
@@ -163,7 +161,7 @@ class PostgresStore:
     @property
     def epoch(self) -> int:
         """How often the server was lost: it may have come back without what it had not acknowledged."""
-        return self._sessions.losses + self._appenders.losses
+        return self._sessions.losses
 
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
         """The rows of one named query, on a view of its own."""
@@ -190,21 +188,19 @@ class PostgresStore:
         entries = [job for job in jobs if job.entry]
         others = [job for job in jobs if not job.entry]
         if others:
-            self._attempt(others, self._sessions, partial(self._writing, wait_s=wait_s, wide=False))
+            self._attempt(others, partial(self._writing, wait_s=wait_s, wide=False))
         for job in others:
             if job.needs_org:
-                self._attempt([job], self._sessions, partial(self._writing, wait_s=wait_s, wide=True))
+                self._attempt([job], partial(self._writing, wait_s=wait_s, wide=True))
         if entries:
-            self._attempt(entries, self._appenders, partial(self._appending, wait_s=wait_s, is_free=is_free))
+            self._attempt(entries, partial(self._appending, wait_s=wait_s, is_free=is_free))
 
-    def _attempt(
-        self, jobs: list[Job], sessions: Sessions, work_of: Callable[[list[Job]], Callable[[Any], None]]
-    ) -> None:
+    def _attempt(self, jobs: list[Job], work_of: Callable[[list[Job]], Callable[[Session], None]]) -> None:
         """Do some jobs in one transaction. What a lost connection or a deadlock undid is done again."""
         work, is_new = work_of(jobs), False
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                sessions.use(work, is_new=is_new)
+                self._sessions.use(work, is_new=is_new)
                 return
             except _AllFailed:
                 return
@@ -218,7 +214,7 @@ class PostgresStore:
                     self._fail(jobs, error)
                     return
                 for job in jobs:  # One of them is at fault; which one, only shows alone.
-                    self._attempt([job], sessions, work_of)
+                    self._attempt([job], work_of)
                 return
         self._fail(jobs, StoreUnavailable(f"{self.name} is written by too many at once.", hint="Call again."))
 
@@ -227,25 +223,23 @@ class PostgresStore:
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
 
-    def _appending(
-        self, jobs: list[Job], wait_s: float, is_free: Callable[[], None]
-    ) -> Callable[[AppendingSession], None]:
+    def _appending(self, jobs: list[Job], wait_s: float, is_free: Callable[[], None]) -> Callable[[Session], None]:
         """Adds events of jobs at the end of the stream. Nothing waits for this process while the stream is locked."""
         assert self.stream is not None
         rows = [
             event_columns(event) | {"before": before, "after": after}
             for event, before, after in (job.entry for job in jobs if job.entry)
         ]
-        tenants = [self._tenants[0], self.tenant, self.stream.org, self.stream.project or ""]
-        said = [self._role, *tenants, _ms(wait_s), as_json(rows)]
+        where = {"org": self.stream.org, "project": self.stream.project or ""}
+        said = {**self._settings(wait_s), **where, "rows": as_json(rows)}
 
-        def run(session: AppendingSession) -> None:
+        def run(session: Session) -> None:
             try:
                 seq, hash, position = session.appended(said)
                 is_free()
-                session.flush()
+                session.flushed()
             except psycopg.errors.UniqueViolation:  # They are there: the connection was lost after the commit.
-                session.flush()
+                session.recover()
                 seq, hash, position = self.aside(partial(_end_before, first=rows[0]["id"]), writes=True)
             for number, job in enumerate(jobs, 1):
                 assert job.entry is not None
@@ -267,10 +261,7 @@ class PostgresStore:
                 last_event = ""
                 self._run(jobs, transaction)
                 last_event = transaction.last_event
-            session.commit()
-            for tenant in self._tenants[0 if wide else -1 :]:
-                if self._news.is_due(tenant):
-                    session.tell(TELL, {"tenant": tenant})
+            session.commit([tenant for tenant in self._tenants[0 if wide else -1 :] if self._news.is_due(tenant)])
 
         return run
 
@@ -342,6 +333,11 @@ class PostgresStore:
             hint="Use pg_dump, or continuous archiving; mnemarch export writes the log as JSON lines.",
         )
 
+    @property
+    def sees_all(self) -> bool:
+        with self._operating() as connection:
+            return bool(connection.execute("SELECT pg_has_role('mnemarch_operator', 'MEMBER')").fetchone()[0])
+
     def check(self) -> str | None:
         """What of the tables is not as it was made; or None."""
         with self._operating() as connection:
@@ -358,7 +354,7 @@ class PostgresStore:
         """Take no more work; a connection that is in use is closed when it comes back."""
         if self.stream is None:
             self._news.closed = True
-            for sessions in filter(None, (self._sessions, self._appenders, self._replica)):
+            for sessions in filter(None, (self._sessions, self._replica)):
                 sessions.close()
 
     def _translation(self, error: Exception) -> MnemarchError:
@@ -371,6 +367,8 @@ class PostgresStore:
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             role, name = self._role if self._role in text else "mnemarch_app", self._sessions.user
             hint = f"As its administrator: GRANT {role} TO {name}."
+            if role == "mnemarch_operator":
+                return StoreUnavailable(f"{name} may look at projects of {self.name}, not at all of it.", hint=hint)
             hint += " If it has no tables yet, open it once as a user who may make tables and roles."
             return StoreUnavailable(f"{self.name} is not open to {name}: {text}.", hint=hint)
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):

@@ -250,7 +250,8 @@ class _Ask:
         return self._session.execute(_filled(query, filled), {**ours, **parameters})
 
     def many(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
-        self._session.execute_many(_filled(name, {"pgvector": self._schema}), rows)
+        for row in rows:
+            self._session.execute(_filled(name, {"pgvector": self._schema}), row)
 
 
 def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         """A connection whose statements go out without waiting."""
 
         def execute(self, text: str, parameters: Any = None) -> Any: ...
-        def execute_many(self, text: str, rows: Sequence[Any]) -> None: ...
         def sync(self) -> None: ...
 
 
@@ -165,7 +164,8 @@ class RemoteTransaction(RemoteReader, Transaction):
             self._send_rows(name, [row for _, row in group])
 
     def _send_rows(self, name: str, rows: list[dict[str, Any]]) -> None:
-        self._session.execute_many(self._queries.texts[name], rows)
+        for row in rows:
+            self._execute(self._queries.texts[name], row)
 
     # Jobs, and work that is begun anew
 

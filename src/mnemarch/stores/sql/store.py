@@ -72,6 +72,7 @@ class SqlStore(Forkable):
     name: str  # how messages call the store: the path of the file, say
     epoch = 0
     keeps_erased = ""
+    is_shared, sees_all = False, True
     append_entry = None
     driver: Any  # the module with `Error`, `OperationalError` and `IntegrityError`
 

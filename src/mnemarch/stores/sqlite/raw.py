@@ -20,7 +20,8 @@ else:
     # The same without the date adapters, which take time to load and are not used.
     import _sqlite3 as sqlite3
 
-_DENIED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+# On a full disk no file can be made beside the database.
+_DENIED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}
 _ESCAPES = str.maketrans({"%": "%25", "?": "%3f", "#": "%23"})
 _CHUNK = 4 << 20
 _MAGIC = b"SQLite format 3\0"

@@ -346,8 +346,8 @@ class SqliteStore(SqlStore):
 
 _HINTS = {
     sqlite3.SQLITE_FULL: "Free some disk space and call again; nothing was half-written.",
-    sqlite3.SQLITE_READONLY: "It can be read here. To write, get the right to its file and folder, or run the command "
-    "outside the sandbox.",
+    sqlite3.SQLITE_READONLY: "It can be read here. To write, make room on the disk, get the right to its file "
+    "and folder, or run the command outside the sandbox.",
     sqlite3.SQLITE_CANTOPEN: "Check that the folder exists and may be written.",
     sqlite3.SQLITE_BUSY: "Another process holds the file; call again.",
 }
