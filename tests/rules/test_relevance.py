@@ -328,3 +328,16 @@ def test_the_order_of_the_candidates_does_not_matter(given, chosen, chance):
 def test_whoever_is_judged_was_a_candidate_or_stands_around_one(given, chosen):
     found, around = candidates(given)
     assert set(judgements(QUERY, found, around, **chosen)) <= {each.id for each in (*found, *around)}
+
+
+@pytest.mark.parametrize(("query", "first"), [("결제가 실패하면?", "korean"), ("what if it declines?", "english")])
+def test_of_texts_as_near_in_meaning_that_in_the_language_of_the_question_comes_first(query, first):
+    question = Question(query, RecallRules())
+    terms = [Term((), weight, 2.0) for weight in question.weights.values()]
+    found = [sketch("송장은 두 번 보낸다", "korean"), sketch("An invoice is sent twice", "english")]
+    meanings = {"korean": 0.5, "english": 0.5}
+    results = judged(
+        question, terms, found, [], meanings=meanings, noise=0.2, coherence=0.0, own_session=None, rules=RecallRules()
+    )
+    assert max(results, key=lambda result: result.total).sketch.id == first
+    assert len({result.total for result in results}) == 2

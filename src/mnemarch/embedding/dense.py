@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from mnemarch.text import gloss
+
     Vectors = NDArray[np.float32]
 else:
+    gloss = Lazy("mnemarch.text.gloss")
     np = Lazy("numpy")
     Protocol = object
 
@@ -32,11 +35,15 @@ _TEXT_CHARS_MAX = 2_000
 _PIECES_MAX = 128
 _PIECES = "wordpieces.txt"
 _ENGLISH_DIM = 384
-_LATIN_MAX = "\u024f"
 # The cosine that unrelated texts reach.
 _NOISE = 0.2
-# What the English half of a question weighs beside the other. Chosen on half of our own set.
+# What the English half of a question weighs beside the other; and of one that was read word by word. Chosen on half of
+# our own set and on questions that were written for it later.
 _ENGLISH_WEIGHT = 2.0
+_GLOSS_WEIGHT = 1.0
+# Korean is read by a table of words: with another table come other vectors.
+_GLOSS = "gloss-1"
+_MAKER = "The sentence encoder"
 # No two of them have anything to do with each other.
 _UNRELATED = (
     "The kettle is boiling.",
@@ -112,9 +119,9 @@ class SentenceEncoder:
     """Google's universal sentence encoder, multilingual version 3 (16 languages, Korean and English among them), and
     beside it all-MiniLM-L6-v2, which knows only English, but that better.
 
-    A vector has a half of each. A text in another script is to the English model what nothing in particular is, so an
-    English question tells such texts apart by the first half. A question in another script has only that, and so has
-    the first question of a process that embeds nothing: nobody waits for two models to be loaded for one question.
+    A vector has a half of each; the English model reads a Korean text word by word in English. What is in another
+    script has the first half only. The first question of a process that embeds nothing has one half, the English one if
+    it is in Latin letters: nobody waits for two models to be loaded for one question, and the table lacks some words.
     """
 
     dim = 512 + _ENGLISH_DIM
@@ -123,7 +130,6 @@ class SentenceEncoder:
         self._model: Any = None
         self._english: tuple[Any, Any] | None = None
         self._id = ""
-        self._nothing: Any = None
         self._questions = 0
         self._loading = allocate_lock()
 
@@ -136,46 +142,43 @@ class SentenceEncoder:
                 versions = "+".join(f"{package}-{version(package)}" for package in (_PACKAGE, _ENGLISH_PACKAGE))
             except PackageNotFoundError:
                 raise _not_installed() from None
-            self._id = f"use-multilingual-3+all-minilm-l6-v2/{self.dim}/{versions}"
+            self._id = f"use-multilingual-3+all-minilm-l6-v2/{self.dim}/{versions}/{_GLOSS}"
         return self._id
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The first call loads the models, which takes a second or two and some 200 MB."""
-        return vectors_of(texts, self._halves, self.dim, "The sentence encoder")
+        return vectors_of(texts, lambda some: self._halves(some, [*map(gloss.english_of, some)]), self.dim, _MAKER)
 
     def embed_question(self, text: str) -> Any:
-        def halves(texts: list[str]) -> Any:
-            english = np.zeros((1, _ENGLISH_DIM), np.float32)
-            if self._has_english_half(text):
-                english = _ENGLISH_WEIGHT * self._in_english(texts)
-            return np.hstack([self._encoded(texts), english])
-
         self._questions += 1
-        return vectors_of([text], halves, self.dim, "The sentence encoder")[0]
+        english = self._english_half(text)
+        weight = _ENGLISH_WEIGHT if english == text else _GLOSS_WEIGHT
+        both = not english or self._model is not None or self._questions > 1
+        return vectors_of([text], lambda texts: self._halves(texts, [english], weight, both=both), self.dim, _MAKER)[0]
 
     def noise_for(self, question: str) -> float:
         """A question without an English half meets half of each text, and a unit's cosine is less by so much."""
-        return _NOISE if self._has_english_half(question) else _NOISE / 2**0.5
+        return _NOISE if self._english_half(question) else _NOISE / 2**0.5
 
-    def _has_english_half(self, question: str) -> bool:
-        return is_latin(question) and (self._english is not None or self._questions > 1)
+    def _english_half(self, question: str) -> str:
+        english = gloss.english_of(question)
+        return english if english == question or self._english is not None or self._questions > 1 else ""
 
-    def _halves(self, texts: list[str]) -> Any:
-        latin = [at for at, text in enumerate(texts) if is_latin(text)]
-        if len(latin) < len(texts) and self._nothing is None:
-            nothing = self._in_english([text for text in _UNRELATED if is_latin(text)]).mean(axis=0)
-            self._nothing = nothing / np.linalg.norm(nothing)
-        english = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
-        english[:] = 0.0 if self._nothing is None else self._nothing
-        english[latin] = self._in_english([texts[at] for at in latin])
-        return np.hstack([self._encoded(texts), english])
+    def _halves(self, texts: list[str], english: list[str], weight: float = 1.0, *, both: bool = True) -> Any:
+        halves = np.zeros((len(texts), self.dim), np.float32)
+        if both:
+            halves[:, :-_ENGLISH_DIM] = self._encoded(texts)
+        readable = [at for at, text in enumerate(english) if text]
+        if readable:
+            halves[readable, -_ENGLISH_DIM:] = weight * self._in_english([english[at] for at in readable])
+        return halves
 
     def _encoded(self, texts: list[str]) -> Any:
         rows: Any = np.asarray(self._loaded().encode([sound(text, _TEXT_CHARS_MAX) for text in texts]), np.float32)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def _in_english(self, texts: Sequence[str]) -> Any:
-        """A unit row for each text. Each is read alone: what stands beside it would change its numbers."""
+        """A unit row for each text. Each is read alone: it is no faster in batches."""
         session, tokenizer = self._loaded_english()
         rows = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
         for row, text in enumerate(texts):
@@ -215,12 +218,6 @@ class SentenceEncoder:
                 tokenizer.enable_truncation(_PIECES_MAX)
                 self._english = session, tokenizer
         return self._english
-
-
-def is_latin(text: str) -> bool:
-    """Whether hardly a letter of a text is of another script than the Latin one: a stray λ makes no Greek."""
-    letters = "" if text.isascii() else [letter for letter in text if letter.isalpha()]
-    return 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters)
 
 
 def _session(path: str) -> Any:

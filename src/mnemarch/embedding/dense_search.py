@@ -154,7 +154,7 @@ class DenseSearch(Forkable):
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]:
         """The cosine of each of these units that has a vector; nothing while the vectors are not complete."""
-        if not self.ready():
+        if (self._asked is None or self._asked[0] != text) and not self.ready():
             return {}
         vector = self._vector(text)
         return dict(self._store.compared(vector, unit_ids)) if vector.any() else {}

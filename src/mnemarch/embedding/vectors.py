@@ -41,6 +41,7 @@ _ROOM_MIN = 256
 _COMPARED_EACH = 40
 _COMPARED_MIN = 2_000
 _PIECE = 256
+_COUNTER_AT, _HEADER_BYTES = 24, 28
 
 
 class Head(Frozen):
@@ -71,6 +72,7 @@ class VectorFile(Forkable):
         self._event_at = event_at
         self._wait_s_max = wait_s_max
         self._rows = Rows(Head())
+        self._last = b"", Head()
         self._lock = allocate_lock()
         self._connecting = allocate_lock()
         watch(self)
@@ -116,8 +118,15 @@ class VectorFile(Forkable):
     # Reading
 
     def head(self) -> Head:
-        """What the file says of itself."""
-        return self._run("BEGIN", _head) if os.path.exists(self._path) else Head()
+        """What the file says of itself. It is opened only after a change: SQLite counts these in the file's header."""
+        try:
+            with open(self._path, "rb") as file:
+                changes = f"{os.fstat(file.fileno()).st_ino} ".encode() + file.read(_HEADER_BYTES)[_COUNTER_AT:]
+        except OSError:
+            return Head()
+        if changes != self._last[0]:
+            self._last = changes, self._run("BEGIN", _head)
+        return self._last[1]
 
     def read(self, work: Callable[[Rows], T]) -> T:
         """Run `work` on the vectors as they are now; on none if they are another embedder's, or of another past."""

@@ -24,6 +24,8 @@ _QUERY_CHARS_MAX = 8_192
 # A Korean word is several tokens and any other word one: together they should weigh the same.
 _BESIDE_HANGUL = 2.0
 _OF_THE_FRAME = 0.25
+# Each Korean word has a token that begins with it.
+HANGUL = "^"
 _ASKER = frozenset(
     {"i", "my", "me", "mine", "we", "our", "us", "i'm", "i've", "i'd", "내", "나", "내가", "제가", "우리"}
 )
@@ -122,13 +124,17 @@ class Question:
     `role` is whose turns hold the answer if the asker speaks of themselves, or of what they were told.
     """
 
-    __slots__ = ("asks_how_much", "asks_when", "dates", "intent", "role", "speakers", "text", "weights", "wider")
+    __slots__ = (
+        *("asks_how_much", "asks_when", "dates", "intent", "is_korean"),
+        *("role", "speakers", "text", "weights", "wider"),
+    )
 
     def __init__(self, text: str, rules: RecallRules) -> None:
         self.text = text = text[:_QUERY_CHARS_MAX]
         self.weights = _weighed(text, query_tokens(text), frame=rules.frame)
         if rules.common:
             self.weights = {token: weight * everyday.weight_of(token) for token, weight in self.weights.items()}
+        self.is_korean = any(token[0] == HANGUL for token in self.weights)
         self.wider = everyday.widened(text, self.weights) if rules.everyday else {}
         self.speakers = _speakers(text) if rules.speakers else frozenset()
         self.dates: Sequence[Date] = questions.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
@@ -175,7 +181,7 @@ def _weighed(text: str, tokens: list[str], *, frame: bool) -> dict[str, float]:
 
 
 def _is_hangul(token: str) -> bool:
-    return token[0] == "^" or "가" <= token[0] <= "힣"
+    return token[0] == HANGUL or "가" <= token[0] <= "힣"
 
 
 def _speakers(text: str) -> frozenset[str]:

@@ -19,7 +19,7 @@ from mnemarch.model.unit import (
 )
 from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
 from mnemarch.policy.trust import confidence_at
-from mnemarch.recall.question import TurnBonuses
+from mnemarch.recall.question import HANGUL, TurnBonuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,9 +65,11 @@ _INTENT_BONUS = 0.05
 # Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
 # a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
 # these shares of their cosine, and their vectors are not quite alike.
-_MEANING_WEIGHT = 1.4
+_MEANING_WEIGHT = 1.8
 _MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
+# Of two texts as near in meaning, that in the language of the question is the likelier answer.
+_OTHER_LANGUAGE_COSINE = 0.05
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 _ALIKE = 0.6
 # For what answered a question like this one. Heat only nominates; the gate decides (R2).
@@ -167,8 +169,9 @@ def judged(
     Unrelated texts are as near in meaning as `noise`.
     """
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
-    needles = [(number, f" {word} ", len(word) + 2) for number, term in enumerate(terms) for word in term.words]
-    counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
+    # A word that stands for several counts for the first, which was asked.
+    numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
+    counted = {sketch.id: _counts(sketch, numbers) for sketch in pool.values()}
     weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
     placed = {(sketch.session, sketch.turn): sketch for sketch in pool.values() if sketch.session} if coherence else {}
@@ -182,8 +185,6 @@ def judged(
     alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
     meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
-    speakers = {sketch.speaker for sketch in pool.values() if sketch.speaker}
-    named = {speaker for speaker in speakers if question.speakers.issuperset(speaker.split())}
     results = []
     for number, sketch in enumerate(pool.values()):
         # The window contains the text itself; its neighbours' share is the rest.
@@ -193,16 +194,16 @@ def judged(
             lexical = 0.0
         bonuses: Bonuses = {}
         is_meant = lexical or near or session[number] or meanings.get(sketch.id, 0.0) > noise
-        if is_meant and meanings and (meaning := meaning_weight * _meaning(sketch, meanings, placed, coherence)):
-            bonuses["meaning"] = meaning
+        if is_meant and meanings:
+            apart = _OTHER_LANGUAGE_COSINE * (question.is_korean != (HANGUL in sketch.words))
+            if (nearness := _meaning(sketch, meanings, placed, coherence) - apart) > 0:
+                bonuses["meaning"] = meaning_weight * nearness
         if sketch.id in nominated:
             bonuses["asked"] = _NOMINATED_WEIGHT * nominated[sketch.id]
         if lexical or near or session[number] or bonuses:
             if coherence:
                 bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * covered[number]
                 bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
-            if sketch.speaker in named:
-                bonuses["speaker"] = _SPEAKER_BONUS
             _add_bonuses(bonuses, sketch, question, own_session)
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
@@ -228,15 +229,11 @@ def _word_scores(
     return own, window, alone, covered
 
 
-def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
+def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
     counts: Counts = {}
-    words = sketch.words
-    find = words.find
-    for number, needle, size in needles:
-        at = find(needle)
-        if at >= 0:
-            at += size
-            counts[number] = counts.get(number, 0.0) + (sketch.repeats(at) if words[at : at + 1] == ":" else 1)
+    # In the order of the terms, so that a sum is the same in every process.
+    for word in sorted(numbers.keys() & sketch.words.split(), key=numbers.__getitem__):
+        counts[numbers[word]] = counts.get(numbers[word], 0.0) + sketch.count(f" {word} ")
     return counts
 
 
@@ -308,7 +305,7 @@ def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Placed, cohe
         if neighbour is not None and neighbour.id in meanings:
             total += coherence * share * meanings[neighbour.id]
             weight += coherence * share * _ALIKE
-    return max(0.0, total / weight)
+    return total / weight
 
 
 def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Weights) -> dict[str, float]:
@@ -323,6 +320,8 @@ def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts],
 
 
 def _add_bonuses(bonuses: Bonuses, sketch: Sketch, question: Question, own_session: str | None) -> None:
+    if sketch.speaker and question.speakers.issuperset(sketch.speaker.split()):
+        bonuses["speaker"] = _SPEAKER_BONUS
     if question.dates:
         on = instant(sketch.occurred_at).date()
         fit = max(date.fit(on) for date in question.dates)

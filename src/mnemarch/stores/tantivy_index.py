@@ -227,14 +227,13 @@ class TantivyIndex(Forkable):
         return float(self._about().get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
 
     def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
-        return {word: self._counted("own", [_owned(key, word) for key in scope_keys]) for word in words}
+        count = self._index().searcher().doc_freq
+        owners = [_owned(key, "") for key in scope_keys if self._meta and count("scope", key)]
+        return {word: sum([count("own", owner + word) for owner in owners]) for word in words}
 
     def documents_in(self, scope_keys: Sequence[str]) -> int:
-        return self._counted("scope", scope_keys)
-
-    def _counted(self, field: str, terms: Iterable[str]) -> int:
         count = self._index().searcher().doc_freq
-        return sum([count(field, term) for term in terms]) if self._meta else 0
+        return sum([count("scope", key) for key in scope_keys]) if self._meta else 0
 
     def search(
         self,
@@ -249,8 +248,8 @@ class TantivyIndex(Forkable):
         if not weights or limit <= 0 or not self._about():
             return []
         allowed = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
-        words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
-        return self._found(tantivy.Query.boolean_query(words), allowed, limit)
+        either = ((tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items())
+        return self._found(lambda: tantivy.Query.boolean_query([*either]), allowed, limit)
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         return self._named("place", places, scope_keys, states)
@@ -264,8 +263,8 @@ class TantivyIndex(Forkable):
         if not names or not self._about():
             return []
         allowed = [("scope", scope_keys), ("state", states)]
-        wanted = tantivy.Query.term_set_query(self._schema, field, list(names))
-        return [sketch for _, sketch in self._found(wanted, allowed, len(names))]
+        found = self._found(lambda: self._one_of(field, names), allowed, len(names))
+        return [sketch for _, sketch in found]
 
     def _filters(self, allowed: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
         """What a document must have; None if no document has it."""
@@ -280,12 +279,12 @@ class TantivyIndex(Forkable):
         return required
 
     def _found(
-        self, wanted: tantivy.Query, allowed: Sequence[tuple[str, Sequence[str]]], limit: int
+        self, wanted: Callable[[], tantivy.Query], allowed: Sequence[tuple[str, Sequence[str]]], limit: int
     ) -> list[tuple[float, Sketch]]:
         filters = self._filters(allowed)
         if filters is None:
             return []
-        query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted)])
+        query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted())])
         searcher = self._index().searcher()
         try:
             hits = searcher.search(query, limit, count=False).hits

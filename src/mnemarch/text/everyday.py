@@ -94,6 +94,7 @@ def _is_whole(entry: str) -> bool:
     return "_" not in entry or len(_tokens(entry)) > entry.count("_")
 
 
+@cache
 def _telling(entry: str) -> tuple[str, ...]:
     """The tokens by which an entry is found: of a Korean word its pairs of syllables, as many words begin like it."""
     tokens = _tokens(entry) if _is_whole(entry) else ()

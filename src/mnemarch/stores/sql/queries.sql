@@ -303,9 +303,9 @@ WHERE l.open AND l.type = :type ORDER BY l.id, u.id;
 SELECT DISTINCT l.id, l.body FROM link_units m JOIN links l ON l.id = m.link_id
 WHERE m.unit_id IN (:unit_ids) AND l.type = 'contradicts' ORDER BY l.id;
 
--- contested: Of some units, those that a live unit contradicts, or that two clones changed at once, while nobody has decided.
-SELECT DISTINCT m.unit_id FROM link_units m JOIN links l ON l.id = m.link_id
-WHERE m.unit_id IN (:unit_ids) AND l.open AND l.type = 'contradicts' AND (EXISTS (
+-- contested: Of some units, those that a live unit contradicts, or that two clones changed at once, while nobody has decided. By units first: SQLite keeps the order of a cross join.
+SELECT DISTINCT m.unit_id FROM link_units m CROSS JOIN links l
+WHERE l.id = m.link_id AND m.unit_id IN (:unit_ids) AND l.open AND l.type = 'contradicts' AND (EXISTS (
   SELECT 1 FROM link_units n JOIN units o ON o.id = n.unit_id
   WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys))
   OR NOT EXISTS (SELECT 1 FROM link_units n WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id));

@@ -1,0 +1,47 @@
+"""A Korean text word by word in English, for a model that knows no Korean. Pure."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.text import korean
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import entries
+
+_LATIN_MAX = "\u024f"
+
+
+def english_of(text: str) -> str:
+    """The text as an English model can read it; empty if that is in another script.
+
+    Of Korean words there is the English that the table has, if any. A stray λ makes no Greek: up to a tenth of the
+    letters may be of another script.
+    """
+    if text.isascii():
+        return text
+    parts = pattern(r"[가-힣]+|[^\s가-힣]+").findall(text)
+    text = " ".join([english for part in parts if (english := _word(part) if "가" <= part[0] <= "힣" else part)])
+    letters = [letter for letter in text if letter.isalpha()]
+    return text if 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters) else ""
+
+
+def _word(word: str) -> str:
+    """The English for the longest beginning that the table has, and for what follows it: 결제내역을 is payment details.
+
+    One syllable counts only as the whole stem: too many words begin alike.
+    """
+    table, longest = _table()
+    found: list[str] = []
+    rest = word
+    while begun := next((rest[:size] for size in range(min(longest, len(rest)), 1, -1) if rest[:size] in table), ""):
+        found.append(table[begun])
+        rest = rest[len(begun) :]
+    return " ".join(found) or table.get(word, "") or table.get(korean.stem(word), "")
+
+
+@cache
+def _table() -> tuple[dict[str, str], int]:
+    """The English for each entry, and the length of the longest."""
+    rows = [line.split() for line in entries("gloss", "words")]
+    table = {word: english.replace("_", " ") for english, *words in rows for word in words}
+    return table, max(map(len, table))
