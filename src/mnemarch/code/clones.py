@@ -9,6 +9,10 @@ from mnemarch.code.home import repository_around, text_of, usable_name
 from mnemarch.files import write_private
 from mnemarch.model.stamps import sha256
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
 # In the directory that all worktrees share: the clone's name.
 _CLONE = "mnemarch-clone"
 
@@ -31,3 +35,9 @@ def clone_at(folder: str) -> str:
 def in_clone(worktree: str, clone: str | None) -> str:
     """The name of a worktree among those of all clones; without a clone it is alone."""
     return worktree if clone is None else f"{worktree}@{clone}"
+
+
+def removed_of(worktrees: Iterable[str | None], there: Collection[str], clone: str | None) -> set[str | None]:
+    """Those of some worktrees that this clone had and has no more; of other clones' nothing is known."""
+    gone = set(worktrees).difference(there) if there else set()
+    return {name for name in gone if clone is None or (name or "").endswith(f"@{clone}")}

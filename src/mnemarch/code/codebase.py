@@ -21,6 +21,7 @@ from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.testrun import meant
 from mnemarch.model.unit import Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
+from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,12 +130,6 @@ class Codebase:
         repository = repository_around(self.root)
         folders = {} if repository is None else worktrees_of(repository)
         return {in_clone(name, self.clone): folder for name, folder in folders.items()}
-
-    def removed_of(self, worktrees: Iterable[str | None]) -> set[str | None]:
-        """Those of some worktrees that this clone had and has no more; of other clones' nothing is known."""
-        there = self.worktrees()
-        gone = set(worktrees) - there.keys() if there else set()
-        return {name for name in gone if self.clone is None or (name or "").endswith(f"@{self.clone}")}
 
     def is_changed(self, path: str, since: str | None = None) -> bool:
         """Whether a file is another than at a commit: the one where this branch left the default branch, if not said.
@@ -308,11 +303,13 @@ class CodeView:
         failed = [check for check in checks.values() if check.state in {CHANGED, GONE}]
         if failed:
             missing = tuple(citation for citation, check in checks.items() if check.state == GONE)
-            return CodeCheck(_one_line(STALE + failed[0].reason), is_stale=bool(missing), missing=missing)
+            reason = in_a_line(STALE + failed[0].reason, _NOTE_CHARS_MAX)
+            return CodeCheck(reason, is_stale=bool(missing), missing=missing)
         notes = [f"{check.reason}." for check in checks.values() if check.reason]
+        notes += [f"{old} is now {new}." for old, new in moves.items()]
         return CodeCheck(
             is_confirmed=all(check.state == HOLDS for check in checks.values()),
-            notes=tuple(map(_one_line, [*notes, *(f"{old} is now {new}." for old, new in moves.items())])),
+            notes=tuple(in_a_line(note, _NOTE_CHARS_MAX) for note in notes),
             moves=tuple(moves.items()),
         )
 
@@ -357,9 +354,8 @@ class CodeView:
         name = plain_name(citation.get("name") or "").rpartition(".")[2]
         if not name:
             return None
-        ask = self._codebase.history.took_over
-        in_tree = self.commit is None
-        paths = ask(citation.ref, name, head, wait_s_max=self._patience_s, in_tree=in_tree)[:_TAKERS_MAX]
+        wait, ask = self._patience_s, self._codebase.history.took_over
+        paths = ask(citation.ref, name, head, wait_s_max=wait, in_tree=self.commit is None)[:_TAKERS_MAX]
         self._tree.load(set(paths))
         checks = {path: checked(self._tree, replace(citation, ref=path)) for path in paths if not trouble_with(path)}
         takers = [path for path, check in checks.items() if check.state == HOLDS]
@@ -402,9 +398,3 @@ def _chain(unit: Unit, successors: Mapping[str, Unit]) -> Iterator[tuple[Unit, U
             return
         yield unit, after
         unit = after
-
-
-def _one_line(text: str) -> str:
-    """A note about files on one line: whoever can add a file to the repository chooses its name."""
-    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-    return line if len(line) <= _NOTE_CHARS_MAX else line[: _NOTE_CHARS_MAX - 1] + "…"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from mnemarch.code.clones import removed_of
 from mnemarch.decisions.chain import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops.attempts import clear_stuck
@@ -158,7 +159,8 @@ class Inbox:
         claims = [unit for page in pages for unit in page if unit.kind not in NOT_CLAIMS]
         recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=_RECALLS_MAX)
         wanted = self._wanted(claims, recalls)
-        removed = set() if codebase is None else codebase.removed_of(unit.scope.worktree for unit in claims)
+        there = {} if codebase is None else codebase.worktrees()
+        removed = removed_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
         for unit in sorted(claims, key=lambda unit: unit.id, reverse=True):
             yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=unit.scope.worktree in removed)
         for actor in sorted({actor for actor, _, type, *_ in activity if type == EventType.CLAIM_REFUSED}):
