@@ -187,9 +187,8 @@ def _feedback(call: Call) -> tuple[Any, str]:
 
 
 def _entry(item: Recalled, chars_max: int) -> dict[str, str]:
-    text = item.unit.content
-    text = text if len(text) <= chars_max else f"{text[:chars_max]}…"
-    return {"id": short_id(item.unit.id), "label": item.label, "text": text}
+    text, rest = item.unit.content[:chars_max], item.unit.content[chars_max:]
+    return {"id": short_id(item.unit.id), "label": item.label, "text": f"{text}…" if rest else text}
 
 
 def _unit(unit: Any) -> dict[str, str]:

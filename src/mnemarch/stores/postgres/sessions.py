@@ -48,7 +48,9 @@ _encoded = json.JSONEncoder(default=bytes.hex, ensure_ascii=False).encode
 # A parameter's name, or a percent sign.
 _NAMED = re.compile(r"%\((\w+)\)s|%%")
 # What is said once, or takes no planning.
-_NOT_PREPARED = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "DECLARE", "FETCH", "CLOSE", "LOCK", "SET")
+_NOT_PREPARED = (
+    "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "DECLARE", "FETCH", "CLOSE", "LOCK", "SET", "DEALLOCATE",
+)  # fmt: skip
 _numbers = count()
 # A literal, which stays; a list; a parameter.
 _PARTS = re.compile(r"('[^']*')|IN \(:(\w+)\)|:(\w+)")
@@ -246,6 +248,7 @@ class Session:
             with suppress(psycopg.errors.PipelineAborted):
                 self.receive()
         self.execute("ROLLBACK")
+        self.execute("DEALLOCATE ALL")  # Of some it is not known whether they were prepared.
         self.sync()
 
     def close(self) -> None:
