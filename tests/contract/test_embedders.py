@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -518,6 +519,19 @@ def test_a_process_killed_in_the_midst_of_a_save_leaves_what_was_there(search, f
     )
     assert subprocess.run([sys.executable, "-c", script, folder], check=False).returncode == -9
     assert len(found(search)) == 9
+
+
+def test_a_look_at_the_file_lets_go_of_no_lock_that_this_process_has(search, folder):
+    caught_up(search, log_of(9))
+    path = os.path.join(folder, FILE)
+    os.utime(path, (1, 1))
+    assert len(found(search)) == 9
+    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+    with closing(sqlite3.connect(path, isolation_level=None)) as writing:
+        writing.execute("BEGIN IMMEDIATE")
+        assert len(found(search)) == 9
+        other = subprocess.run([sys.executable, "-c", script, path], check=False, capture_output=True, text=True)
+        assert "database is locked" in other.stderr
 
 
 def test_a_folder_that_can_not_be_written_is_reported(tmp_path):

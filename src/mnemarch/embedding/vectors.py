@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from _thread import allocate_lock
 from array import array
 from contextlib import closing
@@ -41,7 +42,7 @@ _ROOM_MIN = 256
 _COMPARED_EACH = 40
 _COMPARED_MIN = 2_000
 _PIECE = 256
-_COUNTER_AT, _HEADER_BYTES = 24, 28
+_SETTLED_NS = 100_000_000
 
 
 class Head(Frozen):
@@ -72,7 +73,8 @@ class VectorFile(Forkable):
         self._event_at = event_at
         self._wait_s_max = wait_s_max
         self._rows = Rows(Head())
-        self._last = b"", Head()
+        # What the file was when its head was read, and the head.
+        self._last: tuple[tuple[int, int, int] | None, Head] = None, Head()
         self._lock = allocate_lock()
         self._connecting = allocate_lock()
         watch(self)
@@ -118,14 +120,19 @@ class VectorFile(Forkable):
     # Reading
 
     def head(self) -> Head:
-        """What the file says of itself. It is opened only after a change: SQLite counts these in the file's header."""
+        """What the file says of itself. It is opened only after a change, and only by SQLite.
+
+        Whoever closes a file lets go of all locks that the process has on it.
+        """
         try:
-            with open(self._path, "rb") as file:
-                changes = f"{os.fstat(file.fileno()).st_ino} ".encode() + file.read(_HEADER_BYTES)[_COUNTER_AT:]
+            seen = os.stat(self._path)
         except OSError:
             return Head()
+        changes = seen.st_ino, seen.st_size, seen.st_mtime_ns
         if changes != self._last[0]:
-            self._last = changes, self._run("BEGIN", _head)
+            # What was written just now may be written once more at what the file's clock calls the same time.
+            is_settled = time.time_ns() - seen.st_mtime_ns > _SETTLED_NS
+            self._last = changes if is_settled else None, self._run("BEGIN", _head)
         return self._last[1]
 
     def read(self, work: Callable[[Rows], T]) -> T:

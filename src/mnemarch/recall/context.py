@@ -88,13 +88,8 @@ def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = ()) -> li
     before it with the same end and the same errors. Nor anchors of a compaction beside what they lead to, nor the
     record of a decision beside the decision."""
     decided = [item.unit for item in (*binding, *items) if item.unit.kind is Kind.DECISION]
-    rest = [(unit_id, unit.content.partition("\n")[0]) for unit in decided for unit_id in unit.attributes["evidence"]]
-    records = {
-        item.unit.id
-        for item in items
-        for unit_id, title in rest
-        if item.unit.id == unit_id and title in item.unit.content
-    }
+    titles = {unit_id: unit.content.partition("\n")[0] for unit in decided for unit_id in unit.attributes["evidence"]}
+    records = {id for item in items if (title := titles.get(id := item.unit.id)) and title in item.unit.content}
     episodes = [_Episode(item.unit) for item in items]
     compacted = {item.unit.id for item in items if "compaction" in item.unit.attributes.get("tags", ())}
 
@@ -141,8 +136,8 @@ def _cut(item: Recalled, tokens_max: int, count: Callable[[str], int]) -> str:
     text, content, share = _entry(item), item.unit.content, 1.0
     while (cost := count(text)) > tokens_max and share > _SHARE_MIN:
         share *= 0.9 * tokens_max / cost
-        start = content[: int(len(content) * share)].rpartition(" ")[0]
-        text = _entry(item, f"{start} … (in full: mnemarch show {short_id(item.unit.id)})")
+        start = content[: int(len(content) * share)]
+        text = _entry(item, f"{start.rpartition(' ')[0] or start} … (in full: mnemarch show {short_id(item.unit.id)})")
     return text
 
 
