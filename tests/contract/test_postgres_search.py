@@ -16,7 +16,7 @@ from mnemarch import Actor, Citation, Claim, Scope
 from mnemarch.model.caller import Caller
 from mnemarch.recall import index
 from mnemarch.stores.postgres import PostgresStore, search
-from mnemarch.text.tokens import TOKENS_VERSION
+from mnemarch.text.tokens import SKETCH_VERSION
 
 RANDOM = random.Random(7)
 PARTS = ["gateway", "invoice worker", "pump controller", "결제 서버", "로그 수집기", "parser", "scheduler", "cache"]
@@ -170,7 +170,7 @@ def test_only_the_function_searches_by_the_index_of_words(machine, postgres_url)
         seat(memory).remember_many(list(claims(400)))
         memory.reindex()
         tenant = seat(memory)._engine.store.tenant
-    asked = "SELECT 1 FROM search_texts WHERE tenant = %s AND words && '{1}'::bigint[]"
+    asked = "SELECT 1 FROM search_texts WHERE words && '{1}'::bigint[]"
     plans = {}
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("ANALYZE search_texts")
@@ -179,7 +179,7 @@ def test_only_the_function_searches_by_the_index_of_words(machine, postgres_url)
                 connection.execute("SELECT set_config('mnemarch.project', %s, true)", [tenant])
                 connection.execute("SET LOCAL enable_seqscan = off")
                 connection.execute(f"SET LOCAL ROLE {role}")
-                plans[role] = str(connection.execute(f"EXPLAIN {asked}", [tenant]).fetchall())
+                plans[role] = str(connection.execute(f"EXPLAIN {asked}").fetchall())
         row = connection.execute(
             "SELECT prosecdef, proconfig FROM pg_proc WHERE proname = 'search_candidates'"
         ).fetchone()
@@ -256,12 +256,12 @@ def test_words_of_a_newer_version_are_left_alone_and_not_searched(machine, postg
         seat(memory).remember_many(list(claims(40)))
         memory.reindex()
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("UPDATE search_sets SET version = %s", [TOKENS_VERSION + 1])
+        connection.execute("UPDATE search_sets SET version = %s", [SKETCH_VERSION + 1])
         with machine("new") as memory:
             found = seat(memory).recall("what about port 0?", k=1)
             assert seat(memory)._engine._shared_index.update(lambda _: []) is False
-        assert connection.execute("SELECT DISTINCT version FROM search_sets").fetchall() == [(TOKENS_VERSION + 1,)]
-        connection.execute("UPDATE search_sets SET version = %s", [TOKENS_VERSION - 1])
+        assert connection.execute("SELECT DISTINCT version FROM search_sets").fetchall() == [(SKETCH_VERSION + 1,)]
+        connection.execute("UPDATE search_sets SET version = %s", [SKETCH_VERSION - 1])
         with machine("new") as memory:
             assert memory.reindex() == 40
             assert SAID in seat(memory).recall("what about port 0?", k=1).notes

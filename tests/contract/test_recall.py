@@ -316,6 +316,29 @@ def test_a_question_of_a_hundred_kilobytes_is_answered_by_its_beginning(memory, 
         memory.reindex()
 
 
+@pytest.mark.parametrize(
+    ("form", "query"),
+    [
+        ("Service {} keeps {} {}", "What does service 44 keep?"),
+        ("샤드 {}는 {} {}개를 가진다", "샤드 44에는 뭐가 있어?"),
+    ],
+)
+def test_a_name_with_a_number_is_no_other_name_beside_that_number(memory, agent, form, query):
+    """Any service that keeps 44 of something has the same words."""
+    texts = [form.format(number, FRUIT[number % 12], 44) for number in range(60) if number != 44]
+    answer = form.format(44, "olive", 9)
+    agent.remember_many([Claim(content=text) for text in [*texts[:30], answer, *texts[30:]]])
+    for _ in range(2):
+        assert agent.recall(query).items[0].unit.content == answer
+        memory.reindex()
+
+
+def test_a_name_with_a_number_that_nobody_wrote_is_asked_for_by_its_parts(agent):
+    agent.remember("The shards were moved to Seoul")
+    found = agent.recall("Where is shard 7?")
+    assert [item.unit.content for item in found.items] == ["The shards were moved to Seoul"]
+
+
 def test_what_nobody_wrote_finds_nothing(memory, seats):
     seats.agent().remember("The orchard sells apples")
     for _ in range(2):

@@ -67,7 +67,7 @@ def test_the_words_of_any_text_are_counted_and_come_back(text):
 
 
 def test_a_word_is_not_counted_inside_another_nor_in_a_number():
-    made = sketch("retry retry retries poolside 3 3")
+    made = sketch("retry retry retries poolside, 3 3")
     assert made.count(" pool ") == made.count(" 2 ") == made.count(" :2 ") == 0
     assert dict(made.counted()) == {"retri": 3, "poolsid": 1, "3": 2}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from mnemarch.text.english import irregular_forms
-from mnemarch.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, tokens
+from mnemarch.text.tokens import TOKEN_CHARS_MAX, numbered_names, query_tokens, telling_tokens, tokens
 from mnemarch.text.words import STOP_WORDS
 
 
@@ -112,3 +112,17 @@ def test_many_threads_get_what_one_gets() -> None:
     alone = [tokens(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(tokens, [text + " x" for text in texts])) == [[*found, "x"] for found in alone]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("What does service 44 use?", ["servic~44"]),
+        ("Service-44, shard_3 and PR #12", ["servic~44", "shard~3", "pr~12"]),
+        ("샤드 3은 서울에 있다", ["샤드~3"]),
+        ("Python 3.11, 10:30, 2024-05-06, worker 3/4, chunk 5ms, v2, the 5 best", []),
+        ("no number at all", []),
+    ],
+)
+def test_a_word_and_a_number_are_a_name(text: str, names: list[str]) -> None:
+    assert numbered_names(text) == names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import log
 
 from mnemarch.model.unit import Searchable, Unit
@@ -19,7 +19,8 @@ class Sketch:
 
     Hundreds are made for each question, so it is a plain class. `words` holds each distinct word between spaces of its
     own, and a colon and a number after one that occurs more than once. So one search of the string counts a word:
-    " retry :3 pool  timeout ". `signs` tells the kind of turn that it is (see `text/turns.py`).
+    " retry :3 pool  timeout ". Names made of these words stand after them and do not count in `length`. `signs` tells
+    the kind of turn that it is (see `text/turns.py`).
     """
 
     __slots__ = (
@@ -27,7 +28,9 @@ class Sketch:
         *("speaker", "state", "turn", "words"),
     )
 
-    def __init__(self, unit: Searchable, speaker: str, words: list[str], signs: str = "") -> None:
+    def __init__(
+        self, unit: Searchable, speaker: str, words: list[str], signs: str = "", names: Sequence[str] = ()
+    ) -> None:
         self.id = unit.id
         self.scope_key = unit.scope_key
         self.state = unit.state
@@ -40,6 +43,7 @@ class Sketch:
         self.speaker = speaker
         self.signs = signs
         self.length = len(words)
+        words = [*words, *names]
         counted = dict.fromkeys(words, 0)
         if len(counted) == len(words):
             self.words = f" {'  '.join(words)} " if words else ""

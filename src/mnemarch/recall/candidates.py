@@ -10,6 +10,7 @@ from mnemarch.model.search import place, rarity
 from mnemarch.model.unit import LIVE_STATES, Status
 from mnemarch.recall.index import LiveIndex
 from mnemarch.recall.scores import Term
+from mnemarch.text.tokens import is_numbered_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ class Finder(LiveIndex):
             terms = []
             rarities: dict[str, float] = {}
             self._count([*weights], scope_keys)
+            # One that nobody wrote is asked for by its parts alone.
+            absent = {word for word in weights if is_numbered_name(word) and not self._frequency(word, scope_keys)}
+            weights = {word: weight for word, weight in weights.items() if word not in absent}
             if spelling:
                 wider = self._near(weights, scope_keys) | wider
             self._count([*wider], scope_keys)

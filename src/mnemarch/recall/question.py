@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import Frozen
 from mnemarch.policy.kinds import kinds_where
-from mnemarch.text.tokens import query_tokens
+from mnemarch.text.tokens import numbered_names, query_tokens
 from mnemarch.text.turns import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
 
 TYPE_CHECKING = False
@@ -134,6 +134,7 @@ class Question:
         self.weights = _weighed(text, query_tokens(text), frame=rules.frame)
         if rules.common:
             self.weights = {token: weight * everyday.weight_of(token) for token, weight in self.weights.items()}
+        self.weights |= dict.fromkeys(numbered_names(text), 1.0)
         self.is_korean = any(token[0] == HANGUL for token in self.weights)
         self.wider = everyday.widened(text, self.weights) if rules.everyday else {}
         self.speakers = _speakers(text) if rules.speakers else frozenset()

@@ -163,7 +163,7 @@ class TantivyIndex(Forkable):
         # The event at its position tells whether the store went back meanwhile (a backup was restored).
         ours = (
             meta.get("store") == self._store_id
-            and meta.get("version") == tokens.TOKENS_VERSION
+            and meta.get("version") == tokens.SKETCH_VERSION
             and meta.get("event") == self._event_at(meta["position"])
         )
         self._meta = meta if ours else {}
@@ -366,7 +366,7 @@ class TantivyIndex(Forkable):
                 seen.note(sketch)
             meta["position"] = max(meta["position"], unit.changed_at)
         meta["coherence"] = seen.sums(meta["coherence"])
-        meta |= {"store": self._store_id, "version": tokens.TOKENS_VERSION, "event": self._event_at(meta["position"])}
+        meta |= {"store": self._store_id, "version": tokens.SKETCH_VERSION, "event": self._event_at(meta["position"])}
         writer.delete_documents_by_term("id", _META)
         writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
         writer.commit()

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from mnemarch.model.unit import Searchable
 
-# An index built with other rules gives other answers: a change of meaning raises the version.
+# What was made with other rules gives other answers: a change of meaning raises the version, of an index the second.
 TOKENS_VERSION = 4
+SKETCH_VERSION = 5
 
 TOKEN_CHARS_MAX = 64
 # A text of the largest size allowed is indexed to its last word.
@@ -31,6 +32,10 @@ _AROUND_A_WORD = ".,;:!?\"'`()[]{}"
 _SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
 _GROUPED_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _NUMBER_WITH_UNIT = r"(?i)v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}"
+# A name of a word and a number: service 44, shard-3, PR #12, 샤드 3. Not a version, a date or an amount with its unit.
+_NUMBERED = r"(?<![^\W_])([A-Za-z]{2,}|[가-힣]{2,})[ _#-]{1,2}(\d{1,6})(?![.,:/-]?\d|[A-Za-z_])"
+# Between the two parts of such a name; no other token has it.
+_NAME_AND_NUMBER = "~"
 _JOINTS = r"[-/\\@+#_,]+|\.(?!\d)|(?<!\d)\."
 _HUMPS = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+\d*|\d+[a-z]*"
 # What `_lexemes` finds in ASCII and in Korean: a tenth of its cost to compile, which a short-lived process would feel.
@@ -60,11 +65,23 @@ def query_tokens(text: str, limit: int = 64) -> list[str]:
     return list(dict.fromkeys(telling_tokens(text)))[:limit]
 
 
+def numbered_names(text: str) -> list[str]:
+    """A token for each name that is a word and a number, so that "service 44" is not any service beside any 44."""
+    if not pattern("[0-9]").search(text):
+        return []
+    names = [(_stem(word.lower()), number) for word, number in pattern(_NUMBERED).findall(composed(text))]
+    return [f"{word}{_NAME_AND_NUMBER}{number}"[:TOKEN_CHARS_MAX] for word, number in names if word not in STOP_WORDS]
+
+
+def is_numbered_name(token: str) -> bool:
+    return _NAME_AND_NUMBER in token
+
+
 def sketched(unit: Searchable) -> Sketch:
     """What an index keeps of a unit: its words, who is speaking, and what kind of turn it is."""
     speaker = speaker_of(unit.content)
     words = telling_tokens(unit.content, limit=TOKENS_MAX)
-    return Sketch(unit, speaker, words, signs_of(unit.content, speaker))
+    return Sketch(unit, speaker, words, signs_of(unit.content, speaker), numbered_names(unit.content))
 
 
 def speaker_of(text: str) -> str:

@@ -13,7 +13,7 @@ from mnemarch.model.search import Sketch, bm25, rarity
 from mnemarch.stores.postgres.sessions import as_json, translated_queries
 from mnemarch.stores.postgres.views import tenants_of
 from mnemarch.text.coherence import Coherence
-from mnemarch.text.tokens import TOKENS_VERSION, sketched
+from mnemarch.text.tokens import SKETCH_VERSION, sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class DatabaseIndex:
     def _head(self) -> tuple[int, dict[str, Any]]:
         """Its position, and what it says of itself; of one by other words, nothing."""
         if self._known is None:
-            rows = [row for row in self._asked("head") if row[0] == TOKENS_VERSION]
+            rows = [row for row in self._asked("head") if row[0] == SKETCH_VERSION]
             self._known = (int(rows[0][1]), from_json(rows[0][2])) if rows else (0, {})
         return self._known
 
@@ -186,11 +186,11 @@ class DatabaseIndex:
 
         Who makes the index anew takes in everything at once: until then everybody sees the old one.
         """
-        self._ask(session, "new_set", version=TOKENS_VERSION)
+        self._ask(session, "new_set", version=SKETCH_VERSION)
         row = self._ask(session, "alone").fetchone()
-        if row is None or row[0] > TOKENS_VERSION:  # Another is at it, or has made it of newer words.
+        if row is None or row[0] > SKETCH_VERSION:  # Another is at it, or has made it of newer words.
             return None
-        rebuild = rebuild or row[0] != TOKENS_VERSION
+        rebuild = rebuild or row[0] != SKETCH_VERSION
         if rebuild:
             self._ask(session, "drop_texts")
             self._ask(session, "drop_words")
@@ -210,7 +210,7 @@ class DatabaseIndex:
                 page = {}
         self._put(session, page, taking)
         self._count(session, taking.counts)
-        self._ask(session, "reach", version=TOKENS_VERSION, position=str(position), about=to_json(taking.about()))
+        self._ask(session, "reach", version=SKETCH_VERSION, position=str(position), about=to_json(taking.about()))
         return is_done
 
     def _put(self, session: Session, page: Mapping[str, Searchable], taking: _Taking) -> None:
