@@ -256,7 +256,8 @@ def test_dropped_tables_are_told_and_made_again(postgres_url):
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(qdrant_store, "_TIMEOUT_S", 1)
-    monkeypatch.setattr(qdrant_store, "_MAKING_TIMEOUT_S", 1)
+    # The time for making vectors is the default of a parameter, which was read when the class was made.
+    monkeypatch.setattr(qdrant_store.EmbeddingMemoryStore._done, "__defaults__", (1,))
     monkeypatch.setattr(qdrant_store, "_PAUSE_S", 0.0)
 
 

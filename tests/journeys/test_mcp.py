@@ -280,11 +280,12 @@ def test_a_quiet_server_does_the_maintenance_of_the_day(shop):
 def test_a_server_that_maintains_goes_when_its_input_ends(shop):
     with mnemarch.open(shop) as memory:
         seat = memory.seat(Actor.human("ada"), Scope(project="shop"), root=str(shop))
-        seat.remember_many([Claim(content=f"Module {number} rounds order {number}.") for number in range(2_000)])
+        # Nothing here is like anything else: comparing texts is not what takes this long.
+        seat.remember_many([Claim(content=f"{number**9:x}") for number in range(1_000)])
     assert ended(greeted(started(shop, "--maintain-after", "0"))) == 0
     with mnemarch.open(shop) as memory:
         assert memory.audit().ok
-        assert memory.stats().units == 2_000
+        assert memory.stats().units == 1_000
 
 
 def test_a_server_goes_when_its_host_was_killed_and_the_pipe_stays_open(shop):

@@ -91,7 +91,8 @@ WRITES = {
         lambda seat, n: seat.verify(True, tests=[f"t{n}"]),
     ),
     "erase": (
-        lambda seat, n: seat.remember(f"Fact {n} is to go").unit.id,
+        # Like no other text: an erasure looks at every one that may be a copy.
+        lambda seat, n: seat.remember(f"{n**9:x}").unit.id,
         lambda seat, unit_id: seat.erase(unit_id, "privacy"),
     ),
     "commit": (decided, lambda seat, proposal: seat.decisions.commit(proposal)),

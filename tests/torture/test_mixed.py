@@ -100,7 +100,7 @@ class Crew:
 
 
 def test_nothing_is_lost_hung_or_wrong_when_everything_happens_at_once(worker, folder, full, checked, capsys):
-    seconds = SECONDS or (600.0 if full else 12.0)
+    seconds = SECONDS or (600.0 if full else 8.0)
     moments = random.Random(11)
     with mnemarch.open(folder):
         pass
