@@ -40,8 +40,9 @@ _BEGINNING_MIN = 4
 _BEGINNINGS = (0.7, 0.5)
 _LONG_WORD_MIN = 5
 _OF_A_GUESS = 0.7
-# Near-duplicates: of more new units than this, as an import brings, only the newest are checked.
-_CHECKED_MAX = 1_000
+# Near-duplicates: of more new units than this, as an import brings, only the newest are checked. Each takes some 10 ms,
+# and a command that ends waits for it.
+_CHECKED_MAX = 250
 _DUPLICATE_WORDS_MAX = 8
 
 

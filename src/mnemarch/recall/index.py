@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _TAIL_PAGE = 2_000
 _TAIL_MAX = 5_000
+_COMPARED_TAIL_MAX = 250
 _NAP_S = 0.05
 # So long a question waits for another process that indexes what it needs; a stopped one would never end.
 _INDEXING_WAIT_S_MAX = 5.0
@@ -245,8 +246,8 @@ class LiveIndex(Forkable):
     def _index_if_possible(self) -> None:
         """What can't be indexed now stays in the tail, where it is found; `reindex` says what is wrong."""
         try:
-            if self.pending() > _TAIL_MAX:
-                self.index_now()  # In so long a tail the search for duplicates would take minutes.
+            if self.pending() > _COMPARED_TAIL_MAX:
+                self.index_now()  # In so long a tail the search for duplicates would take a minute.
             self.link_duplicates()
             self.index_now()
         except StoreUnavailable:
