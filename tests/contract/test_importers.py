@@ -320,6 +320,29 @@ def test_one_import_is_one_item_that_a_person_accepts_or_rejects_whole(home, ada
     assert imports_of(ada) == []
 
 
+def test_a_large_import_is_accepted_in_turn_with_other_writers_and_can_be_interrupted(home, ada, tmp_path):
+    notes = [
+        {"type": "entity", "name": f"Svc{n}", "entityType": "service", "observations": ["is up"]} for n in range(450)
+    ]
+    item = ada.import_claims(written(tmp_path / "memory.jsonl", lines(notes))).id
+    seen = []
+
+    def watch(done):
+        seen.append(done)
+        home.seat(Actor.agent("coder-1"), SHOP).log("note", f"written meanwhile, after {done}")
+        if done == 400 and seen.count(400) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ada.accept(item, progress=watch)
+    assert [waiting.id for waiting in imports_of(ada)] == [item]
+    assert sum(unit.status == "verified" for unit in ada.units(limit=1_000)) == 400
+    ada.accept(item, progress=watch)
+    assert seen == [200, 400, 50]
+    assert imports_of(ada) == []
+    assert sum(unit.status == "verified" for unit in ada.units(limit=1_000)) == 450
+
+
 def test_what_the_source_changed_is_proposed_in_the_place_of_what_it_said_before(ada, tmp_path):
     path = written(tmp_path / "memories.json", MEM0)
     ada.accept([ada.import_claims(path).id])

@@ -314,24 +314,24 @@ class Seat(Systems):
         """What waits in the project for a person or a lead, the most wanted first."""
         return self._inbox().items(checked_count(limit, "limit", _PAGE_MAX))
 
-    def accept(self, ids: str | Sequence[str]) -> list[Settled]:
+    def accept(self, ids: str | Sequence[str], progress: Progress | None = None) -> list[Settled]:
         """Say yes to items of the inbox: a claim goes to the project, a request becomes a decision, a task goes on."""
-        return self._settled(ids, None)
+        return self._settled(ids, None, progress)
 
-    def decline(self, ids: str | Sequence[str], reason: str) -> list[Settled]:
+    def decline(self, ids: str | Sequence[str], reason: str, progress: Progress | None = None) -> list[Settled]:
         """Say no to items of the inbox, and why; what was claimed leaves recall."""
-        return self._settled(ids, checked_text(reason, "The reason", _REASON_BYTES_MAX))
+        return self._settled(ids, checked_text(reason, "The reason", _REASON_BYTES_MAX), progress)
 
     def _inbox(self) -> Inbox:
         from mnemarch.services.inbox import Inbox
 
         return Inbox(self._engine, self.caller, self.decisions)
 
-    def _settled(self, ids: str | Sequence[str], rejection: str | None) -> list[Settled]:
+    def _settled(self, ids: str | Sequence[str], rejection: str | None, progress: Progress | None) -> list[Settled]:
         self._engine.has_new_units = True
         named = [ids] if isinstance(ids, str) else checked_list(ids, "ids")
         inbox = self._inbox()
-        return inbox.settle([checked_id(item, "an id") for item in named], rejection)
+        return inbox.settle([checked_id(item, "an id") for item in named], rejection, progress)
 
     # 4. Recall
 

@@ -19,7 +19,7 @@ from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
 from mnemarch.text.words import counted
 from mnemarch.units.conflicts import open_disputes
-from mnemarch.units.imports import WAITING_MAX, judge_import, replacing, waiting_imports
+from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
@@ -28,13 +28,15 @@ from mnemarch.units.scene import NOT_CLAIMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.log.act import Act
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
+
+    Progress = Callable[[int], None]
 
 _SHOWN_MAX = 20
 _AGE_DAYS_MAX = 30
@@ -50,6 +52,8 @@ _ANSWERS_OF_A_QUESTION = 3
 _SHARE_MIN = 0.5
 _SAID_CHARS = 160
 _TEXTS_OF_AN_IMPORT = 3
+# So many imported units are judged in one transaction: a quarter of a second.
+_BATCH = 200
 # What an item is; of two that are equally wanted, the one listed first comes first.
 _ORDER = (
     REQUEST := "request for a decision",
@@ -108,7 +112,7 @@ class Inbox:
         items = self._engine.store.read(lambda reader: list(self._waiting(reader, since, codebase)))
         return [item for item in items if item.wanted or item.at >= since]
 
-    def settle(self, typed: Sequence[str], rejection: str | None) -> list[Settled]:
+    def settle(self, typed: Sequence[str], rejection: str | None, progress: Progress | None) -> list[Settled]:
         """Accept items, or reject them for a reason; nothing is done if one of them is not to be found.
 
         An accepted claim goes to the project, a request becomes a decision, a stuck task goes on.
@@ -119,9 +123,9 @@ class Inbox:
             if item.what in _DECIDE or (item.what == RETURNED and rejection is None):
                 verb = "accepted" if rejection is None else "rejected"
                 raise InvalidInput(f"{item.id} is a {item.what}: it is resolved, not {verb}.", hint=item.why)
-        return [self._settled(item, rejection) for item in named.values()]
+        return [self._settled(item, rejection, progress) for item in named.values()]
 
-    def _settled(self, item: InboxItem, rejection: str | None) -> Settled:
+    def _settled(self, item: InboxItem, rejection: str | None, progress: Progress | None) -> Settled:
         answer = "accepted" if rejection is None else f"rejected: {rejection}"
         if item.what == REQUEST:
             assert self._decisions is not None
@@ -129,21 +133,32 @@ class Inbox:
                 self._decisions.decline_request(item.id, rejection)
                 return Settled(item.id, item.what, answer)
             return Settled(item.id, item.what, answer, self._decisions.accept_request(item.id).unit)
+        if item.what == IMPORT:
+            self._judge_import(item.id, rejection, progress)
         judge = {
             CLAIM: self._judged_claim,
             LEFT: self._judged_claim,
             REFUSED: self._taken,
             STUCK: self._cleared,
-            IMPORT: judge_import,
         }
 
         def settled(act: Act) -> Settled:
-            unit = None if item.what == RETURNED else judge[item.what](act, item.id, rejection)
+            unit = None if item.what in (RETURNED, IMPORT) else judge[item.what](act, item.id, rejection)
             payload = {"what": item.what, "answer": answer}
             act.record(EventType.INBOX_SETTLED, payload, subject=item.id)
             return Settled(item.id, item.what, answer, unit)
 
         return self._engine.log.act(self._caller, settled, durable=True)
+
+    def _judge_import(self, import_id: str, rejection: str | None, progress: Progress | None) -> None:
+        """In batches, so that other writers get their turn. What an interrupt leaves still waits in the inbox."""
+        log, project = self._engine.log, self._caller.scope.at(Level.PROJECT)
+        ids = [unit.id for unit in log.store.read(lambda reader: imported_units(reader, project, import_id))]
+        for end in range(_BATCH, len(ids) + _BATCH, _BATCH):
+            batch = ids[end - _BATCH : end]
+            log.act(self._caller, lambda act: judge_imported(act, import_id, batch, rejection))  # noqa: B023
+            if progress is not None:
+                progress(min(end, len(ids)))
 
     # What waits
 

@@ -318,8 +318,8 @@ def replacing(units: Sequence[Unit]) -> int:
     return sum(_REPLACES in unit.attributes for unit in units)
 
 
-def judge_import(act: Act, import_id: str, rejection: str | None) -> None:
-    """A person confirms or rejects everything that one import brought in. What it replaces goes with the yes."""
+def judge_imported(act: Act, import_id: str, unit_ids: Sequence[str], rejection: str | None) -> None:
+    """A person confirms or rejects some of what one import brought in. What it replaces goes with the yes."""
     if act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
             f"{act.caller.actor} may not confirm an import: only a person does (R2).",
@@ -327,7 +327,7 @@ def judge_import(act: Act, import_id: str, rejection: str | None) -> None:
             hint="Ask a person, or claim what you can show by a test.",
         )
     there = act.by(Caller(act.caller.actor, act.caller.scope.at(Level.PROJECT)))
-    for unit in imported_units(act.transaction, there.caller.scope, import_id):
+    for unit in _unjudged([*act.transaction.units(unit_ids).values()], import_id):
         if rejection is not None:
             reject(there, unit.id, rejection, None)
             continue

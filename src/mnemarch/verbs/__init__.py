@@ -232,8 +232,8 @@ _LOOK = (
     Verb("seat.events", "read", "list[Event]", _READ, "log --read"),
     Verb("seat.status", "read", "Overview"),
     Verb("seat.inbox", "read", "list[InboxItem]", (at_most(20),)),
-    Verb("seat.accept", "work", "list[Settled]", (_ITEMS,)),
-    Verb("seat.decline", "work", "list[Settled]", (_ITEMS, _REASON)),
+    Verb("seat.accept", "work", "list[Settled]", (_ITEMS, progress("accepting units"))),
+    Verb("seat.decline", "work", "list[Settled]", (_ITEMS, _REASON, progress("declining units"))),
     Verb("seat.show", "read", "Explanation | Dispute | Event", (_ANYTHING,)),
 )
 _AFTER = Parameter("after", of.ID, "the last id of the page before", None)
