@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.checkout import sign
-from mnemarch.code.home import FOLDER, top_of
+from mnemarch.code.home import FOLDER, Home, top_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.files import is_another_file
 from mnemarch.model.caller import Actor, Caller, Scope
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self
 
-    from mnemarch.code.home import Home
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Copied, Maintained, Pruned

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import mnemarch
+import mnemarch.learning
 from mnemarch.decisions import Decisions
 from mnemarch.graph import GraphStore, MemoryOrchestrator
 from mnemarch.learning import CoreMemory, EpisodicMemoryManager, WorkingMemoryManager
@@ -92,6 +94,17 @@ def test_the_public_names_are_these():
 def test_every_public_name_is_there_and_documented(name):
     assert getattr(mnemarch, name).__doc__ or name in WITHOUT_DOCSTRING
     assert name in dir(mnemarch)
+
+
+@pytest.mark.parametrize("package", [mnemarch, mnemarch.learning], ids=lambda package: package.__name__)
+def test_type_checkers_are_told_of_the_same_names(package, pytestconfig):
+    stub = Path(package.__file__).with_suffix(".pyi")
+    names = sorted((home, name) for name, home in package._HOME_OF.items())
+    version = "\n__version__: str\n" if hasattr(package, "__version__") else ""
+    made = "".join(f"from {home} import {name} as {name}\n" for home, name in names) + version
+    if pytestconfig.getoption("--rewrite"):
+        stub.write_text(made, encoding="utf-8")
+    assert stub.read_text(encoding="utf-8") == made, "it is made anew with --rewrite"
 
 
 def test_an_unknown_name_is_an_attribute_error():

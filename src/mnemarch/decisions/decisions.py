@@ -12,8 +12,11 @@ from mnemarch.model.decision import (
     AnchorKind,
     Decision,
     DecisionProposal,
+    DecisionRequest,
     Impact,
+    Loaded,
     Reason,
+    Relation,
     RelationType,
     Strength,
     is_original,
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.decision import DecisionRequest, Loaded, Relation
     from mnemarch.model.outcome import Refused
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake

@@ -13,7 +13,7 @@ from mnemarch import user
 from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
 from mnemarch.code.home import FOLDER, Home, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed, NotFound
-from mnemarch.memory import worktree_in
+from mnemarch.memory import Memory, worktree_in
 from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.config import Config
-    from mnemarch.memory import Memory
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Parameter
 

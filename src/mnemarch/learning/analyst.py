@@ -11,7 +11,7 @@ from mnemarch.text.cache import pattern
 from mnemarch.text.prompt import entry, estimated_tokens, fenced
 from mnemarch.text.tokens import query_tokens, tokens
 from mnemarch.text.words import entries, in_a_line
-from mnemarch.units.analysis import CHOICE, PROSE, analysed, runnable_lines
+from mnemarch.units.analysis import CHOICE, PROSE, LoggedStep, analysed, runnable_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mnemarch.learning.classify import Classified, MemoryEvent
     from mnemarch.learning.model import Model
     from mnemarch.model.outcome import Analysis
-    from mnemarch.units.analysis import LoggedStep
 
 _INSTRUCTION = "\n".join(entries("analyst", "task"))
 _VERDICTS = {True: "Verification passed.", False: "Verification failed, so it is false."}

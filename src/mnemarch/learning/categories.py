@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import pairwise
 from posixpath import commonprefix
 
-from mnemarch.learning.trees import fragments
+from mnemarch.learning.trees import Kinds, Node, fragments
 from mnemarch.model.value import Names
 from mnemarch.text.words import in_a_line
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mnemarch.learning.edits import Patch, Site
-    from mnemarch.learning.trees import Kinds, Node
 
 _SIDE_CHARS_MAX, _READ_CHARS_MAX = 56, 2_000
 _RUN = re.compile(r"\${3}\w+")

@@ -10,8 +10,8 @@ from mnemarch.learning.detect import detect_code_rules_from_patch, joint_rules, 
 from mnemarch.learning.patches import language_for, pieces
 from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
 from mnemarch.learning.trees import LANGUAGES, parsed
-from mnemarch.model.caller import ActorKind, Level
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import ActorKind, Caller, Level
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b, instant
 from mnemarch.model.value import Frozen, member_of, replace
 from mnemarch.policy.admission import checked_count, checked_name, checked_share, checked_text, typed, typed_methods
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
 
 EMA_ALPHA = 0.2
 _UNTRUSTED_BY = 0.01

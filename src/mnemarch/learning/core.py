@@ -10,11 +10,11 @@ from math import log as logarithm
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, MnemarchError, NotAllowed, StoreError
 from mnemarch.learning import tools
-from mnemarch.model.caller import ActorKind, Level
+from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import datetime
-from mnemarch.model.unit import TRUSTED, Claim, Kind, Status
+from mnemarch.model.unit import TRUSTED, Claim, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_count, checked_text, default_level, typed_methods
 from mnemarch.policy.permissions import Deed
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Refused, Stored
     from mnemarch.model.search import Found, Recalled
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
     class Archive(Protocol):

@@ -6,22 +6,18 @@ from difflib import SequenceMatcher
 from itertools import combinations
 
 from mnemarch.learning.categories import Category, category_of, name_of, tag_of
-from mnemarch.learning.edits import Patch, lifted, patch_of
+from mnemarch.learning.edits import Patch, Site, lifted, patch_of
 from mnemarch.learning.gates import is_too_common, mends, refusal
-from mnemarch.learning.generalise import LADDER, Generaliser, differing
+from mnemarch.learning.generalise import LADDER, Generaliser, Rung, differing
 from mnemarch.learning.patterns import pattern_of
 from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in, imports_apart
-from mnemarch.learning.trees import fragments, imported_name, kinds_of, origins_of, parsed
+from mnemarch.learning.trees import Tree, fragments, imported_name, kinds_of, origins_of, parsed
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from mnemarch.learning.edits import Site
-    from mnemarch.learning.generalise import Rung
-    from mnemarch.learning.trees import Tree
 
     Texts = tuple[str, str]
 

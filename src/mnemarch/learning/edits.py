@@ -6,11 +6,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
-from mnemarch.learning.trees import Node, imports_of, without_imports
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.learning.trees import Kinds, Tree
+from mnemarch.learning.trees import Kinds, Node, Tree, imports_of, without_imports
 
 
 class Site(NamedTuple):

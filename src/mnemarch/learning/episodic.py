@@ -13,7 +13,7 @@ from mnemarch.learning.caches import TimedCache
 from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, dice, errors_of, seen_error
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id
-from mnemarch.model.unit import FAULT, TRUSTED, Claim, Kind
+from mnemarch.model.unit import FAULT, TRUSTED, Claim, Kind, Unit
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, typed_methods
 from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.loops import quoted
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller
     from mnemarch.model.citation import Citation
     from mnemarch.model.outcome import Refused, Stored
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import tokens
     from mnemarch.units.remember import Intake

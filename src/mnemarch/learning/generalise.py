@@ -8,14 +8,13 @@ from collections import Counter
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from mnemarch.learning.edits import opcodes
+from mnemarch.learning.edits import Patch, Site, opcodes
 from mnemarch.learning.patterns import VARIABLE, margin_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mnemarch.learning.edits import Patch, Site
     from mnemarch.learning.trees import Kinds, Node, Tree
 
 _VARIABLES_MAX = 20

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mnemarch.learning.preferences import interaction_votes, sentence_for, style_votes, tallies
-from mnemarch.model.caller import GATE, Caller, Level
-from mnemarch.model.event import EventType
-from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind
-from mnemarch.text.edits import netted
+from mnemarch.learning.preferences import Tally, interaction_votes, sentence_for, style_votes, tallies
+from mnemarch.model.caller import GATE, Caller, Level, Scope
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind, Unit
+from mnemarch.text.edits import Edit, netted
 from mnemarch.units.analysis import edits_told
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import refusal_to_repeat
@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
-    from mnemarch.learning.preferences import Tally
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Scope
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text.edits import Edit
 
     # A vote by its name: what it is for, and the entries of the log that it was read from.
     Votes = dict[str, tuple[dict[str, str], list[str]]]

@@ -10,16 +10,16 @@ from mnemarch.learning.episodic import told_error
 from mnemarch.learning.errors import KnownErrors, errors_of, faults_in, seen_error
 from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.citation import Citation
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.search import Recalled
-from mnemarch.model.unit import FAULT, KEPT_AS, LESSON, TRUSTED, Claim, Kind
+from mnemarch.model.unit import FAULT, KEPT_AS, LESSON, TRUSTED, Claim, Kind, Unit
 from mnemarch.policy.admission import checked_text, typed_methods
 from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
 from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.units.gate import withheld_reason
-from mnemarch.units.remember import record_unit
+from mnemarch.units.remember import Intake, record_unit
 from mnemarch.units.same_text import rejection_of
 from mnemarch.units.scene import newest_first
 from mnemarch.units.status import change, retire
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
     from mnemarch.learning import code_rules
     from mnemarch.learning.code_rules import Learned
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.event import Event
     from mnemarch.model.outcome import Refused, Stored
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.units.remember import Intake
 else:
     # Most verifications don't need it, and it takes a while to load.
     code_rules = Lazy("mnemarch.learning.code_rules")

@@ -11,7 +11,7 @@ from collections import Counter
 from math import comb
 
 from mnemarch.learning import errors as telling
-from mnemarch.learning.errors import EpisodeClusterer, faults_in, quoted, succeeded, what_changed
+from mnemarch.learning.errors import EpisodeCluster, EpisodeClusterer, faults_in, quoted, succeeded, what_changed
 from mnemarch.model.value import Frozen, Names
 from mnemarch.text.edits import done_in, is_of_tests
 from mnemarch.text.words import counted
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.learning.errors import EpisodeCluster
     from mnemarch.model.unit import Unit
 
 _LISTED_MAX = 2

@@ -11,14 +11,13 @@ from mnemarch.code.git import output
 from mnemarch.code.symbols import language_of
 from mnemarch.errors import InvalidInput
 from mnemarch.learning.edits import patch_of
-from mnemarch.learning.trees import LANGUAGES, fragments, origins_of
+from mnemarch.learning.trees import LANGUAGES, Node, Tree, fragments, origins_of
 from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mnemarch.learning.trees import Node, Tree
 
 _TEXT_CHARS_MAX = 400_000
 _PIECE_CHARS_MAX = 4_000

@@ -11,13 +11,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from mnemarch.learning.trees import Node, fragments, kinds_of
+from mnemarch.learning.trees import Kinds, Node, Tree, fragments, kinds_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from mnemarch.learning.trees import Kinds, Tree
 
     Bound = Mapping[str, tuple[Node, ...]]
 

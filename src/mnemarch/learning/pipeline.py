@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.learning import classify
-from mnemarch.learning.classify import Bucket, Classified, MemoryEvent
+from mnemarch.learning.classify import Bucket, Classified, Classifier, MemoryEvent
 from mnemarch.log.act import Act, Entry, Log, append, read_entry, receipt_for
 from mnemarch.model.caller import ActorKind, Caller
 from mnemarch.model.citation import Citation, CitationKind
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from mnemarch.learning.classify import Classifier
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 

@@ -6,11 +6,11 @@ from time import monotonic
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound, StoreError
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import Actor, Caller, Level
+from mnemarch.model.caller import Actor, Caller, Level, Scope
 from mnemarch.model.citation import Citation
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind, LinkType, Signal, Status, trust_to_json
+from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind, LinkType, Signal, Status, Unit, trust_to_json
 from mnemarch.model.upkeep import Reflected
 from mnemarch.model.value import replace
 from mnemarch.text.words import counted
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from mnemarch.learning import lessons as rules_of
     from mnemarch.learning.lessons import Lesson
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Scope
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
 else:

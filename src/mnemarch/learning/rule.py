@@ -12,7 +12,9 @@ from typing import NamedTuple
 from mnemarch.learning.generalise import bound_in
 from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
 from mnemarch.learning.trees import (
+    Kinds,
     Node,
+    Tree,
     fragments,
     import_lines,
     imported_name,
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.learning.patterns import Bound
-    from mnemarch.learning.trees import Kinds, Tree
 
 PASSES_MAX = 3
 # Before Python 3.12 none of them may stand in the braces of an f-string.

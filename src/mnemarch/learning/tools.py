@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mnemarch.errors import InvalidInput
 from mnemarch.learning.model import misfit
-from mnemarch.model.outcome import Refused
+from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import short_id
 from mnemarch.text.prompt import entry, fenced
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.learning.core import CoreSection, Turn
-    from mnemarch.model.outcome import Stored
     from mnemarch.model.search import Recalled
 
 _SHOWN_CHARS_MAX = 2_000

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from textwrap import indent
 
-from ast_grep_py import SgRoot
+from ast_grep_py import SgNode, SgRoot
 
 from mnemarch.errors import InvalidInput
 
@@ -17,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
-
-    from ast_grep_py import SgNode
 
 
 # Deeper code is read as if it didn't parse: a match takes several frames for each level.

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from mnemarch.code.home import home_of
 from mnemarch.errors import InvalidInput
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import typed_methods
 from mnemarch.text.edits import sides_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event, Receipt
     from mnemarch.model.outcome import Promotion
     from mnemarch.model.unit import Unit
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mnemarch.log.chain import RememberedLog, checked_chain, entry_hash, is_whole, missing_from, name_of
 from mnemarch.log.merging import Merge
@@ -18,7 +18,6 @@ from mnemarch.stores.sql.rows import CODE_RULE, ROWS, unit_columns
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.decision import Relation, VersionKey

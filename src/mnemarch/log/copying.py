@@ -9,7 +9,7 @@ from mnemarch.errors import Conflict, InvalidInput, StoreCorrupt
 from mnemarch.log.chain import problem_of
 from mnemarch.log.merging import Merge, empty_payloads
 from mnemarch.log.projection import begun, digest, keys_of, rebuild
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.upkeep import Copied
 from mnemarch.stores.sql.rows import DAMAGE
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mnemarch.model.caller import Stream
-    from mnemarch.model.event import Event
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction

@@ -7,25 +7,22 @@ one keeps the unit and the other takes it away, it stays, and a conflict is open
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mnemarch.errors import Conflict
 from mnemarch.log.projection import project, put
 from mnemarch.log.untrusted import MALFORMED, Reach, check_form, follows, problem_of
-from mnemarch.model.event import WITHOUT_EFFECT, EventType
+from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType
 from mnemarch.model.json_text import canonical_json, from_json
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.unit import REPLACEMENT, Kind, Link, LinkType, Status
+from mnemarch.model.unit import REPLACEMENT, Kind, Link, LinkType, Status, Unit
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from mnemarch.log.audit import Replay
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
-from mnemarch.log.act import receipt_for, without_secrets
-from mnemarch.model.caller import ActorKind, Caller
-from mnemarch.model.event import EventType
+from mnemarch.log.act import Act, receipt_for, without_secrets
+from mnemarch.model.caller import ActorKind, Caller, Scope
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.testrun import Outcome
+from mnemarch.model.testrun import Outcome, TestRun
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key
-from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted, same_attempt
+from mnemarch.policy.loops import Attempt, Judgement, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
 from mnemarch.text import FINGERPRINT_VERSION
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Act
-    from mnemarch.model.caller import Scope
-    from mnemarch.model.event import Event
-    from mnemarch.model.testrun import TestRun
-    from mnemarch.policy.loops import Judgement
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import approach as approaches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache, wraps
 
 from mnemarch.errors import Hint, InvalidInput
@@ -14,7 +14,6 @@ from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from typing import Any, TypeVar
 
     from mnemarch.model.unit import Claim, Signal

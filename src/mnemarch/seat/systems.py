@@ -8,7 +8,7 @@ from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import Entry
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.unit import FAULT
+from mnemarch.model.unit import FAULT, Unit
 from mnemarch.model.value import replace
 from mnemarch.seat.units import UnitVerbs
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.outcome import Ingested, LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
-    from mnemarch.model.unit import Unit
     from mnemarch.model.upkeep import ImportedClaims
     from mnemarch.services import analysis
     from mnemarch.services.items import Items

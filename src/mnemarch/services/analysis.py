@@ -8,10 +8,10 @@ from __future__ import annotations
 from mnemarch.errors import AnalystFailed, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act
-from mnemarch.model.caller import Actor, Caller, Level
+from mnemarch.model.caller import Actor, Caller, Level, Scope
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros, timedelta
-from mnemarch.model.unit import Kind
+from mnemarch.model.unit import Kind, Unit
 from mnemarch.model.upkeep import Cognified
 from mnemarch.model.value import replace
 from mnemarch.text.words import counted
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from mnemarch.decisions import chain as requests
     from mnemarch.decisions import decisions as deciding
     from mnemarch.learning.model import ApiModel, Usage
-    from mnemarch.model.caller import Scope
     from mnemarch.model.outcome import Promotion
-    from mnemarch.model.unit import Unit
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import canonical as texts

@@ -10,7 +10,7 @@ from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
 from mnemarch.text.clauses import Clauses
-from mnemarch.text.guarded import EXTENTS
+from mnemarch.text.guarded import EXTENTS, Piece
 from mnemarch.text.senses import (
     auxiliaries,
     function_words,
@@ -26,10 +26,6 @@ from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, 
 from mnemarch.text.statements import kinds_in, parts_of
 from mnemarch.text.tokens import speaker_of
 from mnemarch.text.words import Patterns, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.text.guarded import Piece
 
 _PATTERNS = Patterns("senses", "patterns")
 # The dimension of what has no end: kept forever.

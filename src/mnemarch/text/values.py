@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from mnemarch.text.frames import ENDLESS
+from mnemarch.text.frames import ENDLESS, Frame, Item
 from mnemarch.text.slots_korean import is_hangul
 from mnemarch.text.words import grouped, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from mnemarch.text.frames import Frame, Item
 
     Value = list[Item]
 

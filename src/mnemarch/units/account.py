@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mnemarch.model.caller import Level
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import Caller, Level
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import CALLER
-from mnemarch.model.testrun import UNNAMED, Outcome
+from mnemarch.model.testrun import UNNAMED, Outcome, TestRun
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
-    from mnemarch.model.testrun import TestRun
     from mnemarch.stores.sql.reader import Reader
 
     Doubt = Callable[[Mapping[str, Any], Sequence[LoggedStep]], str]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mnemarch.errors import AnalystFailed, Hint
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import from_json
 from mnemarch.model.outcome import CALLER, Analysis
 from mnemarch.model.testrun import short_name
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import cached, pattern
-from mnemarch.text.choices import choice_of, choices_in
+from mnemarch.text.choices import Choice, choice_of, choices_in
 from mnemarch.text.edits import Edit, as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import STOP_WORDS, Patterns, counted, in_a_line, some_of
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.model.event import Event
-    from mnemarch.text.choices import Choice
 
 TROUBLE = frozenset({"error", "failure", "fail", "exception"})
 CHOICE = frozenset({"decision", "decide", "choice"})

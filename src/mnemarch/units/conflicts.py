@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
-from mnemarch.model.citation import OF_CODE, CitationKind
+from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Dispute
+from mnemarch.model.outcome import Dispute, Stored
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Kind, Link, LinkType, Status
+from mnemarch.model.unit import Claim, Kind, Link, LinkType, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from mnemarch.embedding import sparse
     from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
-    from mnemarch.model.citation import Citation
-    from mnemarch.model.outcome import Stored
-    from mnemarch.model.unit import Claim, Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import changes as changing
     from mnemarch.text import difference as differing

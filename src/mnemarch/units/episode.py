@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mnemarch.code.sources import standing_edits
-from mnemarch.log.act import receipt_for
-from mnemarch.model.caller import ActorKind, Level
+from mnemarch.log.act import Act, Log, receipt_for
+from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.outcome import RULES, Promotion
+from mnemarch.model.outcome import RULES, Analysis, Promotion
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
-from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType
+from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType, Unit
 from mnemarch.model.value import replace
 from mnemarch.text.edits import netted
 from mnemarch.units.account import (
@@ -27,6 +27,7 @@ from mnemarch.units.account import (
 )
 from mnemarch.units.analysis import (
     TROUBLE,
+    LoggedStep,
     analysed,
     asked_for,
     edits_told,
@@ -48,13 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Analysis
-    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.units.analysis import LoggedStep
 
 
 _CITED_LOGS_MAX = 20

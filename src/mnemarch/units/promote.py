@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mnemarch.log.act import receipt_for
-from mnemarch.model.caller import ActorKind, Level
+from mnemarch.log.act import Act, receipt_for
+from mnemarch.model.caller import ActorKind, Level, Scope
 from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Refused, Stored
-from mnemarch.model.unit import ACCEPTED, KEPT_AS, TRUSTED, Status
+from mnemarch.model.unit import ACCEPTED, KEPT_AS, TRUSTED, Status, Unit
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import Refusal, carries, refusal_to_promote
 from mnemarch.units.conflicts import with_open_disputes
@@ -17,10 +17,6 @@ from mnemarch.units.status import inherit, publish_if_reused, retire
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from mnemarch.log.act import Act
-    from mnemarch.model.caller import Scope
-    from mnemarch.model.unit import Unit
 
 
 def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput
-from mnemarch.log.act import receipt_for
+from mnemarch.log.act import Act, Log, receipt_for
 from mnemarch.log.projection import keys_of
-from mnemarch.model.caller import ActorKind, Level
-from mnemarch.model.citation import OF_CODE, CitationKind
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import ActorKind, Caller, Level
+from mnemarch.model.citation import OF_CODE, Citation, CitationKind
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import (
@@ -16,15 +16,17 @@ from mnemarch.model.unit import (
     Claim,
     DecayPolicy,
     Kind,
+    Proof,
     Status,
     Trust,
+    Unit,
     trust_to_json,
     waiting_key,
 )
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.kinds import KINDS
-from mnemarch.policy.promotion import cited_names, refusal_to_write
+from mnemarch.policy.promotion import Refusal, cited_names, refusal_to_write
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, rivals_of, with_disputes
@@ -52,13 +54,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.log.act import Act, Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.citation import Citation
-    from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Refused, Stored
-    from mnemarch.model.unit import Claim, Proof, Unit
-    from mnemarch.policy.promotion import Refusal
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.same_text import KnownTexts
     from mnemarch.units.scene import TestSource

@@ -8,12 +8,12 @@ from mnemarch.code import git
 from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import Level
-from mnemarch.model.citation import CitationKind
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import Caller, Level
+from mnemarch.model.citation import Citation, CitationKind
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import UTC, datetime
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of
-from mnemarch.model.unit import Claim, Kind, Status
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRecord, TestRun, base_name, forms_of
+from mnemarch.model.unit import Claim, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 
 TYPE_CHECKING = False
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.worktree import WorkTree
     from mnemarch.log.act import Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.citation import Citation
-    from mnemarch.model.event import Event
-    from mnemarch.model.testrun import TestRecord, TestRun
-    from mnemarch.model.unit import Unit
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
 else:

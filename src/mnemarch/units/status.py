@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.caller import GATE, Caller, Level
+from mnemarch.model.caller import GATE, Caller, Level, Scope, Stream
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, meant, short_name
-from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Signal, Status, trust_to_json
+from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, meant, short_name
+from mnemarch.model.unit import DISTRUSTED, TRUSTED, Claim, Kind, Proof, Signal, Status, Unit, Use, trust_to_json
 from mnemarch.model.value import replace
-from mnemarch.policy.promotion import cited_names, proof_from, publishable, standing
+from mnemarch.policy.promotion import CitedTest, cited_names, proof_from, publishable, standing
 from mnemarch.policy.trust import signalled, verified
 from mnemarch.units.same_text import refusal_to_repeat
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Scope, Stream
-    from mnemarch.model.testrun import TestRecord
-    from mnemarch.model.unit import Claim, Proof, Unit, Use
-    from mnemarch.policy.promotion import CitedTest
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import TestSource
 

@@ -8,16 +8,16 @@ from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Promotion, Refused, Stored, TrustChange
+from mnemarch.model.event import Event, EventType, Receipt
+from mnemarch.model.outcome import Analysis, Promotion, Refused, Stored, TrustChange
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, meant, short_name
-from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRun, base_name, forms_of, meant, short_name
+from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
 from mnemarch.units.same_text import refusal_to_repeat
-from mnemarch.units.scene import NOT_CLAIMS, task_of, units_citing_tests
+from mnemarch.units.scene import NOT_CLAIMS, Met, Scene, Task, task_of, units_citing_tests
 from mnemarch.units.status import (
     as_gate,
     blame,
@@ -34,13 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from mnemarch.model.event import Event, Receipt
-    from mnemarch.model.outcome import Analysis
-    from mnemarch.model.testrun import TestRun
-    from mnemarch.model.unit import Unit
     from mnemarch.units import life, remember
     from mnemarch.units import promote as promotion
-    from mnemarch.units.scene import Met, Scene, Task
 else:
     # Most runs of tests raise nothing.
     life = Lazy("mnemarch.units.life")

@@ -12,7 +12,7 @@ from mnemarch.log.chain import RememberedLog
 from mnemarch.memory import Memory
 from mnemarch.services.engine import Engine
 from mnemarch.wiring.places import DATABASE, make_local, make_place
-from mnemarch.wiring.vectors import InDatabase, InFolder, StoreVectors, event_at
+from mnemarch.wiring.vectors import InDatabase, InFolder, Making, StoreVectors, event_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mnemarch.services.engine import OpenIndex, OpenTenant
     from mnemarch.stores import files, postgres, sqlite, tantivy_index
     from mnemarch.stores.postgres import search as pgsearch
-    from mnemarch.wiring.vectors import Making
 else:
     files = Lazy("mnemarch.stores.files")
     merging = Lazy("mnemarch.services.merging")

@@ -10,7 +10,7 @@ from mnemarch.errors import NotAllowed, NotFound
 from mnemarch.interfaces.hooks import hosts, tools
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
-from mnemarch.memory import worktree_in
+from mnemarch.memory import Memory, worktree_in
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import short_id
 from mnemarch.seat.systems import DEFERRED
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from mnemarch.code.home import Home
     from mnemarch.interfaces.hooks.hosts import HookEvent
-    from mnemarch.memory import Memory
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Pack
     from mnemarch.seat import Seat
