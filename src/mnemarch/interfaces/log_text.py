@@ -18,7 +18,7 @@ from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation, Overview, TaskUnderWay
 from mnemarch.model.stamps import short_id
-from mnemarch.services.overview import NewsOf
+from mnemarch.services.overview import NEWS_MAX, NewsOf
 from mnemarch.text.words import counted
 from mnemarch.verbs.wire import to_json
 
@@ -219,7 +219,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         f"tasks, last day: {states[0]} open, {states[1]} stuck, {states[2]} verified", [*map(_task, seen.tasks)], ""
     )
     yield from _chapter(
-        f"learned, last day: {len(seen.learned)}",
+        f"learned, last day: {len(seen.learned)}{' or more' if len(seen.learned) >= NEWS_MAX else ''}",
         [(short_id(unit.id), str(unit.status), quoted(unit.content)) for unit in seen.learned],
         "",
     )

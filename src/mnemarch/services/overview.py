@@ -42,7 +42,7 @@ _NEWS = (
     *(EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED),
     *(EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED, EventType.UNIT_PUBLISHED),
 )
-_NEWS_MAX = 500
+NEWS_MAX = 500
 _SCOPES_MAX = 20
 _STUCK_MAX = 20
 _GATE = "orchestrator:gate"
@@ -188,7 +188,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         activity = [row for row in reader.activity_since(below, since) if caller.may_read(row[1])]
         activity = [row for row in activity if not (row[1].task or "").startswith(DOCTOR)]
         # What was learned in another worktree may be everybody's: each reader is shown what it may read.
-        news = reader.events_back(below, types=_NEWS, since=since, limit=_NEWS_MAX)
+        news = reader.events_back(below, types=_NEWS, since=since, limit=NEWS_MAX)
         stuck = [event for event in reader.stuck_tasks(below, _STUCK_MAX) if caller.may_read(event.scope)]
         contradicted = len(conflicts.open_disputes(reader, caller.visible_keys, LinkType.CONTRADICTS))
         merges = len(conflicts.open_disputes(reader, caller.visible_keys, LinkType.DUPLICATES))
