@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -28,6 +29,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 for ignored in (signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, signal.default_int_handler if ignored is signal.SIGINT else signal.SIG_DFL)
+
+# A memory waits for the disk at each commit. What a test writes goes with it, so it is written to memory where there is
+# room for it; TMPDIR says otherwise.
+if "TMPDIR" not in os.environ and os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 << 30:
+    os.environ["TMPDIR"] = tempfile.tempdir = "/dev/shm"
 
 # The developer's own configuration, and the coding agent that runs the tests, must not show in any test: not in its
 # process, nor in those that it starts. Here ada is who uses the computer, and these are her orchestrators.

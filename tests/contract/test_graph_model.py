@@ -1,4 +1,8 @@
-"""Random acts on a small graph, beside a model so plain that it must be right: after each act the two are the same."""
+"""Random acts on a small graph, beside a model so plain that it must be right: after each act the two are the same.
+
+Whom a question is merged with and linked to (A4), how weights and edges grow (A5, A6), who has to go (A23), what decay
+leaves (A24), what feedback does to others and how a search is ordered (R15).
+"""
 
 from __future__ import annotations
 
@@ -399,6 +403,8 @@ class Machine(RuleBasedStateMachine):
     def search(self, text, k):
         found = self.store.search_similar_queries(text, k)
         assert [(hit.score, hit.sim, hit.id) for hit in found] == self.model.search(text, k, self.at())
+        nodes = [self.store.node(hit.id) for hit in found]
+        assert [(hit.text, hit.canonical_key) for hit in found] == [(node.text, node.canonical_key) for node in nodes]
 
     @rule()
     def save_and_load(self):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -16,9 +17,9 @@ FOLDERS = sorted({path.parent for path in MODULES} - {PACKAGE})
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 # Ceilings that only go down; record 19 names where they are heading.
-CODE_LINES_MAX = 45_750
+CODE_LINES_MAX = 45_340
 MODULES_MAX = 283
-TEST_LINES_MAX = 38_170
+TEST_LINES_MAX = 38_100
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -26,12 +27,16 @@ def lines_of(node: ast.expr | ast.stmt) -> set[int]:
     return set(range(node.lineno, node.end_lineno + 1))
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def code_lines(path: Path) -> int:
     """Lines that hold code: no blank line, no comment, no docstring."""
-    source = path.read_text(encoding="utf-8")
-    written = enumerate(map(str.strip, source.splitlines()), start=1)
+    written = enumerate(map(str.strip, path.read_text(encoding="utf-8").splitlines()), start=1)
     lines, documented = {number for number, text in written if text and text[0] != "#"}, set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(path):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             documented |= lines_of(node.body[0])
         elif isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno:
@@ -51,9 +56,8 @@ def test_the_counter_counts_code_only(tmp_path):
 
 def test_a_module_is_small_and_its_functions_are_short():
     for path in MODULES:
-        source = path.read_text(encoding="utf-8")
-        assert len(source.splitlines()) <= MODULE_LINES_MAX, path
-        for node in ast.walk(ast.parse(source)):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES_MAX, path
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = node.end_lineno - node.lineno + 1
                 assert lines <= FUNCTION_LINES_MAX, f"{named(path)}: {node.name} has {lines} lines"

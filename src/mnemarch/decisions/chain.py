@@ -7,16 +7,7 @@ from __future__ import annotations
 from mnemarch.decisions.guard import RULE, binds, in_force_among, require_may_relate
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import ActorKind, Caller, Scope, Stream
-from mnemarch.model.decision import (
-    Decision,
-    DecisionProposal,
-    DecisionRequest,
-    Impact,
-    Relation,
-    RelationType,
-    Strength,
-    version_key_of,
-)
+from mnemarch.model.decision import Decision, DecisionRequest, RelationType, Strength, version_key_of
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b
@@ -29,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mnemarch.log.act import Act
+    from mnemarch.model.decision import DecisionProposal, Impact, Relation
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 

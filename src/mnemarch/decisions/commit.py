@@ -8,14 +8,7 @@ from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
-from mnemarch.model.decision import (
-    Decision,
-    DecisionProposal,
-    DecisionRequest,
-    GuardianVerdict,
-    Strength,
-    version_key_of,
-)
+from mnemarch.model.decision import Decision, Strength, version_key_of
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import micros, new_id
@@ -33,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
+    from mnemarch.model.decision import DecisionProposal, DecisionRequest, GuardianVerdict
     from mnemarch.stores.sql.reader import Reader
 
 _QUOTED_CHARS = 80

@@ -16,7 +16,7 @@ from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.tokens import query_tokens
-from mnemarch.units.life import archive
+from mnemarch.units.life import acting_in, archive
 from mnemarch.units.remember import record_unit
 from mnemarch.units.status import retire
 
@@ -92,7 +92,7 @@ class Items:
 
         def work(act: Act) -> None:
             for change, scope in zip(changes, scopes, strict=True):
-                _carry_out(self._act_in(act, scope), change)
+                _carry_out(acting_in(act, scope), change)
 
         self._engine.has_new_units = True
         self._engine.log.act(self._caller, work)
@@ -102,7 +102,7 @@ class Items:
 
         def work(act: Act) -> None:
             for item in items:
-                inside = self._act_in(act, self._scope(item.namespace))
+                inside = acting_in(act, self._scope(item.namespace))
                 unit = _named(inside.transaction, inside.caller.scope, item.key)
                 if unit is not None and unit.attributes["minutes"] is not None:
                     _replace(inside, unit, unit.content, dict(unit.attributes) | {"renewed_at": act.now.isoformat()})
@@ -171,10 +171,6 @@ class Items:
         for name in filter(None, (first, joined)):
             checked_name(name, "a namespace")
         return Scope(self._caller.scope.org, self._caller.scope.project, first, joined or None)
-
-    def _act_in(self, act: Act, scope: Scope) -> Act:
-        caller = Caller(self._caller.actor, scope, self._caller.session, self._caller.root)
-        return type(act)(act.transaction, caller, act.now, act.config)
 
 
 def _carry_out(act: Act, change: Change) -> None:

@@ -307,8 +307,7 @@ def _link_in_sight(act: Act, dispute_id: str) -> tuple[Act, Link, dict[str, Unit
 
 def acting_in(act: Act, scope: Scope) -> Act:
     """The same act by the same actor in a scope below the project: people and leads may inspect it (R3)."""
-    caller = Caller(act.caller.actor, scope, act.caller.session, act.caller.root)
-    return Act(act.transaction, caller, act.now, act.config)
+    return act.by(Caller(act.caller.actor, scope, act.caller.session, act.caller.root))
 
 
 def _check_open(act: Act, link: Link, proposed: Unit | None) -> None:

@@ -288,6 +288,4 @@ def _practised(unit: Unit, *, succeeded: bool) -> dict[str, Any]:
 
 def as_gate(act: Act) -> Act:
     """The same act in the name of the program's own gate (R4, R20)."""
-    caller = act.caller
-    gate = Caller(GATE, caller.scope, caller.session, caller.root)
-    return type(act)(act.transaction, gate, act.now, act.config)
+    return act.by(Caller(GATE, act.caller.scope, act.caller.session, act.caller.root))

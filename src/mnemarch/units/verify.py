@@ -351,7 +351,7 @@ class Verification:
             author = Caller(event.actor, event.scope, event.session, act.caller.root)
             tests = cited_tests(act.transaction, act.caller.stream, event.scope.at(Level.PROJECT), claim.citations)
             if refusal_to_verify(claim.citations, tests) is None:
-                waiting.append((claim, Act(act.transaction, author, act.now, act.config)))
+                waiting.append((claim, act.by(author)))
         return waiting
 
 
