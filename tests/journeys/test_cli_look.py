@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from cli_session import CTRL_D, shown_at_terminal
@@ -14,9 +15,10 @@ from rich.cells import cell_len
 
 import mnemarch
 from mnemarch import Actor, EventType, Scope
-from mnemarch.interfaces.log_text import SENTENCES, sentence
+from mnemarch.interfaces.log_text import SENTENCES, read_log, sentence
 from mnemarch.model.stamps import short_id
 from mnemarch.model.value import replace
+from mnemarch.verbs import VERBS
 
 PERSON = ("--actor", "human:ada")
 
@@ -101,6 +103,35 @@ def test_the_log_is_followed_as_it_grows_until_ctrl_c(busy):
     finally:
         process.kill()
         process.wait()
+
+
+def test_what_is_written_between_two_reads_of_a_follower_is_told_once(capsys):
+    with mnemarch.open(":memory:") as memory:
+        seat = memory.seat(Actor.human("ada"), Scope(project="shop"))
+        written = [str(number) for number in range(12)]
+
+        class Interrupted:
+            """A seat beside which somebody writes after each of its reads."""
+
+            _engine = seat._engine
+            reads = 0
+
+            def events(self, **wanted):
+                events = seat.events(**wanted)
+                for text in written[self.reads : self.reads + 1]:
+                    seat.log("thought", text)
+                self.reads += 1
+                if self.reads > len(written) + 3:
+                    raise KeyboardInterrupt
+                return events
+
+        seat.log("thought", "first")
+        follow = SimpleNamespace(follow=True)
+        places = SimpleNamespace(task=None, worktree=None, json=True)
+        [verb] = [verb for verb in VERBS if verb.name == "seat.events"]
+        read_log(verb, SimpleNamespace(seat=Interrupted(), arguments={}, options=follow, places=places))
+    told = [json.loads(line)["payload"]["text"] for line in capsys.readouterr().out.splitlines()]
+    assert told == ["first", *written]
 
 
 def test_a_word_still_writes_to_the_log(cli):

@@ -129,29 +129,32 @@ def read_log(verb: Verb, call: Call) -> Answer:
     # Who and where narrow the log if they are typed; set for a whole session, they say who reads it.
     wanted |= {name: place for name in ("task", "worktree") if (place := getattr(call.places, name)) is not None}
     limit = wanted.pop("limit", _TAIL)
-    events = call.seat.events(limit=limit, **wanted)
     if call.options.follow:
-        _follow(events, call, wanted)
+        _follow(call, wanted, limit)
         return Answer(None, lambda: "", is_printed=True)
+    events = call.seat.events(limit=limit, **wanted)
     return Answer(events, lambda: text_of(verb.name, events, call, verb.gives))
 
 
-def _follow(events: Sequence[Event], call: Call, wanted: dict[str, Any]) -> None:
-    """Print entries as they come, until Ctrl-C."""
+def _follow(call: Call, wanted: dict[str, Any], limit: int) -> None:
+    """Print the newest entries, then others as they come, until Ctrl-C. Between any two reads somebody may write."""
     try:
-        _print(events, call)
-        newest = call.seat.events(limit=1)
-        position = newest[0].position if newest else 0
         news = NewsOf(call.seat)
+        position = _newest(call)
+        _print([event for event in call.seat.events(limit=limit, **wanted) if event.position <= position], call)
         while True:
             news.wait(_POLL_S)
-            newest = call.seat.events(limit=1)
-            if newest and newest[0].position > position:
+            if (newest := _newest(call)) > position:
                 page = call.seat.events(**wanted | {"beyond": position, "limit": _NEW_PAGE})
                 _print(page, call)
-                position = page[-1].position if len(page) == _NEW_PAGE else newest[0].position
+                last = page[-1].position if page else 0
+                position = last if len(page) == _NEW_PAGE else max(last, newest)
     except KeyboardInterrupt:
         return
+
+
+def _newest(call: Call) -> int:
+    return max((event.position for event in call.seat.events(limit=1)), default=0)
 
 
 def _print(events: Sequence[Event], call: Call) -> None:
