@@ -24,7 +24,8 @@ LESSONS = {
 def mnemarch(folder, *argv, agent, task):
     """The command as an agent's host starts it: without a terminal, in the agent's worktree."""
     clean = {name: item for name, item in os.environ.items() if not name.startswith(("MNEMARCH_", "GIT_"))}
-    where = {"MNEMARCH_ACTOR": agent, "MNEMARCH_TASK": task}
+    # Python takes two versions of one size within a second for the same, and would run the first from its cache.
+    where = {"MNEMARCH_ACTOR": agent, "MNEMARCH_TASK": task, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "mnemarch", *argv]
     return subprocess.Popen(
         command, cwd=folder, env=clean | where, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True
