@@ -126,10 +126,9 @@ def test_what_is_written_between_two_reads_of_a_follower_is_told_once(capsys):
                 return events
 
         seat.log("thought", "first")
-        follow = SimpleNamespace(follow=True)
-        places = SimpleNamespace(task=None, worktree=None, json=True)
+        flags = SimpleNamespace(follow=True, task=None, worktree=None, json=True)
         [verb] = [verb for verb in VERBS if verb.name == "seat.events"]
-        read_log(verb, SimpleNamespace(seat=Interrupted(), arguments={}, options=follow, places=places))
+        read_log(verb, SimpleNamespace(seat=Interrupted(), arguments={}, options=flags, places=flags))
     told = [json.loads(line)["payload"]["text"] for line in capsys.readouterr().out.splitlines()]
     assert told == ["first", *written]
 
