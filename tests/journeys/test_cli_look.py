@@ -129,8 +129,7 @@ def test_what_is_written_between_two_reads_of_a_follower_is_told_once(capsys):
         flags = SimpleNamespace(follow=True, task=None, worktree=None, json=True)
         [verb] = [verb for verb in VERBS if verb.name == "seat.events"]
         read_log(verb, SimpleNamespace(seat=Interrupted(), arguments={}, options=flags, places=flags))
-    told = [json.loads(line)["payload"]["text"] for line in capsys.readouterr().out.splitlines()]
-    assert told == ["first", *written]
+    assert [json.loads(line)["payload"]["text"] for line in capsys.readouterr().out.splitlines()] == ["first", *written]
 
 
 def test_a_word_still_writes_to_the_log(cli):
