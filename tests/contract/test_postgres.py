@@ -601,6 +601,27 @@ def test_verified_units_and_red_runs_cost_no_more_round_trips(wire, tmp_path, mo
     assert {name: count for name, count in trips.items() if count > limits[name]} == {}
 
 
+def test_many_claims_that_contradict_each_other_cost_few_round_trips_and_open_what_they_do_elsewhere(
+    wire, tmp_path, monkeypatch
+):
+    """Among them conflicts that are open already, that the same batch opens, and that a long series closes."""
+    monkeypatch.chdir(tmp_path)
+    batches = [[f"service{n % 5} listens on port {n}" for n in range(*ports)] for ports in ((10,), (5, 15), (10, 25))]
+    told, trips = {}, []
+    for address in (wire.url, str(tmp_path)):
+        with mnemarch.open(address) as memory:
+            said = told[address] = []
+            for batch in batches:
+                before = wire.trips
+                for stored in seat(memory).remember_many([Claim(content=text) for text in batch]):
+                    said += [(each.kind, each.subject, each.values, each.open) for each in stored.conflicts]
+                trips.append(wire.trips - before)
+            said.append(memory.stats().open_conflicts)
+    assert told[wire.url] == told[str(tmp_path)]
+    assert [len(told[wire.url]), told[wire.url][-1]] == [16, 0]
+    assert max(trips) <= 6
+
+
 def statements_of_every_verb(monkeypatch, run):
     """Every statement that some work sends for a tenant, with the parameters of its first use."""
     sent = {}

@@ -30,6 +30,8 @@ LAID_OVER: dict[str, Callable[[Unit, tuple[str | None, str | None], Mapping[str,
         keys[1] == asked["topic_key"] and (unit.status, (unit.archive_reason or "")[:10]) == ("archived", "rejected: ")
     ),
 }
+# The same for links.
+_OF_LINKS = ("link", "conflicts_of")
 # Columns that a row keeps as they are: a row with another value there is none that was asked for. What is None is
 # not said, but of events, where it is a value.
 _FIXED = {
@@ -127,7 +129,7 @@ class Known:
         return (rows or NoRows()) if self.questions else None
 
     def _is_in_doubt(self, name: str, parameters: Mapping[str, Any]) -> bool:
-        if not self._written or name in LAID_OVER:
+        if not self._written or name in LAID_OVER or name in _OF_LINKS:
             return False
         shape = self._shape(name)
         return any(table in self._written and not self._is_apart(table, shape, parameters) for table in shape.reads)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Link, Unit
     from mnemarch.stores.sql.queries import Queries
 
     T = TypeVar("T")
@@ -113,8 +113,13 @@ class RemoteTransaction(RemoteReader, Transaction):
         self._job_start: int | None = None
         self._tests: dict[Stream, dict[tuple[str, str, bool], TestRecord]] = {}
         self._appended: list[Event] = []
-        # The units that were written, with the keys of their texts.
+        # The units that were written, with the keys of their texts; which have such a key, or had it; which are new.
         self._put: dict[str, tuple[str | None, str | None]] = {}
+        self._keyed: dict[str | None, list[str]] = {}
+        self._born: set[str] = set()
+        # The links that were written, None for one that was dropped, and those that a unit was written to be in.
+        self._links: dict[str, Link | None] = {}
+        self._joined: dict[str, frozenset[str]] = {}
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         table = self._known.table_written(name)
@@ -172,11 +177,13 @@ class RemoteTransaction(RemoteReader, Transaction):
     def _state(self) -> Any:
         tests = {stream: dict(records) for stream, records in self._tests.items()}
         lengths = len(self._unsent), len(self._appended)
-        return lengths, self._known.marks(), tests, dict(self._heads), dict(self._written), dict(self._put)
+        units = dict(self._heads), dict(self._written), dict(self._put), set(self._born)
+        return lengths, self._known.marks(), tests, units, (dict(self._links), dict(self._joined))
 
     def _undo(self, begun: Any) -> None:
         self.forget()
-        (unsent, appended), marks, self._tests, self._heads, self._written, self._put = begun
+        (unsent, appended), marks, self._tests, units, (self._links, self._joined) = begun
+        self._heads, self._written, self._put, self._born = units
         del self._unsent[unsent:]
         del self._appended[appended:]
         self._known.unmark(marks)
@@ -246,7 +253,9 @@ class RemoteTransaction(RemoteReader, Transaction):
         if fits is None or not self._put:
             return units
         units = [unit for unit in units if unit.id not in self._put]
-        units += [self._written[id] for id, keys in self._put.items() if fits(self._written[id], keys, parameters)]
+        key = parameters.get("topic_key") or parameters["canonical_key"]
+        own = {id: self._written[id] for id in self._keyed.get(key, ()) if id in self._put}
+        units += [unit for unit in own.values() if fits(unit, self._put[unit.id], parameters)]
         if "topic_key" in parameters:
             return sorted(units, key=attrgetter("status", "id"), reverse=True)[: parameters["limit"]]
         return sorted(units, key=attrgetter("id"))
@@ -257,11 +266,37 @@ class RemoteTransaction(RemoteReader, Transaction):
 
     def clear_projections(self) -> None:
         super().clear_projections()
-        self._tests, self._put = {}, {}
+        self._tests, self._put, self._born, self._links, self._joined = {}, {}, set(), {}, {}
 
     def put_unit(self, unit: Unit, *, searchable_at: int | None, **keys: Any) -> None:
+        if unit.id not in self._written:
+            self._born.add(unit.id)
         super().put_unit(unit, searchable_at=searchable_at, **keys)
         # A key that is not given stays as it is; those of a unit that was there follow from its text.
         text, topic = keys["canonical_key"], keys["topic_key"]
-        before = self._put.get(unit.id) or (text_keys(unit) if unit.version > 1 else (None, None))
+        before = self._put.get(unit.id) or ((None, None) if unit.id in self._born else text_keys(unit))
         self._put[unit.id] = before[0] if text is None else text, before[1] if topic is None else topic
+        for key in self._put[unit.id]:
+            self._keyed.setdefault(key, []).append(unit.id)
+
+    def link(self, link_id: str) -> Link | None:
+        return self._links[link_id] if link_id in self._links else super().link(link_id)
+
+    def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
+        before = [unit_id for unit_id in unit_ids if unit_id not in self._born]
+        found = {link.id: link for link in super().open_conflicts(before)} if before else {}
+        ids = found.keys() | {link_id for unit_id in unit_ids for link_id in self._joined.get(unit_id, ())}
+        links = [found[id] if id in found and id not in self._links else self.link(id) for id in sorted(ids)]
+        return [link for link in links if link is not None and link.open and link.type == "contradicts"]
+
+    def put_link(self, link: Link) -> None:
+        super().put_link(link)
+        self._links[link.id] = link
+
+    def put_link_unit(self, link_id: str, unit_id: str) -> None:
+        super().put_link_unit(link_id, unit_id)
+        self._joined[unit_id] = self._joined.get(unit_id, frozenset()) | {link_id}
+
+    def drop_link(self, link_id: str) -> None:
+        super().drop_link(link_id)
+        self._links[link_id] = None
