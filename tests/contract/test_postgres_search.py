@@ -110,6 +110,22 @@ def test_who_asks_again_makes_an_index_in_the_background_and_uses_it(machine, tm
         assert SAID not in seat(memory).recall("gateway port").notes
 
 
+def test_who_asks_while_units_are_compared_does_not_wait_for_an_index_until_all_are(machine, tmp_path, monkeypatch):
+    """In the database that takes seconds."""
+    with machine("one") as memory:
+        agent = seat(memory)
+        agent.remember_many(list(claims(300)))
+        finder, compared = agent._engine.finder, []
+
+        def ask_instead(_):
+            compared.append(has_index(tmp_path, "one"))
+            agent.recall("gateway port")
+
+        monkeypatch.setattr(finder, "_link_duplicates_of", ask_instead)
+        finder._index_if_possible()
+        assert compared[:2] == [False, True]
+
+
 def test_an_index_on_the_machine_that_is_far_behind_is_not_waited_for(machine, tmp_path):
     with machine("old") as memory:
         agent = seat(memory)

@@ -269,6 +269,8 @@ class Finder(LiveIndex):
         changed = [unit.id for unit in self._changes_after(position)][-_CHECKED_MAX:]
         units = self._store.read(lambda reader: reader.units(changed))
         for unit in (units[unit_id] for unit_id in changed if unit_id in units):
+            if self._wants_local():  # Somebody asks meanwhile.
+                self.index_now()
             if unit.live and unit.kind in DISPUTED_KINDS and unit.provenance:
                 self._link_duplicates_of(unit)
         self._checked_position = head

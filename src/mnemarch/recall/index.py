@@ -246,8 +246,9 @@ class LiveIndex(Forkable):
     def _index_if_possible(self) -> None:
         """What can't be indexed now stays in the tail, where it is found; `reindex` says what is wrong."""
         try:
-            if self.pending() > _COMPARED_TAIL_MAX:
-                self.index_now()  # In so long a tail the search for duplicates would take a minute.
+            # In a long tail the search for duplicates would take a minute, in the database several.
+            if self.pending() > _COMPARED_TAIL_MAX or self._wants_local():
+                self.index_now()
             self.link_duplicates()
             self.index_now()
         except StoreUnavailable:
