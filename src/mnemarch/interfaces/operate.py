@@ -50,7 +50,7 @@ def _stats(stats: Stats, _: Call) -> str:
 
     return fields(
         [
-            ("events", f"{stats.events:,} in {stats.projects} projects"),
+            ("events", f"{stats.events:,} in {counted(stats.projects, 'project')}"),
             ("units", f"{stats.units:,}"),
             ("  by status", counts(stats.by_status)),
             ("  by kind", counts(stats.by_kind)),
