@@ -66,7 +66,7 @@ def _approach(validation: ApproachValidation, _: Call) -> str:
 
 def _verdict(judged: LoopVerdict, _: Call) -> str:
     count, kind = judged.details["count"], short(judged.details.get("line") or judged.details["error"])
-    again = "  (told before: it counts again once the code or the approach has changed)" if judged.receipt.duplicate else ""
+    again = "  (told before: counted again once code or approach changed)" if judged.receipt.duplicate else ""
     lines = [f"{judged.type}  {'first time' if count == 1 else f'seen {count} times'}: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
