@@ -72,13 +72,10 @@ def translated_queries(*paths: str) -> dict[str, str]:
     return {name: translated(text) for name, text in queries.items()}
 
 
-def stored_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: stored(item) for name, item in row.items()}
-
-
-def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Many rows as one parameter, with bytes in hexadecimal."""
-    return _encoded(list(map(stored_row, rows)))
+def as_json(rows: Any) -> str:
+    """A row, or several, as one parameter, with bytes in hexadecimal."""
+    text = _encoded(rows)
+    return _encoded(stored(rows)) if "\\u000" in text else text
 
 
 def stored(item: Any) -> Any:
@@ -88,6 +85,8 @@ def stored(item: Any) -> Any:
         return plain.replace("\1", "\1\2").replace("\0", "\1\1") if "\0" in plain or "\1" in plain else plain
     if isinstance(item, list | tuple):
         return list(map(stored, item))
+    if isinstance(item, dict):
+        return {name: stored(part) for name, part in item.items()}
     return item
 
 
@@ -190,7 +189,8 @@ class Session:
         """Wait for everything that was sent, or `until` an answer comes that ends with a mark."""
         if until is None:
             self._pgconn.send_flush_request()
-        self._connection.wait(send(self._pgconn))
+        if self._pgconn.flush():  # It could not take everything at once.
+            self._connection.wait(send(self._pgconn))
         while self._sent and (until is None or until.rows is None):
             results = self._connection.wait(fetch_many(self._pgconn))
             answer = self._sent.popleft()

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mnemarch.model.event import Event
     from mnemarch.stores.sql.transaction import Transaction
 
 _BATCH_MAX = 64
@@ -33,12 +32,12 @@ class Job:
         self,
         work: Callable[[Transaction], Any] | None,
         *,
-        entry: tuple[Event, str, str] | None = None,
+        entry: Any = None,
         wait_s_max: float | None = None,
     ) -> None:
         self.work = work
         self.give_up_at = None if wait_s_max is None else time.monotonic() + wait_s_max
-        # In place of work: an event that the store itself chains, and its header before and after its number.
+        # In place of work: an entry that the server chains, as the store wants it.
         self.entry = entry
         self.result: Any = None
         self.error: BaseException | None = None
