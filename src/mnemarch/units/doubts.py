@@ -1,4 +1,4 @@
-"""Which errors a task is seen to have mended: a test that passes after it was changed shows nothing."""
+"""Decides which faults a task demonstrably fixed. A test that passes after it was edited proves nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
 
-# What became of a test that passes now, and failed before.
+# Why a test that failed before and passes now proves nothing.
 _CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
 
 
@@ -29,12 +29,11 @@ def faults_shown(
     others: Iterable[Unit],
     before: Unit | None,
 ) -> tuple[list[dict[str, Any]], str]:
-    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended.
+    """The faults of a task, and the last approach that was stated.
 
-    And what somebody said last that they do.
-
-    `content` stands for what was tested last; `others` are earlier episodes: they may know a test as flaky. Some faults
-    only the account `before` knows: not all of a long log is read.
+    A fault that is gone has what changed, or the reason why nothing shows that it was fixed. `content` is the digest
+    of the code that was tested last. `others` are earlier episodes, which may know a test as flaky. Faults that only
+    the task's earlier account `before` knows are kept, because a long log is not read whole.
     """
     tree = None if root is None else WorkTree(root)
     met = [fault for episode in others for fault in episode.attributes.get("faults", ())]
@@ -57,13 +56,16 @@ def faults_shown(
 
 
 def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
-    """The tests that failed and that nobody saw passing."""
+    """The tests that failed and were not seen passing since."""
     passing = (None, _CHANGED, _OTHERWISE, _FLAKY)
     return {fault["test"] for fault in faults if fault.get("unseen") not in passing} - {*run.named(Outcome.PASS)}
 
 
 def _doubtful_step(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
-    """What became of a test by an edit or command: its file was changed, if its lines are unknown, or a conftest.py."""
+    """How an edit or a command may have changed the result of a test, or "".
+
+    A changed conftest.py always counts. A change to the test's file counts only if the test's own lines are unknown.
+    """
     file = fault["test"].partition("::")[0]
     for step in steps:
         command = str(named(step, "command", "command") or "")
