@@ -73,7 +73,7 @@ class _Scan:
             inner = " ".join(text[1:-1].split())
             name = _identifier_in(inner) if unquoted else None
             if name is None:
-                self.add("quoted", inner, '"')
+                self.add("quoted", inner, '"', inner or text)
             else:
                 self.add("identifier", name, "@", inner)
         elif what in {"tag", "called"}:
