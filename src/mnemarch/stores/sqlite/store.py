@@ -32,7 +32,7 @@ APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database fr
 _LOG_END = "-wal"
 # With readers at all times SQLite never begins its log anew by itself. Beyond this it is emptied between two commits.
 _LOG_BYTES_MAX = 24 << 20
-_LOG_WAIT_MS = 2_000
+_LOG_WAIT_S, _LOG_LOOK_MS = 2.0, 100
 _LOG_AGAIN_S = 2.0
 _FORK_S_MAX = 10.0
 _NAP_S_MIN = 0.0002
@@ -207,13 +207,14 @@ class SqliteStore(SqlStore):
                 is_empty = False  # What was committed is safe; the next write says what is wrong.
             self._log_again_at = 0.0 if is_empty else time.monotonic() + _LOG_AGAIN_S
 
-    def _has_emptied_log(self, wait_s_max: float = 0.0) -> bool:
+    def _has_emptied_log(self, wait_s_max: float = _LOG_WAIT_S) -> bool:
         """Fold the log into the file and empty it, unless somebody goes on reading what it holds.
 
-        SQLite waits for the readers itself, since it lets no writer in meanwhile.
+        SQLite waits for the readers itself, since it lets no writer in meanwhile, but only for a moment: it waits for
+        a place where an old reader was, also while readers of what is newest take turns there.
         """
         deadline = time.monotonic() + wait_s_max
-        self._writer.execute(f"PRAGMA busy_timeout = {_LOG_WAIT_MS}")
+        self._writer.execute(f"PRAGMA busy_timeout = {_LOG_LOOK_MS}")
         try:
             while self._asked("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
                 if time.monotonic() >= deadline:
