@@ -9,7 +9,9 @@ from mnemarch.code import git
 from mnemarch.code.sources import Check, Source
 from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import WorkTree, content_hash, lines_of
-from mnemarch.model.citation import OF_CODE, Citation
+from mnemarch.model.citation import OF_CODE, Citation, CitationKind
+from mnemarch.model.testrun import meant
+from mnemarch.model.unit import Kind, Proof, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED
@@ -85,6 +87,16 @@ def is_missing(tree: WorkTree, test: str) -> bool:
     return not inherits
 
 
+def lacks_tests(tree: WorkTree, unit: Unit) -> bool:
+    """Whether tests alone verified a unit, and a tree has none of them. What happened in a task happened everywhere."""
+    if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
+        return False
+    kinds = {citation.kind for citation in unit.citations}
+    tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
+    is_alone = bool(tests) and CitationKind.HUMAN not in kinds
+    return is_alone and all(is_missing(tree, test) for test in meant(tests))
+
+
 def is_removed(root: str | None, test: str) -> bool:
     """Whether the working tree at a root lacks the test; not if there is no tree."""
     return root is not None and os.path.isdir(root) and is_missing(WorkTree(root), test)
@@ -112,10 +124,14 @@ def file_of(codebase: Codebase, test: str) -> str | None:
     return None
 
 
-def body_of(tree: WorkTree, test: str) -> str:
-    """The lines of a test, told by indentation: no parser is loaded. Empty if they are unknown."""
+def body_of(tree: WorkTree, test: str, path: str | None = None) -> str:
+    """The lines of a test, told by indentation: no parser is loaded. Empty if they are unknown.
+
+    `path` is the test's file, where its name does not say it.
+    """
     place, at = place_of(test), -1
-    source = tree.read(place.path) if place.path and place.steps else None
+    path = path or place.path
+    source = tree.read(path) if path and place.steps else None
     lines = lines_of(source.text) if isinstance(source, Source) else []
     for step in place.steps:
         at = next((number for number in range(at + 1, len(lines)) if _begins(step, lines[number])), len(lines))
@@ -133,9 +149,18 @@ def body_hash(tree: WorkTree, test: str) -> str:
     return content_hash(body)[:_HASH_CHARS] if body else ""
 
 
-def expected_by(tree: WorkTree, test: str) -> frozenset[str]:
+def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset[str]:
     """Digests of what the lines of a test compare with: its numbers and texts, and how; nothing if they are unknown."""
-    return frozenset(content_hash(item)[:_ITEM_CHARS] for item in pattern(_COMPARED).findall(body_of(tree, test)))
+    body = body_of(tree, test, path)
+    return frozenset(content_hash(item)[:_ITEM_CHARS] for item in pattern(_COMPARED).findall(body))
+
+
+def still_expected(tree: WorkTree, proof: Proof | None) -> bool | None:
+    """Whether the tests that alone verified a unit compare with all that they compared with then; None if unknown."""
+    if proof is None or not proof.expects or proof.person is not None:
+        return None
+    by_test = [expected_by(tree, name) for name in meant(proof.tests)]
+    return frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test)) if all(by_test) else None
 
 
 def called_in(body: str) -> frozenset[str]:
@@ -145,6 +170,8 @@ def called_in(body: str) -> frozenset[str]:
 
 def _begins(step: str, line: str) -> bool:
     """Whether a line begins the definition or the titled block of this name."""
+    if step not in line:
+        return False
     defined = pattern(NAMED).match(line.strip())
     return defined[1] == step if defined else any(f"{mark}{step}{mark}" in line for mark in "\"'`")
 
