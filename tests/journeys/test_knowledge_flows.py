@@ -158,3 +158,29 @@ def test_in_each_tree_the_claim_comes_first_whose_test_expects_what_it_showed(tr
     assert [(text, label) for text, _, label in recalled(6)] == [(four, "[VERIFIED by test_retry_2]")]
     # A replacement takes effect where it holds.
     assert [text for text, _, _ in recalled(2)] == [two, four]
+
+
+def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_something_else(trees):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+
+    def recalled():
+        told = json.loads(finished(mnemarch(shop, "recall", QUESTION, "--kind", "fact", "--json", **who)))
+        return [item["label"] for item in told["items"]]
+
+    worked(shop, 2)
+    finished(mnemarch(shop, "remember", LESSONS[2], "--cite", "test:test_mod2.py::test_retry_2", **who))
+    finished(mnemarch(shop, *pytest_q, **who))
+    code, test = shop / "src" / "mod2.py", shop / "test_mod2.py"
+    code.write_text(code.read_text().replace("times=2", "times=4"))
+    mnemarch(shop, *pytest_q, **who).communicate(timeout=120)
+    assert recalled() == ["[HYPOTHESIS: test_retry_2 fails]"]
+    before = test.read_text()
+    test.write_text(before.replace("== 2", "== 4"))
+    (refused,) = json.loads(finished(mnemarch(shop, *pytest_q, **who)))["refused"]
+    assert "expects something else" in refused["reason"]
+    assert recalled() == ["[HYPOTHESIS: test_retry_2 changed]"]
+    code.write_text(code.read_text().replace("times=4", "times=2"))
+    test.write_text(before)
+    finished(mnemarch(shop, *pytest_q, **who))
+    assert recalled() == ["[VERIFIED by test_retry_2]"]

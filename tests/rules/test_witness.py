@@ -245,4 +245,4 @@ def test_an_error_of_several_lines_is_read_from_tap_as_node_writes_it():
         "# Subtest: adds tax\nnot ok 1 - adds tax\n  ---\n  duration_ms: 1.9\n  error: |-\n"
         "    Expected values to be strictly equal:\n    \n    13 !== 12\n    \n  code: 'ERR_ASSERTION'\n  ...\n1..1\n"
     )
-    assert [each.message for each in of_tap(text)] == ["Expected values to be strictly equal:\n13 !== 12"]
+    assert [each.message for each in of_tap(text)] == ["Expected values to be strictly equal: 13 !== 12"]

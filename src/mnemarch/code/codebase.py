@@ -274,7 +274,7 @@ class CodeView:
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
         """Code that the unit cites decides; where it cites none, its commits do. Tests alone withhold nothing."""
         citations = _checkable(unit)
-        has_other_tests = unit.status is not Status.HYPOTHESIS and still_expected(self._tree, unit.proof) is False
+        has_other_tests = still_expected(self._tree, unit.proof) is False
         if citations:
             return replace(self._check_code(citations), has_other_tests=has_other_tests)
         begins = _begins(unit)

@@ -27,6 +27,7 @@ _CLOSING = frozenset({"", ")", "]", "}"})
 _CALLED = r"([^\W\d]\w{2,})\("
 _GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
 _ITEM_CHARS = 8
+_IN_FILE = "@"
 # Texts, numbers and the words and signs of a comparison.
 _COMPARED = (
     r"""'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|\b\d[\w.]*|[=!<>]=+|[<>]|\b(?:not|raises|rejects|toThrow|assert\w+"""
@@ -130,10 +131,13 @@ def body_of(tree: WorkTree, test: str, path: str | None = None) -> str:
     `path` is the test's file, where its name does not say it.
     """
     place, at = place_of(test), -1
-    path = path or place.path
-    source = tree.read(path) if path and place.steps else None
+    path, steps = place.path or path, place.steps
+    if not place.path:
+        last = pattern(_STEPS).split(test)[-1].strip()
+        steps = (last,) if " " in last else steps[-1:]  # A title, or a function below its modules and classes.
+    source = tree.read(path) if path and steps else None
     lines = lines_of(source.text) if isinstance(source, Source) else []
-    for step in place.steps:
+    for step in steps:
         at = next((number for number in range(at + 1, len(lines)) if _begins(step, lines[number])), len(lines))
     if not 0 <= at < len(lines):
         return ""
@@ -150,17 +154,27 @@ def body_hash(tree: WorkTree, test: str) -> str:
 
 
 def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset[str]:
-    """Digests of what the lines of a test compare with: its numbers and texts, and how; nothing if they are unknown."""
-    body = body_of(tree, test, path)
-    return frozenset(content_hash(item)[:_ITEM_CHARS] for item in pattern(_COMPARED).findall(body))
+    """Digests of what the lines of a test compare with: its numbers and texts, and how; nothing if they are unknown.
+
+    `path` is the test's file. It is among them where the name of the test does not say it.
+    """
+    is_named = bool(place_of(test).path)
+    found = pattern(_COMPARED).findall(body_of(tree, test, path))
+    where = [f"{_IN_FILE}{path}"] if found and path and not is_named and " " not in path else []
+    return frozenset([*where, *(content_hash(item)[:_ITEM_CHARS] for item in found)])
 
 
 def still_expected(tree: WorkTree, proof: Proof | None) -> bool | None:
     """Whether the tests that alone verified a unit compare with all that they compared with then; None if unknown."""
     if proof is None or not proof.expects or proof.person is not None:
         return None
-    by_test = [expected_by(tree, name) for name in meant(proof.tests)]
-    return frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test)) if all(by_test) else None
+    items = frozenset(proof.expects.split())
+    files = [item for item in items if item.startswith(_IN_FILE)]
+    by_test = []
+    for name in meant(proof.tests):
+        paths = [None] if place_of(name).path else [file.removeprefix(_IN_FILE) for file in files]
+        by_test.append(frozenset[str]().union(*(expected_by(tree, name, path) for path in paths)))
+    return (items - {*files}).issubset(frozenset[str]().union(*by_test)) if all(by_test) else None
 
 
 def called_in(body: str) -> frozenset[str]:

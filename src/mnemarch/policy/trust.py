@@ -129,8 +129,10 @@ def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = Fal
     `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree. `here`: how the
     test stands there, if it was last seen failing, or expects something else than when it verified the unit.
     """
-    words = _verified(unit, is_elsewhere=is_elsewhere) if unit.status in TRUSTED else _kept(unit)
-    words += f", {here}" if here else ""
+    if unit.status in TRUSTED:
+        words = _verified(unit, is_elsewhere=is_elsewhere) + (f", {here}" if here else "")
+    else:
+        words = _kept(unit, "changed" if here == "not here" else "fails")
     return f"[{words}]" + (" [CONTESTED]" if is_contested else "")
 
 
@@ -189,8 +191,8 @@ def _shown(test: str) -> str:
     )
 
 
-def _kept(unit: Unit) -> str:
-    """What the program keeps although nobody verified it has its own word."""
+def _kept(unit: Unit, became: str) -> str:
+    """What the program keeps although nobody verified it has its own word; `became`: what its test does now."""
     by, successes = unit.attributes.get("kept_by", ""), unit.attributes.get("successes")
     words = {
         "observed": f"OBSERVED: {by}",
@@ -205,5 +207,5 @@ def _kept(unit: Unit) -> str:
     if unit.kind is Kind.SKILL and isinstance(successes, int):
         return f"SKILL, {successes} successes"
     if unit.fell_from is not None and unit.proof is not None and unit.proof.tests:
-        return f"{unit.status.upper()}: {_shown(unit.proof.tests[0])} fails"
+        return f"{unit.status.upper()}: {_shown(unit.proof.tests[0])} {became}"
     return unit.status.upper()

@@ -284,7 +284,7 @@ def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
 def _indented(lines: Sequence[str], indent: int) -> str:
     """A text of several lines in YAML: those that stand deeper than the name before them."""
     deeper = takewhile(lambda line: not line.strip() or len(line) - len(line.lstrip()) > indent, lines)
-    return "\n".join(line.strip() for line in deeper if line.strip())
+    return " ".join(filter(None, map(str.strip, deeper)))
 
 
 def of_tap(text: str) -> Iterator[TestResult]:
