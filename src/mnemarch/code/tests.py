@@ -6,7 +6,7 @@ import builtins
 import os
 
 from mnemarch.code import git
-from mnemarch.code.sources import Check, Source
+from mnemarch.code.sources import Check
 from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import WorkTree, content_hash, lines_of
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
@@ -130,13 +130,17 @@ def body_of(tree: WorkTree, test: str, path: str | None = None) -> str:
 
     `path` is the test's file, where its name does not say it.
     """
-    place, at = place_of(test), -1
+    place = place_of(test)
     path, steps = place.path or path, place.steps
     if not place.path:
         last = pattern(_STEPS).split(test)[-1].strip()
         steps = (last,) if " " in last else steps[-1:]  # A title, or a function below its modules and classes.
-    source = tree.read(path) if path and steps else None
-    lines = lines_of(source.text) if isinstance(source, Source) else []
+    body = tree.answer(path, ("test", steps), lambda text: _body_in(lines_of(text), steps)) if path and steps else ""
+    return body if isinstance(body, str) else ""
+
+
+def _body_in(lines: Sequence[str], steps: Sequence[str]) -> str:
+    at = -1
     for step in steps:
         at = next((number for number in range(at + 1, len(lines)) if _begins(step, lines[number])), len(lines))
     if not 0 <= at < len(lines):
