@@ -154,7 +154,7 @@ READING = [
     *(["export", "copy"], ["export", "-"], ["backup", "copy"], ["conflicts"], ["proposals"]),
     *(["get", NO_ID], ["explain", NO_ID], ["history", NO_ID], ["use", NO_ID], ["approve", NO_ID], ["promote", NO_ID]),
     *(["impact", NO_ID], ["decisions"], ["decisions", "show", NO_ID], ["decisions", "export", "adr"]),
-    *(["graph"], ["graph", "sessions"], ["graph", "search", "x"], ["import", "nothing.jsonl"]),
+    *(["graph"], ["import", "nothing.jsonl"]),
 ]
 
 
@@ -303,8 +303,6 @@ MISTAKES = [
     ["decide", "x", "--type", "risk", "--reason", "y"],
     ["decide", "x", *WHY, "--evidence", NO_ID],
     ["decisions", "anchor", "x", NO_ID, "poem"],
-    ["graph", "answer", "abcd", "--text", "x", "--session", "s"],
-    ["graph", "end", "--session", "s"],
 ]
 
 
@@ -366,10 +364,7 @@ def test_a_context_is_alone_on_standard_output(cli):
         (["decisions", "history", NO_ID, "--limit", "3"], "--limit"),
         (["decisions", "--tag", "x"], "--tag"),
         (["decisions", "relate", NO_ID, "REFINES", NO_ID, "--override", "x"], "--drop"),
-        (["graph", "ask", "x", "--svg", "--session", "s"], "--svg"),
-        (["graph", "search", "x", "--no-promote"], "--no-promote"),
         (["graph", "--k", "0"], "--k"),
-        (["graph", "end", "--agent", "--session", "s"], "--agent"),
     ],
 )
 def test_an_option_of_another_act_is_refused(cli, argv, named):

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from threading import RLock
 
-from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_torn, watch
 from mnemarch.graph import EdgeType, EmbeddingProvider, Finalized, GraphHit, NodeType, Promoted
 from mnemarch.graph.core import Ended, Full, Keeper, checked_answer, checked_entity, checked_feedback, finite, storable
@@ -101,7 +101,7 @@ class MemoryOrchestrator(Forkable):
             active = self._agent.sessions()
             if session not in active:
                 self._sessions.pop(session, None)
-                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else Hint("begin a session")
+                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else "upsert_query begins one."
                 raise NotFound(f"Agent {self.agent_id} has no session {session!r} under way.", hint=hint)
             return self._opened(session)
 

@@ -27,9 +27,7 @@ PLAIN_COMMANDS = {
         ("decide", "decisions import", "decisions export"), "decide"
     ),
     "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
-    "recall": {
-        f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
-    },
+    "recall": {"graph": "graph"},
     "operate": {
         **dict.fromkeys(("demo", "init", "policy", "hook", "trust"), "plain_commands"),
         "mcp": "mcp",
