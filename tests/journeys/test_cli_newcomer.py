@@ -209,7 +209,6 @@ def test_at_a_narrow_terminal_no_id_is_broken_and_no_line_is_too_long(cli, colum
         (["decisions", "broken"], {anchor, one}),
         (["conflicts"], rivals),
         (["units"], rivals),
-        (["policy"], set()),
     ):
         shown, exit_code = shown_at_terminal(argv, [], cli.home, COLUMNS=columns)
         assert exit_code == 0
@@ -234,12 +233,6 @@ def test_both_sides_of_a_conflict_stand_below_it(cli):
         assert head.startswith("conflict  ")
         assert len([line for line in sides if SHORT_ID.search(line)]) == 2
         assert all(line.startswith("  ") for line in sides)
-
-
-def test_the_policy_names_the_level_of_every_cell(cli):
-    shown = cli("policy").out
-    assert "write      task worktree  up to project  project org  org\n" in shown
-    assert "cite       all            all            all          all\n" in shown
 
 
 # Hints

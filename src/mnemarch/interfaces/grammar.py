@@ -29,7 +29,7 @@ PLAIN_COMMANDS = {
     "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
     "recall": {"graph": "graph"},
     "operate": {
-        **dict.fromkeys(("demo", "init", "policy", "hook", "trust"), "plain_commands"),
+        **dict.fromkeys(("demo", "init", "hook", "trust"), "plain_commands"),
         "mcp": "mcp",
         "copy": "operate",
         **dict.fromkeys(("install", "uninstall"), "install.commands"),

@@ -1,4 +1,4 @@
-"""`rules`: learn code rules from commits and diffs, see where they apply, apply them; and how rules look in words."""
+"""`rules`: learn code rules from commits, see where they apply, apply them; and how rules look in words."""
 
 from __future__ import annotations
 
@@ -45,24 +45,12 @@ def _learn(call: Call) -> Answer:
 
 
 def _patches(call: Call) -> Iterator[FilePatch]:
-    """The patches meant: of a diff file, of what is staged, of a range, or of a commit."""
-    from mnemarch.learning import patches
+    """The patches of a commit, or of a range of commits."""
+    from mnemarch.learning.patches import commit_patches, commits_of
 
-    named, root = call.options.what, call.seat.caller.root or os.getcwd()
-    if call.options.staged:
-        if named is not None:
-            raise InvalidInput("--staged is what is staged, not a commit as well.", hint="Leave one of them out.")
-        yield from patches.staged_patches(root)
-    elif named is not None and os.path.isfile(named):
-        with open(named, encoding="utf-8", errors="replace") as file:
-            yield from patches.diff_patches(file.read())
-    else:
-        commits = patches.commits_of(root, named or "HEAD")
-        if named is not None and patches.end_of_longer(root, named) is not None:
-            told = f"{clean(named)} begins before the first commit; there are only {counted(len(commits), 'commit')}"
-            print(f"note: {told} to learn from, and all are read", file=sys.stderr)
-        for commit in commits:
-            yield from patches.commit_patches(root, commit)
+    root = call.seat.caller.root or os.getcwd()
+    for commit in commits_of(root, call.options.what or "HEAD"):
+        yield from commit_patches(root, commit)
 
 
 def _learned_text(patches: int, repeated: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
@@ -195,10 +183,7 @@ _CANDIDATES = Parameter("candidates", FLAG, "also by rules that are not trusted 
 COMMANDS = {
     "rules learn": Command(
         _learn,
-        (
-            Parameter("what", WORDS, "a commit, a range or a diff file", None, "", metavar="COMMIT|RANGE|FILE"),
-            Parameter("staged", FLAG, "what is staged", False),
-        ),
+        (Parameter("what", WORDS, "a commit, or a range A..B (default: HEAD)", None, "", metavar="COMMIT|RANGE"),),
         begins_memory=True,
     ),
     "rules check": Command(_check, (_PATHS, _CANDIDATES)),
@@ -218,7 +203,7 @@ def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
         judged = rule.status, f"{rule.confidence:.2f}", rule.category, rule.observation_count
         rows.append((short_id(rule.id), *judged, clean(rule.name)))
     is_chosen = any(vars(call.options).get(name) for name in ("category", "language", "confidence"))
-    empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~20..HEAD"
+    empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~5..HEAD"
     empty = "No code rule fits. All of them: mnemarch rules" if is_chosen else empty
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 
