@@ -272,36 +272,6 @@ def in_kotlin(node: SgNode) -> Iterator[Named]:
         yield from by_field(node)
 
 
-def in_swift(node: SgNode) -> Iterator[Named]:
-    kind = node.kind()
-    what = node.field("declaration_kind")
-    if kind in {"subscript_declaration", "init_declaration"}:
-        yield kind.removesuffix("_declaration"), None, [node]
-    elif kind in {"property_declaration", "protocol_property_declaration", "enum_entry"}:
-        names = [item for item in node.field_children("name") if item.is_named()]
-        for item in names:
-            name = item.text().split()[-1]
-            yield name, _if_upper(name), [node if len(names) == 1 else item]
-    elif what is not None:
-        as_type = {"extension": OUTER, "actor": "class", "protocol": "interface"}.get(what.text(), what.text())
-        yield from ((name, as_type, nodes) for name, _, nodes in by_field(node))
-    else:
-        # A result's type is in a field of the same name.
-        yield from list(by_field(node))[:1]
-
-
-def in_scala(node: SgNode) -> Iterator[Named]:
-    pattern = node.field("pattern")
-    if pattern is None:
-        yield from by_field(node)
-        return
-    for name in [pattern] if pattern.kind() == "identifier" else pattern.children():
-        if name.kind() == "identifier":
-            # A constant's name starts with a capital here.
-            header = node if name == pattern else name
-            yield name.text(), "constant" if name.text()[:1].isupper() else None, [header]
-
-
 _NAMED = {
     "python": in_python,
     "javascript": in_javascript,
@@ -314,8 +284,6 @@ _NAMED = {
     "ruby": in_ruby,
     "kotlin": in_kotlin,
     "csharp": in_csharp,
-    "swift": in_swift,
-    "scala": in_scala,
 }
 
 
