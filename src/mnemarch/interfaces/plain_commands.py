@@ -13,14 +13,12 @@ from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
-from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter
+from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
 from mnemarch.wiring import open_for_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.model.caller import Actor
-
-_DEMO_EVENTS, _DEMO_EVENTS_FAST = 240, 40
 
 
 def _init(call: Call) -> Answer:
@@ -159,10 +157,8 @@ def _described(foreign: Foreign) -> str:
 def _demo(call: Call) -> Answer:
     from mnemarch.interfaces.demo import run
 
-    options = call.options
-    events = options.events if options.events is not None else _DEMO_EVENTS_FAST if options.fast else _DEMO_EVENTS
-    folder = os.path.realpath(options.keep) if options.keep else None
-    proofs, unit_id = run(keep=folder, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
+    folder = os.path.realpath(call.options.keep) if call.options.keep else None
+    proofs, unit_id = run(keep=folder, fast=call.options.fast, aside=call.places.json)
     is_proven = all(proof.ok for proof in proofs)
     return Answer(
         data={"ok": is_proven, "folder": folder, "proofs": proofs},
@@ -197,9 +193,7 @@ COMMANDS = {
         _demo,
         (
             Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
-            Parameter("agents", NUMBER, "how many agents (default: 5)", 5),
-            Parameter("events", NUMBER, f"log entries of each (default: {_DEMO_EVENTS})", None),
-            Parameter("fast", FLAG, f"no pauses, and {_DEMO_EVENTS_FAST} log entries each", False),
+            Parameter("fast", FLAG, "no pauses, and fewer log entries", False),
         ),
     ),
     "init": Command(_init, begins_memory=True),
