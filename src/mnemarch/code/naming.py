@@ -7,20 +7,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
+
+from ast_grep_py import SgNode
 
 from mnemarch.model.json_text import from_json
 from mnemarch.model.value import Frozen
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from ast_grep_py import SgNode
-
-    # The name, another kind than the grammar's (or None), and the nodes that make the signature.
-    Named = tuple[str, str | None, list[SgNode]]
+# The name, another kind than the grammar's (or None), and the nodes that make the signature.
+Named = tuple[str, str | None, list[SgNode]]
 
 # A block that only lends its name: Rust's `impl`, Swift's `extension`.
 OUTER = "outer"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
 
 from mnemarch.errors import NotAllowed, StoreUnavailable
 from mnemarch.interfaces import log_text
@@ -21,23 +24,16 @@ from mnemarch.interfaces.show import (
     wrapped,
 )
 from mnemarch.interfaces.verb_commands import answered, performed, text_of
+from mnemarch.model import upkeep
+from mnemarch.model.caller import Actor
 from mnemarch.model.event import Event
+from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
 from mnemarch.verbs.types import WORDS, Parameter, Verb
 from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import copy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
-    from typing import Any
-
-    from mnemarch.model import upkeep
-    from mnemarch.model.caller import Actor
-    from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
 
 _SHOWN_MAX = 20
 _READ_MAX = 1_000

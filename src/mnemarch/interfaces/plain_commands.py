@@ -13,12 +13,9 @@ from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
+from mnemarch.model.caller import Actor
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
 from mnemarch.wiring import open_for_hooks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.model.caller import Actor
 
 
 def _init(call: Call) -> Answer:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import unified_diff
 from itertools import chain
 from math import ceil, log
+from typing import Any
 
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, table
+from mnemarch.learning.code_rules import EMA_ALPHA, CodeRules, RuleHit, RuleStory
+from mnemarch.learning.patches import FilePatch, commit_patches, commits_of, files_under
+from mnemarch.learning.rule import CodeRule
+from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
-
-    from mnemarch.learning.code_rules import CodeRules, RuleHit, RuleStory
-    from mnemarch.learning.patches import FilePatch
-    from mnemarch.learning.rule import CodeRule
-    from mnemarch.model.event import Event
 
 _SHOWN_MAX = 12
 
@@ -46,8 +43,6 @@ def _learn(call: Call) -> Answer:
 
 def _patches(call: Call) -> Iterator[FilePatch]:
     """The patches of a commit, or of a range of commits."""
-    from mnemarch.learning.patches import commit_patches, commits_of
-
     root = call.seat.caller.root or os.getcwd()
     for commit in commits_of(root, call.options.what or "HEAD"):
         yield from commit_patches(root, commit)
@@ -153,15 +148,11 @@ def _safe(diff: str) -> str:
 
 
 def _diff(path: str, before: str, after: str) -> str:
-    from difflib import unified_diff
-
     lines = unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), path, path)
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
 def _files(call: Call) -> Iterable[str]:
-    from mnemarch.learning.patches import files_under
-
     for path in call.options.paths:
         if not os.path.exists(path):
             raise InvalidInput(f"There is no {path!r}.", hint="Name a file or a folder.")
@@ -237,8 +228,6 @@ def _shown(story: RuleStory) -> str:
 
 def _missing_witness(story: RuleStory) -> list[str]:
     """What a candidate needs to be trusted: no agent's own word makes it so."""
-    from mnemarch.learning.code_rules import EMA_ALPHA
-
     rule = story.rule
     if rule.status != "candidate":
         return []

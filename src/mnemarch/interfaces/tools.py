@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.interfaces.command import Call
 from mnemarch.interfaces.verb_commands import performed, text_of
 from mnemarch.lazy import paragraphs_beside
 from mnemarch.learning.tools import description_of
 from mnemarch.model.outcome import Refused
+from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id
 from mnemarch.model.value import Frozen, replace
 from mnemarch.verbs import VERBS
 from mnemarch.verbs.types import FLAG, Parameter, read_all, schema_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from mnemarch.interfaces.command import Call
-    from mnemarch.model.search import Recalled
 
 # Each has the tools of those before it; the tools of core memory are a profile of their own.
 PROFILES = ("read", "work", "admin")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.learning.categories import Category, pattern_category
@@ -10,6 +12,7 @@ from mnemarch.learning.detect import detect_code_rules_from_patch, joint_rules, 
 from mnemarch.learning.patches import language_for, pieces
 from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
 from mnemarch.learning.trees import LANGUAGES, parsed
+from mnemarch.log.act import Act, Log
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b, instant
@@ -18,13 +21,6 @@ from mnemarch.policy.admission import checked_count, checked_name, checked_share
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.cache import pattern
 from mnemarch.text.secrets import redacted_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from mnemarch.log.act import Act, Log
 
 EMA_ALPHA = 0.2
 _UNTRUSTED_BY = 0.01

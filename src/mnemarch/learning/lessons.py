@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from math import comb
+from typing import Any
 
 from mnemarch.learning import errors as telling
 from mnemarch.learning.errors import EpisodeCluster, EpisodeClusterer, faults_in, quoted, succeeded, what_changed
+from mnemarch.model.unit import Unit
 from mnemarch.model.value import Frozen, Names
 from mnemarch.text.edits import done_in, is_of_tests
 from mnemarch.text.words import counted
 from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.witness.commands import runner_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.model.unit import Unit
 
 _LISTED_MAX = 2
 # So many of the newest episodes of one fault are compared.

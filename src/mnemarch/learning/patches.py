@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from textwrap import dedent
 
@@ -12,11 +13,6 @@ from mnemarch.errors import InvalidInput
 from mnemarch.learning.edits import patch_of
 from mnemarch.learning.trees import LANGUAGES, Node, Tree, fragments, origins_of
 from mnemarch.model.value import Frozen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 _TEXT_CHARS_MAX = 400_000
 _PIECE_CHARS_MAX = 4_000

@@ -14,19 +14,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import TextIO
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.testrun import TestRun
 from mnemarch.witness import output, reports
 from mnemarch.witness.commands import TestCommand, runner_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
-    from typing import TextIO
-
-    Sink = Callable[[bytes], None]
+Sink = Callable[[bytes], None]
 
 _CHUNK_BYTES = 65_536
 _PRINTED_BYTES_MAX = 8 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
@@ -20,15 +21,10 @@ from mnemarch.interfaces.adr.writing import file_name, new_record, reference, wi
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, version_key_of
 from mnemarch.model.outcome import Verdict
+from mnemarch.model.unit import Unit
 from mnemarch.model.value import Frozen
+from mnemarch.seat import Seat
 from mnemarch.text.secrets import redacted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from mnemarch.model.unit import Unit
-    from mnemarch.seat import Seat
 
 _PAGE = 1_000
 _FILE_BYTES_MAX = 1_048_576

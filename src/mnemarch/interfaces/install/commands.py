@@ -13,6 +13,7 @@ import sys
 from contextlib import suppress
 from difflib import unified_diff
 from functools import partial
+from typing import Any
 
 from mnemarch import user
 from mnemarch.code.home import FOLDER
@@ -24,10 +25,6 @@ from mnemarch.interfaces.install.forms import HOSTS, SERVER, Entries, form_of, h
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import Frozen
 from mnemarch.verbs.types import FLAG, WORDS, Parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _FILE_BYTES_MAX = 64 << 20
 
