@@ -52,11 +52,18 @@ def is_around(node: SgNode) -> bool:
 
 
 def by_field(node: SgNode) -> Iterator[Named]:
-    """Definitions whose names are in the field `name`, or are the first identifier."""
+    """Definitions whose names are in the field `name`, or in declarators behind a type, or are the first identifier."""
+    declaring = child_of(node, "variable_declaration") or node
+    children = declaring.children()
+    declarators = [item for item in children if item.kind() == "variable_declarator"]
+    for item in declarators:
+        name = item.field("name") or child_of(item, "identifier")
+        if name is not None:
+            yield name.text(), _if_upper(name.text()), [*children[: children.index(declarators[0])], name]
     names = [item for item in node.field_children("name") if item.is_named()] or [
         item for item in node.children() if item.kind() in _NAMES
     ][:1]
-    for item in names:
+    for item in names if not declarators else ():
         yield item.text(), None, [node]
 
 
@@ -173,31 +180,6 @@ def in_rust(node: SgNode) -> Iterator[Named]:
         yield name.text(), None, [node]
 
 
-def in_java(node: SgNode) -> Iterator[Named]:
-    declarators = node.field_children("declarator")
-    for item in declarators:
-        name, kind = item.field("name"), node.field("type")
-        if name is not None and kind is not None:
-            yield name.text(), _if_upper(name.text()), [kind, name]
-    if not declarators:
-        yield from by_field(node)
-
-
-def in_csharp(node: SgNode) -> Iterator[Named]:
-    if node.kind() in {"field_declaration", "event_field_declaration"}:
-        declared = child_of(node, "variable_declaration")
-        children = named_in(declared) if declared is not None else []
-        for item in children[1:]:
-            name = item.field("name") or child_of(item, "identifier")
-            if name is not None:
-                yield name.text(), None, [children[0], name]
-    elif node.kind() == "operator_declaration":
-        sign = node.field("operator")
-        yield f"operator{sign.text() if sign is not None else ''}", None, [node]
-    else:
-        yield from by_field(node)
-
-
 def in_c(node: SgNode) -> Iterator[Named]:
     around = node.parent()
     is_template = around is not None and around.kind() == "template_declaration"
@@ -275,12 +257,10 @@ _NAMED = {
     "typescript": in_javascript,
     "go": in_go,
     "rust": in_rust,
-    "java": in_java,
     "c": in_c,
     "cpp": in_c,
     "ruby": in_ruby,
     "kotlin": in_kotlin,
-    "csharp": in_csharp,
 }
 
 
