@@ -154,7 +154,7 @@ def maintained(verb: Verb, call: Call) -> Answer:
 
 
 def asked(verb: Verb, call: Call) -> Answer:
-    """The verb's answer after a yes; its dry run where nobody can answer, or after a no."""
+    """Show the dry run, ask, and run the verb after a yes."""
     if call.options.dry_run or call.options.yes:
         return answered(verb, call)
     wants_copies = call.arguments.pop("copies", False)
@@ -246,7 +246,7 @@ def _fates(fates: Sequence[upkeep.Fate]) -> list[str]:
 
 
 def require_person(actor: Actor, what: str, instead: str = "") -> None:
-    """Whoever brings a log in vouches for it: what it calls verified or approved counts as it stands (R4)."""
+    """Only a person may bring in a log, since its verifications and approvals count (R4)."""
     if actor.kind != "human":
         raise NotAllowed(
             f"{actor} may not {what}: what it calls verified or approved would count there (R4).",
@@ -295,7 +295,9 @@ def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
         more = len(done.problems) - _SHOWN_MAX
         lines += [f"  and {more:,} more (--json lists them all)"] if more > 0 else []
     if done.units and not done.dry_run:
-        lines.append(f"They are recalled as [IMPORTED] until a person says: mnemarch accept {short_id(done.id)}")
+        lines.append(
+            f"They are recalled as [IMPORTED] until a person accepts them: mnemarch accept {short_id(done.id)}"
+        )
     is_own = done.format == "mnemarch"
     return "\n".join([*lines, *(["If this is your own memory, moved here: mnemarch import FILE --restore"] * is_own)])
 
