@@ -174,8 +174,8 @@ def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> 
         is_local = outer in _FUNCTIONS
         if is_local and node_kind in _VARIABLES and not grammar.variables_hold_functions:
             if language == "python" and outer == "method":
-                signature = signatures.signature_of([node], "field", "", frozenset())
                 for attribute in naming.python_attributes(node):
+                    signature = signatures.signature_of([node], "field", "", frozenset())
                     yield Symbol(around[-2][1] + attribute, "field", signature, *lines)
             continue
         names = [] if node_kind == "nameless" else list(grammar.named(node))
