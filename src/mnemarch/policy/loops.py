@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from mnemarch.lazy import Any
 from mnemarch.model.outcome import FailedApproach, Verdict
 from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 _SHOWN_CHARS = 160
 _SHOWN_MAX = 5

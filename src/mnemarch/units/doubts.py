@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from mnemarch.code.tests import body_hash, is_removed
 from mnemarch.code.worktree import WorkTree
+from mnemarch.lazy import Any
+from mnemarch.model.event import Event
 from mnemarch.model.testrun import NOT_RUN, Outcome, TestRun
+from mnemarch.model.unit import Unit
 from mnemarch.units.account import KEPT_MAX, changed_since, faults_of, named
 from mnemarch.units.analysis import LoggedStep, is_edit, is_worth_repeating
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
 
 # What became of a test that passes now, and failed before.
 _CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"

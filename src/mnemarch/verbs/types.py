@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 
 from mnemarch.errors import InvalidInput
-from mnemarch.lazy import paragraphs_beside
+from mnemarch.lazy import Any, paragraphs_beside
 from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime, timedelta
-    from typing import Any
 
     Reader = Callable[[Any, str], Any]
 
