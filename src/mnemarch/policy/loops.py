@@ -8,8 +8,8 @@ from mnemarch.lazy import Any
 from mnemarch.model.outcome import FailedApproach, Verdict
 from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen
+from mnemarch.text import words
 
-_SHOWN_CHARS = 160
 _SHOWN_MAX = 5
 # A verdict lists only the newest: verdicts are stored, and each would repeat the list of the one before.
 _LISTED_MAX = 20
@@ -166,10 +166,8 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
 
 def quoted(text: str) -> str:
     """A text on one line, between quotes that it can't close."""
-    shown = "".join(character if character.isprintable() else " " for character in text.replace('"', "'"))
-    line = " ".join(shown.split())
-    cut = line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
-    return f'"{cut}"'
+    line = words.in_a_line(text.replace('"', "'"))
+    return f'"{line}"'
 
 
 def _times(count: int) -> str:
