@@ -68,9 +68,9 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
 
 
 def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
-    """The attempt that this failure tells again: the same error on a tree that did not change, no other approach (R9).
+    """The earlier attempt that this failure repeats: the same error, tree and approach (R9); None if it is a new one.
 
-    Who goes back to an earlier state has changed the tree, and who goes back to an earlier approach has tried it again.
+    Going back to an earlier tree or to an earlier approach is a new attempt.
     """
     changed = [at for at, attempt in enumerate(earlier) if attempt.tree not in {None, new.tree}]
     since = earlier[changed[-1] + 1 :] if changed else earlier

@@ -163,7 +163,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
 
 
 def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
-    """Whether a code rule that the actor taught is there, and nobody else bore it out."""
+    """Whether a code rule still exists and nobody but the actor who taught it confirmed it."""
     told = [*act.transaction.events_of_subject(learned.id)]
     others = [event for event in told if not undoing.covers(event) and (event.payload or {}).get("success")]
     is_there = all(event.type is not EventType.RULE_DROPPED for event in told) and learned.payload is not None
@@ -179,7 +179,7 @@ def _in_words(fields: Mapping[str, Any]) -> str:
 
 
 def _reopened(act: Act, undoing: Undoing, why: str) -> Iterator[dict[str, Any]]:
-    """Open the conflicts again that the actor resolved, and whose units are live; gives what closes them again."""
+    """Reopen the conflicts that the actor resolved, if their units are live; yields what a revert closes them with."""
     reader = act.transaction
     for event in undoing.events(act, EventType.LINK_RESOLVED):
         resolved = event.payload or {}
@@ -196,9 +196,9 @@ def _is_settled(act: Act, claim: Event) -> bool:
 
 
 def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]]]:
-    """The failures of the actor that still count, and its word that a task is stuck, by the ledger they are in.
+    """By ledger, the actor's failures and stuck marks that still count, and the ids of its log entries.
 
-    Beside them the entries of the actor: what they changed was tried by nobody.
+    The changes that those entries tell of no longer count as tried.
     """
     events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
     logged: dict[str, list[str]] = {}

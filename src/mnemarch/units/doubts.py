@@ -26,12 +26,11 @@ def faults_shown(
     others: Iterable[Unit],
     before: Unit | None,
 ) -> tuple[list[dict[str, Any]], str]:
-    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended.
+    """The faults of a task, and the last approach that somebody announced.
 
-    And what somebody said last that they do.
-
-    `content` stands for what was tested last; `others` are earlier episodes: they may know a test as flaky. Some faults
-    only the account `before` knows: not all of a long log is read.
+    A fault that is gone says what changed, or why nothing shows that it was mended. `content` is a digest of the tree
+    that was tested last. `others` are earlier episodes, which may know a test as flaky. Of a long log not everything is
+    read, so the faults that only the earlier account `before` has are taken from it.
     """
     tree = None if root is None else WorkTree(root)
     met = [fault for episode in others for fault in episode.attributes.get("faults", ())]
@@ -60,7 +59,7 @@ def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
 
 
 def _doubtful_step(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
-    """What became of a test by an edit or command: its file was changed, if its lines are unknown, or a conftest.py."""
+    """Why a passing test may show nothing: a conftest.py was changed, or its own file if its lines are unknown."""
     file = fault["test"].partition("::")[0]
     for step in steps:
         command = str(named(step, "command", "command") or "")

@@ -58,7 +58,7 @@ RULE = "R5"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
-# They say little, but not nothing: who may do a thing and who alone may are two statements.
+# Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
 _LIMITS = frozenset({"only", "also"})
 
 

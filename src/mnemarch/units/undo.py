@@ -42,7 +42,7 @@ _JUDGING = (
     EventType.UNIT_CITED,
     EventType.UNIT_MERGED,
 )
-# Fields that change together. Those are given back whose first one the actor was the last to set.
+# Fields that change together. A group is given back if the actor was the last to set its first field.
 _TOGETHER = (
     (
         *("status", "archived_from", "archive_reason", "superseded_by", "superseded_from", "contradiction_note"),
@@ -112,7 +112,10 @@ class Undoing(Frozen):
                 yield lesson, None if lesson.status is Status.HYPOTHESIS else "somebody verified it"
 
     def given_back(self, act: Act, going: Container[str]) -> Iterator[tuple[Unit, dict[str, Any], str | None]]:
-        """The units of others that its acts changed last: what they are without those, and why one stays as it is."""
+        """Units of others that the actor changed last, with their fields as they would be without those changes.
+
+        The last part says why a unit keeps what it has, if it does.
+        """
         touched = {event.subject: None for event in self.events(act, *_JUDGING) if event.subject not in going}
         for unit in act.transaction.units([id for id in touched if id]).values():
             is_own = all(self.said(unit, source) for source in _voices(act, unit))
@@ -195,7 +198,7 @@ def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
 
 
 def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
-    """Give a unit these fields, and what its tests warrant; gives what it had before and has now, for `put_back`."""
+    """Set fields of a unit, raise it as far as its tests allow, and return its old and new fields for `put_back`."""
     now = change(act, EventType.UNIT_RESTATED, unit, {"set": fields})
     proof = proof_of(act, now, now.scope, {})
     if now.status is Status.HYPOTHESIS and proof is not None and proof.witnessed:
@@ -206,7 +209,7 @@ def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def put_back(act: Act, unit_id: str, changed: Mapping[str, Any]) -> Fate | None:
-    """Give a unit what it had before `put_fields`, if that is still what it has; None if it was erased since."""
+    """Take `put_fields` back, unless the unit changed since; None if it was erased since."""
     unit = act.known_unit(unit_id)
     if unit.erased_at is not None:
         return None
