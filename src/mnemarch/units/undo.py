@@ -76,12 +76,11 @@ class Undoing(Frozen):
         return [event for event in reversed(found) if self.covers(event)]
 
     def said(self, unit: Unit, source: Provenance) -> bool:
-        """Whether this voice is the actor's: the program itself says what somebody imports."""
+        """Whether this voice is the actor's. The program itself says what somebody imports, in no session."""
         if source.actor != IMPORTER:
             return self.covers(source)
-        kept = unit.attributes
-        is_session = self.session is None or kept.get("import_session") == self.session
-        return kept.get("kept_by") == str(self.actor) and is_session and (self.since is None or source.at >= self.since)
+        is_own = self.session is None and unit.attributes.get("kept_by") == str(self.actor)
+        return is_own and (self.since is None or source.at >= self.since)
 
     def is_one_of_several(self, act: Act, unit: Unit) -> bool:
         """Whether the actor said it, and others too."""

@@ -49,8 +49,6 @@ def to_json(value: Any) -> Any:
         return {str(name): to_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted(to_json(item) for item in value)
     return {name: to_json(getattr(value, name)) for name in _shown(type(value))}
 
 
