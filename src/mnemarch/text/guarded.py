@@ -25,9 +25,6 @@ _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 _SIGNS = {"+": "sum+", "-": "sum-"}
 # Groups of opposites that say how far a statement goes and not what it is about: a skeleton goes without them.
 EXTENTS = frozenset({"always", "all", "everybody", "must", "sum"})
-_HAN_DIGITS = "零一二三四五六七八九"
-_HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
-_HAN_NUMBER = f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)"
 _NUMBER = (
     r"#?(?P<sign>[-+~^]?)(?P<money>[$€£¥₩]?)"
     r"(?P<body>0x[0-9a-fA-F]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d+/\d+|[vV]?\d+(?:[.:,]\d+)*(?:\.[xX*])?|\.\d+)"
@@ -87,9 +84,7 @@ class _Scan:
             self.read_chunk(text, match.start(), match.end())
         elif what == "hangul":
             self.read_hangul(text, match.start())
-        elif what == "han":
-            self.read_han(text)
-        elif category(text)[0] != "P":
+        elif what == "han" or category(text)[0] != "P":
             self.add("word", text, text)
         self.read_to = match.end()
 
@@ -343,21 +338,6 @@ class _Scan:
         for number, word in enumerate(words, start=1):
             reduce = reduce_last if is_joined and number == len(words) else korean.bare
             self.add("word", word, reduce(word))
-
-    def read_han(self, text: str) -> None:
-        match = pattern(_HAN_NUMBER).fullmatch(text)
-        if match is None:
-            self.add("word", text, text)
-            return
-        digits, counter = match["digits"], match["counter"]
-        if _HAN_SCALES.keys().isdisjoint(digits):
-            number = "".join(str(_HAN_DIGITS.index(digit)) for digit in digits)
-        else:
-            number = str(korean.numeral(digits, _HAN_DIGITS, _HAN_SCALES))
-        self.add("number", number, "#", digits)
-        self.number_at = -1
-        if counter:
-            self.add("word", counter, counter)
 
 
 def _continues(number: int, more: int) -> bool:
