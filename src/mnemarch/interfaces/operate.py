@@ -286,6 +286,8 @@ def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
     lines += [f"  and {done.units - len(done.texts):,} more"] if done.units > len(done.texts) else []
     if not (done.units or done.known or done.left_out or done.problems):
         lines.append(f"Nothing in it can be read as {done.format}: another format may fit (--from).")
+    if done.replacing:
+        lines.append(f"{done.replacing:,} of them replace what an earlier import brought, once a person accepts them.")
     lines += [f"removed: {', '.join(done.redacted)}"] if done.redacted else []
     if done.problems:
         lines.append(f"not read: {len(done.problems):,}")
