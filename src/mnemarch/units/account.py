@@ -87,15 +87,10 @@ def text_of(account: Account) -> str:
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {some_of(quoted, _APPROACHES_MAX)}.")
-    if account.faults and not account.critique:
-        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
-        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
     if account.approach and account.faults:
         lines.append(f"What worked, as it was said: “{account.approach}”.")
     unseen = {fault["test"]: fault["unseen"] for fault in account.faults if "unseen" in fault}
     lines += [f"Nothing shows that it was mended: {test} was {became}." for test, became in unseen.items()]
-    if account.critique and account.analyst == CALLER and (change := (account.faults or [{}])[-1].get("change")):
-        lines.append(f"It was gone after {', '.join(change)}.")
     if account.critique:
         lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None
@@ -142,17 +137,20 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
 def faults_of(
     staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt
 ) -> tuple[list[dict[str, Any]], str]:
-    """The newest faults of a task, in order, and the last approach that was stated after the last error.
+    """The newest errors of a task, in order, and the last approach announced between the last error and the success.
 
-    `worked` is the test command that passes now. Failures in its earlier runs count as failures of this command, even
-    if the command itself was not logged. `run` shows the success; it is None if the task failed. `doubt` gets a fault
-    whose test passes now, and the steps since. It returns what happened to the test if the pass proves nothing.
+    An error has a `key` by which it is recognised, its `line`, and where they are known:
 
-    Each fault has the `key` of its error, and its telling `line`. It may have: the `command` that failed, the `next`
-    one that worked, `then` the commands up to the next success of the same program, the first `test` that met the
-    error, and the `approach` before it. `mended` is the approach stated when the fault disappeared before the next
-    error: it did not fail. `gone` says that the task got past the fault, `change` what changed until its test passed,
-    `tried` what changed until it failed again. `unseen` says what happened to a test that was not seen passing.
+    - `command`: the command that failed; `next`: the first command that worked after it; `then`: the commands up to the
+      one that ran the same program with success;
+    - `test`: the first test that met it;
+    - `approach`: what was tried before it; `mended`: the approach after which another error came in its place, which
+      says nothing against that approach; `tried`: what was changed before it came again;
+    - `gone`: the task got past it; `change`: what was changed until its test passed;
+    - `unseen`: why its test was not seen passing, though the task succeeded.
+
+    `worked` is the test command that works now: whatever its earlier runs saw failing, failed in it. `run` is the run
+    that shows the success, None if the task failed. `doubt` gives the reason why a passing test shows nothing.
     """
     met = _Faults(worked, doubt)
     for event in staged:
@@ -181,10 +179,9 @@ def faults_of(
 
 
 class _Faults:
-    """Collects faults while a task's log is read.
+    """The errors that a task met, in the order of its log, and by their keys those that are still `open`.
 
-    `faults` has all of them by name, in log order; `open` has the ones that are still there, by key. `steps` are the
-    task's steps. A fault's `since` is the number of steps before it.
+    `steps` is everything that the task did. The `since` of a fault is the number of steps before it.
     """
 
     def __init__(self, worked: str, doubt: Doubt) -> None:
@@ -281,10 +278,10 @@ def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
 
 
 def changes_before_failures(staged: Sequence[Event]) -> dict[str, tuple[str, ...]]:
-    """The task's changes before each failure, by the failure's event id. Changes since the last one have the key "".
+    """What a task changed before each failure, by the failure's event; what came after the last one has the key "".
 
-    Changes before the first failure since a success are left out: they caused the failure and did not try to fix it.
-    Entries that were undone are left out too.
+    Changes before the first failure after a success are left out: they are what failed, and no attempt to mend it. So
+    are the changes of an actor that was undone.
     """
     undone: dict[str, Sequence[str]] = {}
     for event in staged:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from mnemarch.code.tests import body_hash, is_removed
 from mnemarch.code.worktree import WorkTree
+from mnemarch.lazy import Any
+from mnemarch.model.event import Event
 from mnemarch.model.testrun import NOT_RUN, Outcome, TestRun
+from mnemarch.model.unit import Unit
 from mnemarch.units.account import KEPT_MAX, changed_since, faults_of, named
 from mnemarch.units.analysis import LoggedStep, is_edit, is_worth_repeating
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
 
 # Why a test that failed before and passes now proves nothing.
 _CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
@@ -29,11 +26,11 @@ def faults_shown(
     others: Iterable[Unit],
     before: Unit | None,
 ) -> tuple[list[dict[str, Any]], str]:
-    """The faults of a task, and the last approach that was stated.
+    """The faults of a task, and the last approach that somebody announced.
 
-    A fault that is gone has what changed, or the reason why nothing shows that it was fixed. `content` is the digest
-    of the code that was tested last. `others` are earlier episodes, which may know a test as flaky. Faults that only
-    the task's earlier account `before` knows are kept, because a long log is not read whole.
+    A fault that is gone says what changed, or why nothing shows that it was mended. `content` is a digest of the tree
+    that was tested last. `others` are earlier episodes, which may know a test as flaky. Of a long log not everything is
+    read, so the faults that only the earlier account `before` has are taken from it.
     """
     tree = None if root is None else WorkTree(root)
     met = [fault for episode in others for fault in episode.attributes.get("faults", ())]
@@ -62,10 +59,7 @@ def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
 
 
 def _doubtful_step(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
-    """How an edit or a command may have changed the result of a test, or "".
-
-    A changed conftest.py always counts. A change to the test's file counts only if the test's own lines are unknown.
-    """
+    """Why a passing test may show nothing: a conftest.py was changed, or its own file if its lines are unknown."""
     file = fault["test"].partition("::")[0]
     for step in steps:
         command = str(named(step, "command", "command") or "")

@@ -34,8 +34,8 @@ class Gate:
         self.reader: Reader | None = None
         # Units whose citations are stale in this reader's code, or have moved to another name.
         self.unsettled: list[Unit] = []
-        # Ids of admitted units whose tests are missing in this reader's tree.
-        self.elsewhere: set[str] = set()
+        # Ids of admitted units whose tests are missing in this reader's tree, or expect something else there (True).
+        self.elsewhere: dict[str, bool] = {}
 
     def admitted(self, units: Sequence[Unit], withheld: dict[str, str]) -> list[tuple[Unit, tuple[str, ...]]]:
         """The units that may be handed out, with their status in this tree and notes for the reader.
@@ -58,8 +58,8 @@ class Gate:
                 withheld[unit.id] = reason
                 continue
             notes = check.notes if check is not None else ()
-            if check is not None and check.lacks_tests:
-                self.elsewhere.add(unit.id)
+            if check is not None and (check.lacks_tests or check.has_other_tests):
+                self.elsewhere[unit.id] = check.has_other_tests
             if is_valid_here and unit.status is Status.DEPRECATED:
                 notes = (*notes, REPLACED_ELSEWHERE.format(unit.superseded_by))
                 unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code import git
+from mnemarch.code import citing, git
 from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
@@ -23,14 +22,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.worktree import WorkTree
     from mnemarch.log.act import Log
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
-else:
-    citing = Lazy("mnemarch.code.citing")
 
 # Kinds that are not claims: episodes, core memory, items, and the kinds that `seat.decisions` governs.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
@@ -66,14 +62,14 @@ class Task(Frozen):
 
 
 class Met(Frozen):
-    """The store's data about a run before it is judged, and the log's `position` at that time.
+    """What the store says of a run before it is judged; `position` is where the log ended then.
 
-    - `red`: tests that fail now and failed before the task, or that the task set aside before.
-    - `logged`: the task's log entries, needed if any test is in `red`.
-    - `began`: when the task's code changes began.
-    - `units`: units that cite a test of the run.
-    - `code`: ids of units that the task met, each with a file that it cites.
-    - `cited`: all tests that visible units cite.
+    - `began`: when the task began;
+    - `units`: the units that cite a test of the run;
+    - `code`: the units that the task met, each with a file that it cites;
+    - `cited`: the tests that units cite;
+    - `red`: the tests that fail now and failed before the task began, or that the task set aside earlier;
+    - `logged`: if there are any of these, what the task logged.
     """
 
     position: int
@@ -102,19 +98,18 @@ class TestSource(Frozen):
 
 
 class Scene(Frozen):
-    """The place where tests ran, and the state of their sources.
+    """Where tests ran, and what the working tree says about them.
 
-    - `places`: the worktree, and the default branch if it is checked out.
-    - `tree`: digest of the content that was tested.
-    - `sources`: the sources of tests that are cited by units which may rise.
-    - `touched`: ids of units that the task met and whose files this work changed.
-    - `retaken`: citations whose signature changed, by unit.
-    - `renamed`: the new names of tests that are gone, None for a test without one.
-    - `fuller`: whole names of tests that were cited from a subfolder.
-    - `set_aside`: tests that fail and failed here before the task began. They don't count (R2).
-    - `bodies`: hashes of the source lines of some failed tests.
-    - `outdated`: ids of units whose tests no longer expect what they did when they verified the unit. A pass of such
-      a test says nothing about the unit.
+    - `places`: the worktree, and the default branch if that is checked out;
+    - `tree`: a digest of the content that was tested;
+    - `sources`: the source of each test that is cited by a unit whose status may rise;
+    - `touched`: the ids of units that the task met and whose files this line of work changed;
+    - `retaken`: for each unit its citations whose signature changed;
+    - `renamed`: the new name of each test that is gone, or None;
+    - `fuller`: the whole name of each test that was cited from a subfolder;
+    - `set_aside`: failing tests that failed here before the task began, which count for nothing (R2);
+    - `bodies`: hashes of the lines of failing tests;
+    - `outdated`: the ids of units whose tests expect something else now than when they verified the unit.
     """
 
     places: tuple[str, ...]
@@ -268,23 +263,16 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         fuller=fuller,
         set_aside=_red_before(met, places, codebase.tree),
         bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
-        outdated=frozenset(unit.id for unit in met.units if _is_outdated(unit, codebase.tree)),
+        outdated=frozenset(
+            unit.id for unit in met.units if code_tests.still_expected(codebase.tree, unit.proof) is False
+        ),
     )
 
 
-def _is_outdated(unit: Unit, tree: WorkTree) -> bool:
-    """Whether the tests that verified a unit no longer expect everything that they expected then."""
-    proof = unit.proof
-    if proof is None or not proof.expects:
-        return False
-    by_test = [code_tests.expected_by(tree, name) for name in proof.tests]
-    return all(by_test) and not frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test))
-
-
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
-    """The tests that were seen failing in one of these places before the task began, and have failed since.
+    """The tests that failed in one of these places before the task began and have failed ever since.
 
-    Tests that the task is about are left out, because the task has not succeeded while they fail.
+    A test that the task is about is not among them: the task has not succeeded while it fails.
     """
     red = {record.name for record in met.red if record.place in places}
     return frozenset(red - _wanted(met.logged, red, tree)) if red else frozenset()
@@ -373,7 +361,7 @@ class _Since:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
                 names = code_tests.names_in_test(self._codebase, name)
-                expects = code_tests.expected_by(self._codebase.tree, name)
+                expects = code_tests.expected_by(self._codebase.tree, name, path)
                 sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
         return sources
 

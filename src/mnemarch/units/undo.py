@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping
+
+from mnemarch.lazy import Any
+from mnemarch.log.act import Act
 from mnemarch.log.audit import Replay
 from mnemarch.log.projection import PROVENANCE_MAX, project
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
@@ -16,13 +20,6 @@ from mnemarch.policy.trust import label_of
 from mnemarch.units.life import DECIDED, leaving, returning
 from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, proof_of, raise_by_evidence
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
-    from typing import Any
-
-    from mnemarch.log.act import Act
 
 _ALL = 1 << 62
 _SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
@@ -45,7 +42,7 @@ _JUDGING = (
     EventType.UNIT_CITED,
     EventType.UNIT_MERGED,
 )
-# Groups of fields that change together. A group is restored if the actor was the last to set its first field.
+# Fields that change together. A group is given back if the actor was the last to set its first field.
 _TOGETHER = (
     (
         *("status", "archived_from", "archive_reason", "superseded_by", "superseded_from", "contradiction_note"),
@@ -79,12 +76,11 @@ class Undoing(Frozen):
         return [event for event in reversed(found) if self.covers(event)]
 
     def said(self, unit: Unit, source: Provenance) -> bool:
-        """Whether this voice is the actor's. Imported units have the program's voice and count for their importer."""
+        """Whether this voice is the actor's. Imported units have the program's voice, and belong to no session."""
         if source.actor != IMPORTER:
             return self.covers(source)
-        kept = unit.attributes
-        is_session = self.session is None or kept.get("import_session") == self.session
-        return kept.get("kept_by") == str(self.actor) and is_session and (self.since is None or source.at >= self.since)
+        is_own = self.session is None and unit.attributes.get("kept_by") == str(self.actor)
+        return is_own and (self.since is None or source.at >= self.since)
 
     def is_one_of_several(self, act: Act, unit: Unit) -> bool:
         """Whether both the actor and others said the unit."""
@@ -118,9 +114,9 @@ class Undoing(Frozen):
                 yield lesson, None if lesson.status is Status.HYPOTHESIS else "somebody verified it"
 
     def given_back(self, act: Act, going: Container[str]) -> Iterator[tuple[Unit, dict[str, Any], str | None]]:
-        """The units of others that the actor changed last.
+        """Units of others that the actor changed last, with their fields as they would be without those changes.
 
-        Each comes with the fields that it has without those changes, and the reason why it stays as it is, or None.
+        The last part says why a unit keeps what it has, if it does.
         """
         touched = {event.subject: None for event in self.events(act, *_JUDGING) if event.subject not in going}
         for unit in act.transaction.units([id for id in touched if id]).values():
@@ -204,10 +200,7 @@ def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
 
 
 def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
-    """Set these fields of a unit, then the status that its tests justify.
-
-    Returns the changed fields before and after, for `put_back`.
-    """
+    """Set fields of a unit, raise it as far as its tests allow, and return its old and new fields for `put_back`."""
     now = change(act, EventType.UNIT_RESTATED, unit, {"set": fields})
     proof = proof_of(act, now, now.scope, {})
     if now.status is Status.HYPOTHESIS and proof is not None and proof.witnessed:
@@ -218,7 +211,7 @@ def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def put_back(act: Act, unit_id: str, changed: Mapping[str, Any]) -> Fate | None:
-    """Revert `put_fields`, unless the unit has changed since. None if it was erased since."""
+    """Take `put_fields` back, unless the unit changed since; None if it was erased since."""
     unit = act.known_unit(unit_id)
     if unit.erased_at is not None:
         return None
