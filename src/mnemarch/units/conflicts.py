@@ -6,7 +6,7 @@ write reads a few units of its topic, opens a conflict or joins the open one, an
 
 from __future__ import annotations
 
-from mnemarch.lazy import Lazy
+from mnemarch.embedding import sparse
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
@@ -16,6 +16,11 @@ from mnemarch.model.unit import Claim, Kind, Link, LinkType, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
+from mnemarch.text import changes as changing
+from mnemarch.text import difference as differing
+from mnemarch.text import opposition as opposing
+from mnemarch.text import statements as stating
+from mnemarch.text import tokens as tokenizing
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
 from mnemarch.units.same_text import past_with_same_text
@@ -25,26 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mnemarch.config import GateRules
-    from mnemarch.embedding import sparse
     from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import changes as changing
-    from mnemarch.text import difference as differing
-    from mnemarch.text import opposition as opposing
-    from mnemarch.text import statements as stating
-    from mnemarch.text import tokens as tokenizing
 
     # The units of a topic, and those that cite one thing.
     Rivals = tuple[list[Unit], list[tuple[Citation, list[Unit]]]]
-else:
-    # A run of tests mostly compares no statements, and their words take a while to load.
-    changing = Lazy("mnemarch.text.changes")
-    differing = Lazy("mnemarch.text.difference")
-    opposing = Lazy("mnemarch.text.opposition")
-    sparse = Lazy("mnemarch.embedding.sparse")
-    stating = Lazy("mnemarch.text.statements")
-    tokenizing = Lazy("mnemarch.text.tokens")
 
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
@@ -155,7 +146,13 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
     units = sorted(members, key=lambda unit: unit.id)
     contradicts = link.type is LinkType.CONTRADICTS
     statements = [stating.statement(unit.content) for unit in units] if contradicts else []
-    announces = contradicts and link.note.startswith(CHANGE)
+    texts = {unit.id: unit.content for unit in units}
+    # The earlier of the two may be the one that announces: who says the old state again has not ended it.
+    announces = (
+        contradicts
+        and link.note.startswith(CHANGE)
+        and changing.ended(texts.get(link.target, ""), texts.get(link.source, "")) is not None
+    )
     return Dispute(
         id=link.id,
         kind=link.type,
@@ -168,7 +165,7 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
         decision=link.decision,
         subject=stating.subject_shown(units[0].content) if statements else "",
         values=tuple(", ".join(each.written for each in one.values) for one in statements),
-        proposal=link.source if announces and link.source > link.target else None,
+        proposal=link.source if announces else None,
     )
 
 
@@ -241,9 +238,11 @@ def open_links(
     """
     if unit.kind not in DISPUTED_KINDS:
         return []
+    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
+    if is_new and is_new_text and not (topic or citing or candidates):
+        return []
     linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
     successors = [] if is_new_text else _successors(act, unit.content)
-    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
     members = {each.id: each for each in (unit, *topic)} | act.transaction.units(candidates)
     members |= {after.id: after for after, _ in successors}
     others = [each for each in members.values() if each.id not in linked and _is_rival(act, unit, each)]

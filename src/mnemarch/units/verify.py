@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.lazy import Lazy
+from mnemarch.lazy import Any
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
@@ -16,6 +18,8 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
+from mnemarch.units import life, remember
+from mnemarch.units import promote as promotion
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.scene import NOT_CLAIMS, Met, Scene, Task, task_of, units_citing_tests
 from mnemarch.units.status import (
@@ -29,25 +33,13 @@ from mnemarch.units.status import (
     signal,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.units import life, remember
-    from mnemarch.units import promote as promotion
-else:
-    # Most runs of tests raise nothing.
-    life = Lazy("mnemarch.units.life")
-    promotion = Lazy("mnemarch.units.promote")
-    remember = Lazy("mnemarch.units.remember")
-
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
     " that it is about the claim. Cite the file or symbol that both are about, or let a lead accept it."
 )
 # An event has a size limit, and so many names fit in it.
 _NAMES_MAX = 5_000
+_CHANGED = Refusal("S10.2", "Its test expects something else than when it verified this.", "Claim what it shows now.")
 _REPORTED = Refusal(
     "R21",
     "For the project only a test seen passing that is about it counts, or a person's word.",
@@ -202,7 +194,9 @@ class Verification:
 
     def _followed(self, unit: Unit) -> Unit:
         """The unit after this run: its status, its signatures, and whether the default branch has its test now."""
-        act, unit = self._act, follow_tests(self._act, unit)
+        act = self._act
+        if unit.status is not Status.HYPOTHESIS or unit.id not in self._scene.outdated:
+            unit = follow_tests(act, unit)
         if self._passed_of(unit):
             unit = life.retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
             proof = unit.proof
@@ -249,6 +243,9 @@ class Verification:
         candidates, held = self._candidates()
         for unit in candidates:
             before, unit = unit, self._with_whole_names(unit)
+            if unit.status is Status.HYPOTHESIS and unit.id in self._scene.outdated:
+                refused.append(self._still_hypothesis(unit, held.get(unit.id)))
+                continue
             if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
             elif self._passed_of(unit):
@@ -325,7 +322,8 @@ class Verification:
         """Why a unit stays a hypothesis. Recorded only when it is not what was `known`, however often it is asked."""
         act = self._act
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
-        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id) or _REPORTED
+        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
+        refusal = refusal or (_CHANGED if unit.id in self._scene.outdated else _REPORTED)
         payload = {"rule": refusal.rule, "reason": refusal.reason}
         if known is not None and (known.payload or {}).items() >= payload.items():
             receipt = receipt_for(known, duplicate=True)
