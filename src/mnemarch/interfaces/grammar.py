@@ -1,8 +1,4 @@
-"""Parses the command line: the command, its words and options, standard input and files.
-
-argparse is not used: the table of verbs would have to be repeated for it, and loading it takes a quarter of the time
-that a bare Python takes.
-"""
+"""Parses the command line. Loading argparse would take a quarter of the time that a bare Python takes to start."""
 
 from __future__ import annotations
 
@@ -313,7 +309,7 @@ def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
 
 
 def is_text(parameter: Parameter) -> bool:
-    return parameter.type is of.TEXT or parameter.type is of.OUTPUT
+    return parameter.type in (of.TEXT, of.OUTPUT)
 
 
 def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
