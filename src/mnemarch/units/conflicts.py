@@ -247,9 +247,11 @@ def open_links(
     """
     if unit.kind not in DISPUTED_KINDS:
         return []
+    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
+    if is_new and is_new_text and not (topic or citing or candidates):
+        return []
     linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
     successors = [] if is_new_text else _successors(act, unit.content)
-    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
     members = {each.id: each for each in (unit, *topic)} | act.transaction.units(candidates)
     members |= {after.id: after for after, _ in successors}
     others = [each for each in members.values() if each.id not in linked and _is_rival(act, unit, each)]
