@@ -257,10 +257,8 @@ class Verification:
         candidates, held = self._candidates()
         for unit in candidates:
             before, unit = unit, self._with_whole_names(unit)
-            if unit.status is Status.HYPOTHESIS and unit.id in self._scene.outdated:
-                refused.append(self._still_hypothesis(unit, held.get(unit.id)))
-                continue
-            if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
+            may_rise = unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries)
+            if may_rise and unit.id not in self._scene.outdated:
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
             elif self._passed_of(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
