@@ -343,20 +343,21 @@ def test_a_large_import_is_accepted_in_turn_with_other_writers_and_can_be_interr
     assert sum(unit.status == "verified" for unit in ada.units(limit=1_000)) == 450
 
 
-def test_what_the_source_changed_since_disputes_what_it_said_before(ada, tmp_path):
+def test_what_the_source_changed_is_proposed_in_the_place_of_what_it_said_before(ada, tmp_path):
     path = written(tmp_path / "memories.json", MEM0)
     ada.accept([ada.import_claims(path).id])
+    (old,) = [unit for unit in ada.units() if "checkout" in unit.content]
     changed = MEM0[0] | {"memory": "The checkout retries payments five times", "updated_at": "2025-06-01T00:00:00Z"}
     newer = written(tmp_path / "newer.json", [changed, MEM0[1]])
     done = ada.import_claims(newer)
-    assert (done.units, done.known) == (1, 1)
-    ada.accept([done.id])
-    (conflict,) = ada.conflicts()
-    texts = {ada.get(unit_id).content for unit_id in conflict.units}
-    assert changed["memory"] in texts
-    assert MEM0[0]["memory"] in texts
-    # The older export, given once more, changes nothing, also once its text was replaced.
-    ada.resolve(conflict.id, winner=max(conflict.units), reason="the source changed it")
+    assert (done.units, done.known, done.replacing) == (1, 1, 1)
+    assert ada.get(old.id).live
+    (item,) = imports_of(ada)
+    assert "replaces 1" in item.why
+    ada.accept([item.id])
+    assert ada.get(old.id).superseded_by is not None
+    assert "five" in ada.get(ada.get(old.id).superseded_by).content
+    # The older export, given once more, changes nothing.
     assert (ada.import_claims(path).units, ada.import_claims(newer).units) == (0, 0)
 
 

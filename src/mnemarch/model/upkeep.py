@@ -148,13 +148,14 @@ class ImportedClaims(Frozen):
     """What an import took as claims, or with `dry_run` would take; `id` names them in the inbox.
 
     `known` ones are here already. `left_out` ones are of other kinds, were rejected here, or repeat recalled memory.
-    `texts` are the first ones.
+    `replacing` are among the `units`: their source changed them since an earlier import. `texts` are the first ones.
     """
 
     id: str
     units: int
     known: int
     left_out: int
+    replacing: int = 0
     format: str = ""
     texts: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
 from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.conflicts import open_disputes
-from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, waiting_imports
+from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
@@ -198,7 +198,8 @@ class Inbox:
             origin, by = first.attributes.get("import_from", ""), first.attributes.get("kept_by")
             more = " or more" if len(brought) == WAITING_MAX else ""
             what = f"{counted(len(brought), 'unit')}{more} from {origin}"
-            why = f"imported by {by}; a person's yes verifies all of it; see: mnemarch show {short_id(import_id)}"
+            news = f", and replaces {old} that an earlier one brought" if (old := replacing(brought)) else ""
+            why = f"imported by {by}; a person's yes verifies all of it{news}; see: mnemarch show {short_id(import_id)}"
             yield InboxItem(import_id, IMPORT, what, said, why, str(by), first.recorded_at)
         keys = [*self._caller.visible_keys, *scopes]
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):

@@ -12,17 +12,17 @@ from mnemarch.log.projection import keys_of
 from mnemarch.log.transfer import ExportFile
 from mnemarch.model.caller import DOCTOR, ActorKind, Caller, Level, Scope
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.event import EventType
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Claim, Kind, Status, Unit
 from mnemarch.model.upkeep import ImportedClaims, Problem
-from mnemarch.model.value import replace
+from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.text.canonical import merge_key, mergeable
 from mnemarch.text.prompt import has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links
-from mnemarch.units.life import approve, reject
+from mnemarch.units.life import approve, reject, supersede
 from mnemarch.units.remember import Intake, record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.undo import IMPORTER
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
     from mnemarch.stores.sql.reader import Reader
 
-_IMPORT = "import"
+_IMPORT, _REPLACES = "import", "import_replaces"
 _ENTRIES_MAX = 50
 # So many units of one import are looked at to tell of it: an inbox must not wait for the rest.
 WAITING_MAX = 2_000
+_VERSIONS_MAX = 1_000
 _SHOWN_MAX, _TAGS_MAX, _TAG_CHARS_MAX = 5, 20, 60
 # Decisions are made here, preferences belong to a person, and episodes to whoever lived through them.
 _BROUGHT = frozenset({Kind.FACT, Kind.SEMANTIC, Kind.SKILL})
-# What becomes of a claim.
-_NEW, _KNOWN, _LEFT_OUT = "new", "known", "left out"
+_REPLACED = "its source replaced it"
 
 
 def exported_notes(path: str, bytes_max: int) -> list[Note]:
@@ -65,6 +65,22 @@ def exported_notes(path: str, bytes_max: int) -> list[Note]:
         for unit_id, unit in units.items()
         if unit["status"] in LIVE
     ]
+
+
+class _Draft(Frozen):
+    """A note as a claim. By `key` and a number the versions of what its source knows by one id are found again."""
+
+    claim: Claim
+    key: str
+    is_versioned: bool
+
+
+class _Verdict(Frozen):
+    """What becomes of a claim: it is `new`, perhaps in the place of another, or `known`, or `left_out`."""
+
+    what: str
+    number: int = 1
+    replaces: Unit | None = None
 
 
 class Importer:
@@ -94,28 +110,30 @@ class Importer:
     ) -> ImportedClaims:
         """Take them a few hundred to a transaction; interrupted, it goes on when the same is imported again."""
         found = list(problems)
-        claims = self._claims(notes, found, format, name)
+        drafts = self._drafts(notes, found, format, name)
         entry = {"format": format, "name": name, "notes": len(notes), "digest": _digest(format, notes)}
         size = max(1, self._log.config.limits.batch_max)
-        verdicts: list[str] = []
+        verdicts: list[_Verdict] = []
         import_id = ""
-        for start in range(0, len(claims), size):
-            batch = claims[start : start + size]
-            for claim in batch:
-                keys_of(claim.content)
+        for start in range(0, len(drafts), size):
+            batch = drafts[start : start + size]
+            for draft in batch:
+                keys_of(draft.claim.content)
             if dry_run:
-                verdicts += self._log.store.read(lambda reader, batch=batch: [self._judged(reader, c) for c in batch])  # type: ignore[misc]
+                verdicts += self._log.store.read(lambda reader, batch=batch: [self._judged(reader, d) for d in batch])  # type: ignore[misc]
             else:
                 import_id, told = self._log.act(self._caller, lambda act, batch=batch: self._taken(act, batch, entry))  # type: ignore[misc]
                 verdicts += told
             if progress is not None:
                 progress(len(verdicts))
-        new = [claim.content for claim, verdict in zip(claims, verdicts, strict=True) if verdict == _NEW]
+        counts = {what: sum(each.what == what for each in verdicts) for what in ("new", "known", "left_out")}
+        new = [draft.claim.content for draft, each in zip(drafts, verdicts, strict=True) if each.what == "new"]
         return ImportedClaims(
             id=import_id,
-            units=len(new),
-            known=verdicts.count(_KNOWN) + self._known,
-            left_out=verdicts.count(_LEFT_OUT) + self._left_out,
+            units=counts["new"],
+            known=counts["known"] + self._known,
+            left_out=counts["left_out"] + self._left_out,
+            replacing=sum(each.replaces is not None for each in verdicts),
             format=format,
             texts=tuple(new[:_SHOWN_MAX]),
             redacted=tuple(sorted(self._redacted)),
@@ -125,9 +143,9 @@ class Importer:
 
     # From notes to claims
 
-    def _claims(self, notes: Sequence[Note], problems: list[Problem], format: str, name: str) -> list[Claim]:
+    def _drafts(self, notes: Sequence[Note], problems: list[Problem], format: str, name: str) -> list[_Draft]:
         """The claims, each text once. What can't be a claim is left out, or a problem."""
-        claims: dict[str, Claim] = {}
+        drafts: dict[str, _Draft] = {}
         for note in notes:
             text = (without_fenced(note.text) if has_fence(note.text) else note.text).strip()
             if note.kind not in _BROUGHT or not text:
@@ -140,12 +158,11 @@ class Importer:
                 continue
             content, kinds = redacted(content)
             self._redacted.update(kinds)
-            if claims.setdefault(merge_key(content), claim := self._claim(note, content, format, name)) is not claim:
+            if drafts.setdefault(merge_key(content), draft := self._draft(note, content, format, name)) is not draft:
                 self._known += 1
-        return list(claims.values())
+        return list(drafts.values())
 
-    def _claim(self, note: Note, content: str, format: str, name: str) -> Claim:
-        """A note as a claim. By its key what a source said once is known again, whatever became of it here."""
+    def _draft(self, note: Note, content: str, format: str, name: str) -> _Draft:
         origin: dict[str, Any] = {"import_from": f"{name} ({format})"}
         if note.place:
             origin["import_at"] = note.place
@@ -154,8 +171,7 @@ class Importer:
         if note.tags:
             origin["import_tags"] = [tag[:_TAG_CHARS_MAX] for tag in note.tags[:_TAGS_MAX]]
         at = note.at if note.at is not None and note.at <= self._log.clock() else None
-        known_by = f"{format}\n{note.id or note.place.partition(':')[0]}\n{mergeable(content)}"
-        return Claim(
+        claim = Claim(
             content=content,
             kind=Kind(note.kind),
             level=Level.PROJECT,
@@ -164,8 +180,10 @@ class Importer:
             importance=note.importance,
             occurred_at=at,
             attributes={KEPT_AS: IMPORTED, "kept_by": str(self._caller.actor)} | origin,
-            key=f"import:{blake2b(known_by.encode('utf-8', 'replace'), digest_size=16).hexdigest()}",
         )
+        known_by = note.id or f"{note.place.partition(':')[0]}\n{mergeable(content)}"
+        digest = blake2b(f"{format}\n{known_by}".encode("utf-8", "replace"), digest_size=16).hexdigest()
+        return _Draft(claim, f"import:{digest}", bool(note.id))
 
     def _cited(self, note: Note) -> tuple[Citation, ...]:
         """The lines of the file it comes from, if that is in the working tree."""
@@ -181,26 +199,56 @@ class Importer:
 
     # From claims to units
 
-    def _judged(self, reader: Reader, claim: Claim) -> str:
-        key = reader.event_for_key(self._there.scope_key, str(IMPORTER), claim.key or "")
-        if key is not None or live_with_same_text(reader, self._there.visible_keys, claim.content):
-            return _KNOWN
+    def _judged(self, reader: Reader, draft: _Draft) -> _Verdict:
+        claim, number = draft.claim, 1
+        versions = self._versions(reader, draft)
+        if versions:
+            number, latest = len(versions) + 1, versions[-1]
+            texts = [mergeable((event.payload or {"unit": {"content": ""}})["unit"]["content"]) for event in versions]
+            is_old = claim.occurred_at is None or claim.occurred_at <= latest.occurred_at
+            # An older export, or what was erased here, changes nothing.
+            if texts[-1] == mergeable(claim.content) or latest.erased or (is_old and mergeable(claim.content) in texts):
+                return _Verdict("known")
+        if live_with_same_text(reader, self._there.visible_keys, claim.content):
+            return _Verdict("known")
         there = Act(reader, self._there, self._log.clock(), self._log.config)  # type: ignore[arg-type]
-        return _NEW if refusal_to_repeat(there, claim) is None else _LEFT_OUT
+        if refusal_to_repeat(there, claim) is not None:
+            return _Verdict("left_out")
+        replaced = reader.unit(versions[-1].subject or "") if versions else None
+        return _Verdict("new", number, replaced if replaced is not None and replaced.live else None)
 
-    def _taken(self, act: Act, claims: Sequence[Claim], entry: dict[str, Any]) -> tuple[str, list[str]]:
+    def _versions(self, reader: Reader, draft: _Draft) -> list[Event]:
+        """What earlier imports brought of the same id, or of the same text, the first first."""
+        versions: list[Event] = []
+        while len(versions) < (_VERSIONS_MAX if draft.is_versioned else 1):
+            key = f"{draft.key}:{len(versions) + 1}"
+            event = reader.event_for_key(self._there.scope_key, str(IMPORTER), key)
+            if event is None:
+                break
+            versions.append(event)
+        return versions
+
+    def _taken(self, act: Act, drafts: Sequence[_Draft], entry: dict[str, Any]) -> tuple[str, list[_Verdict]]:
         """Store what is new. All of one source cite one entry of the log, by which they are one item of the inbox."""
         there, key = act.by(self._there), f"imported:{entry['digest']}"
         known = there.transaction.event_for_key(there.caller.scope_key, str(IMPORTER), key)
         import_id = "" if known is None else known.id
         verdicts = []
-        for claim in claims:
-            verdicts.append(self._judged(act.transaction, claim))
-            if verdicts[-1] == _NEW:
+        for draft in drafts:
+            verdict = self._judged(act.transaction, draft)
+            verdicts.append(verdict)
+            if verdict.what == "new":
                 import_id = import_id or _recorded(there, entry, key)
-                attributes = dict(claim.attributes) | {_IMPORT: import_id}
-                cited = (Citation.log(import_id), *claim.citations)
-                record_unit(there, replace(claim, citations=cited, attributes=attributes), None)
+                extra = {_IMPORT: import_id}
+                if verdict.replaces is not None:
+                    extra[_REPLACES] = verdict.replaces.id
+                claim = replace(
+                    draft.claim,
+                    citations=(Citation.log(import_id), *draft.claim.citations),
+                    key=f"{draft.key}:{verdict.number}",
+                    attributes=dict(draft.claim.attributes) | extra,
+                )
+                record_unit(there, claim, None)
         return import_id, verdicts
 
 
@@ -263,8 +311,13 @@ def waiting_imports(reader: Reader, project: Scope) -> dict[str, list[Unit]]:
     return waiting
 
 
+def replacing(units: Sequence[Unit]) -> int:
+    """How many of them their source put in the place of what an earlier import brought."""
+    return sum(_REPLACES in unit.attributes for unit in units)
+
+
 def judge_imported(act: Act, import_id: str, unit_ids: Sequence[str], rejection: str | None) -> None:
-    """A person confirms or rejects some of what one import brought in."""
+    """A person confirms or rejects some of what one import brought in. What it replaces goes with the yes."""
     if act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
             f"{act.caller.actor} may not confirm an import: only a person does (R2).",
@@ -275,5 +328,10 @@ def judge_imported(act: Act, import_id: str, unit_ids: Sequence[str], rejection:
     for unit in _unjudged([*act.transaction.units(unit_ids).values()], import_id):
         if rejection is not None:
             reject(there, unit.id, rejection, None)
+            continue
+        approved = approve(there, unit.id, None)
+        replaced = act.transaction.unit(str(unit.attributes.get(_REPLACES, "")))
+        if replaced is not None and replaced.live and replaced.superseded_by is None:
+            supersede(there, unit.id, replaced.id, _REPLACED, None, None)
         else:
-            open_links(there, approve(there, unit.id, None), is_new=True)
+            open_links(there, approved, is_new=True)

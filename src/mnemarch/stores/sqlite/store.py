@@ -32,7 +32,7 @@ APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database fr
 _LOG_END = "-wal"
 # While somebody always reads, SQLite never restarts its write-ahead log. Above this size we empty it after a commit.
 _LOG_BYTES_MAX = 24 << 20
-_LOG_WAIT_MS = 2_000
+_LOG_WAIT_S, _LOG_LOOK_MS = 2.0, 100
 _LOG_AGAIN_S = 2.0
 _FORK_S_MAX = 10.0
 _NAP_S_MIN = 0.0002
@@ -207,13 +207,14 @@ class SqliteStore(SqlStore):
                 is_empty = False  # The commit is safe. The next write reports the problem.
             self._log_again_at = 0.0 if is_empty else time.monotonic() + _LOG_AGAIN_S
 
-    def _has_emptied_log(self, wait_s_max: float = 0.0) -> bool:
+    def _has_emptied_log(self, wait_s_max: float = _LOG_WAIT_S) -> bool:
         """Checkpoint the write-ahead log and truncate it, unless readers still need it.
 
-        SQLite itself waits for the readers, since no writer may come in between.
+        SQLite itself waits for the readers, since no writer may come in between. It waits for each place that an old
+        reader had, even if readers of the newest state take turns there by now. So it waits briefly and looks again.
         """
         deadline = time.monotonic() + wait_s_max
-        self._writer.execute(f"PRAGMA busy_timeout = {_LOG_WAIT_MS}")
+        self._writer.execute(f"PRAGMA busy_timeout = {_LOG_LOOK_MS}")
         try:
             while self._asked("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
                 if time.monotonic() >= deadline:
