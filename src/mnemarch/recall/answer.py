@@ -50,17 +50,17 @@ if TYPE_CHECKING:
 _WITHHELD_MAX = 8
 _NEAREST_MAX = 50
 _GLOBAL = "global"
-# So many candidates behind the first `k` can still come before them because they are surer.
+# How many candidates behind the first `k` are read too: trust can still move them to the front.
 _SURER_MAX = 8
 
 
 class Recall:
     """One question of one caller at one moment.
 
-    The candidates come from the index and its tail. The rows of units, their links, what anchors lead to and what was
-    handed out before come from one read of the store. What binds, with how much there is of it, and `drafts` (what
-    `replaced_drafts` gives) were read before; search counts such drafts as past, but they may still be valid where this
-    reader is.
+    The candidates come from the index and its tail. One read of the store gives the rows of units, their links, the
+    targets of anchors and the units handed out before. The caller has already read `binding` (the binding units and
+    their full number) and `drafts` (the result of `replaced_drafts`). Search counts these drafts as past, but they may
+    still be valid where this reader is.
     """
 
     def __init__(
@@ -105,9 +105,9 @@ class Recall:
             "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
         }
         self.gate = Gate(now, as_of, code, caller.actor)
-        # Those of the answer's units that the caller's task was handed before.
+        # The units of the answer that the caller's task was handed before.
         self.handed_before: set[str] = set()
-        # Units that were read, None if there is none of that id; and of which it was asked whether they are contested.
+        # The units that were read (None: no unit has the id), and the ids whose conflicts were looked up.
         self._read: dict[str, Unit | None] = {}
         self._asked_of: set[str] = set()
         self._contested: set[str] = set()
@@ -115,11 +115,11 @@ class Recall:
         self._red: set[str] = set()
 
     def answer(self, newest: Newest | None = None) -> Found:
-        """What binds this caller, and what it may be told about the query; `newest` is what `Finder.newest` gave."""
+        """The units that bind this caller and the answer to the query. `newest` is the result of `Finder.newest`."""
         self._finder.catch_up(newest)
         scope = self._caller.scope
         coherence = self._finder.coherence(project_key(scope.org, scope.project))
-        # Where turns speak for each other, more of them are looked at.
+        # In conversations neighbouring turns count for each other, so more candidates are needed.
         least = self._rules.candidates_min if coherence else self._rules.candidates_min // 2
         limit = max(least, self._k * self._rules.candidates_per_item) if self._k else 0
         if not self._question.weights and not self._floor:
@@ -139,7 +139,7 @@ class Recall:
             ordered = ranked(ordered, micros(self._now), self._rules)
         return self._store.read(lambda reader: self._best(reader, ordered, past))
 
-    # Which candidates, and in what order
+    # Finding and ordering candidates
 
     def _ordered(self, coherence: float, limit: int) -> tuple[list[Relevance], list[str]]:
         """The candidates in order, and the ids of past units that match."""
@@ -170,17 +170,17 @@ class Recall:
         return ordered, [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
-        """The candidates that share words with the question, and past units that do."""
+        """The candidates that share words with the question, and the past units that do."""
 
         def best(state: str, limit: int) -> list[Sketch]:
             scored = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
             return [sketch for _, sketch in scored]
 
-        # Each state is searched apart: however many hypotheses match, they can't crowd out what is trusted (R2).
+        # Each state is searched on its own, so that many hypotheses can't crowd out trusted units (R2).
         candidates = best(TRUSTED_STATE, limit) + best(DRAFT_STATE, limit)
         drafts = self._drafts
         past = best(PAST_STATE, limit if self._as_of or drafts else _WITHHELD_MAX)
-        # What a commit replaced may still be valid where this reader is.
+        # A unit that a commit replaced may still be valid where this reader is.
         replaced = best(REPLACED_STATE, limit if self._as_of or self._has_code else _WITHHELD_MAX)
         if drafts:
             replaced += [sketch for sketch in past if sketch.id in drafts]
@@ -194,9 +194,9 @@ class Recall:
         return candidates, past
 
     def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> float | None:
-        """Add what is nearer in meaning than unrelated texts; gives how near those are, None without a model.
+        """Add units nearer in meaning than unrelated texts are. Returns the cosine of those, or None without a model.
 
-        If there are no vectors yet, or the model does not answer, recall goes on by words alone and says so.
+        If the vectors are not ready or the model does not answer, recall uses words alone and notes it.
         """
         try:
             near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
@@ -208,7 +208,7 @@ class Recall:
         return noise
 
     def _meanings(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
-        """How near the candidates are; nothing from a server of vectors that is away since."""
+        """The candidates' cosines with the question. Empty, with a note, if the vector server went away."""
         try:
             return self._finder.similarities(text, sketches)
         except StoreUnavailable as error:
@@ -216,7 +216,7 @@ class Recall:
             return {}
 
     def _add_nominated(self, text: str, candidates: list[Sketch]) -> dict[str, float]:
-        """Add what answered a question like this one; gives how alike the two questions are."""
+        """Add units that answered similar questions. Returns the similarity of the questions by unit."""
         nominated = self._nominate(text) if self._nominate is not None else {}
         if not any(self._within.values()):
             self._add(nominated, candidates)
@@ -228,7 +228,7 @@ class Recall:
             candidates += self._finder.of(others, self._visible, states=LIVE_STATES)
 
     def _around(self, candidates: Sequence[Sketch]) -> list[Sketch]:
-        """The neighbours of the best: the answer may be next to the turn that repeats the question's words."""
+        """The best candidates' neighbours: the answer may be next to a turn that repeats the question's words."""
         if any(self._within.values()):
             return []
         leaning = [sketch for sketch in candidates[: self._rules.expanded_max] if sketch.length <= SELF_CONTAINED]
@@ -237,13 +237,13 @@ class Recall:
         around = self._finder.around(leaning, HOPS, self._visible, states=states)
         return [sketch for sketch in around if sketch.id not in known]
 
-    # What may be handed out
+    # Choosing the units to hand out
 
     def _best(self, reader: Reader, ordered: Sequence[Relevance], past: Sequence[str]) -> Found:
         """The first `k` candidates that may be handed out."""
         self.gate.reader = reader
         best = [candidate.sketch.id for candidate in ordered[: self._k + _SURER_MAX]] if self._k else []
-        # What most answers need, at once.
+        # One round trip for everything that most answers need.
         reader.together(lambda reader: self._read_first(reader, best, past))
         items: list[Recalled] = []
         repeated: list[Recalled] = []
@@ -276,7 +276,7 @@ class Recall:
         return {unit_id: unit for unit_id in unit_ids if (unit := self._read[unit_id]) is not None}
 
     def _note(self, reader: Reader, unit_ids: Sequence[str]) -> None:
-        """See which of these are contested, how their tests did here, and which the caller's task was handed before."""
+        """Look up which units are contested, their test outcomes here, and which this task was handed before."""
         scope, stream = self._caller.scope, self._caller.stream
         self._contested = reader.contested(unit_ids, self._visible)
         may_be_sure = any((unit := self._read.get(id)) is None or unit.status != Status.HYPOTHESIS for id in unit_ids)
@@ -287,10 +287,10 @@ class Recall:
     def _batches(
         self, reader: Reader, ordered: Sequence[Relevance]
     ) -> Iterator[tuple[dict[str, Relevance], list[Unit]]]:
-        """The candidates by id and their visible units, `k` at a time; nearly always the first batch is enough.
+        """The candidates by id and their visible units, `k` at a time. The first batch is nearly always enough.
 
-        Each read fetches as many rows as all before it, so that their number grows with the logarithm. Among what was
-        read at once, the surer of two equal answers comes first (R7).
+        Each read fetches as many rows as all reads before it, so the number of reads grows with the logarithm. Within
+        one read, the more trusted of two equal answers comes first (R7).
         """
         k, read = self._k, 0
         while k and read < len(ordered):
@@ -353,7 +353,7 @@ class Recall:
 
             self._red = red_among([item.unit for item in (*bound, *items)], self._tests, self._caller.scope)
         if self._red:
-            # Of one tier, what fails here comes after what holds here (R8).
+            # Within a tier, units whose tests fail here come last (R8).
             items.sort(key=lambda item: (item.tier, item.unit.id in self._red))
         if contested:
             from mnemarch.recall.binding import winners_first
@@ -376,7 +376,7 @@ class Recall:
         return replace(item, label=label, elsewhere=changed is not None)
 
     def _with_anchored(self, reader: Reader, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-        """The items with what their anchors lead to; most answers hold no anchor."""
+        """The items and the targets of their anchors. Most answers have no anchor."""
         if not any(item.unit.kind is Kind.ANCHOR for item in items):
             return items
         from mnemarch.recall.binding import followed
@@ -390,9 +390,9 @@ class Recall:
         return bound(reader, self._finder, self._binding, self._weights, self._visible, domains, limit)
 
     def _explain_past(self, reader: Reader, unit_ids: Sequence[str], withheld: dict[str, str]) -> None:
-        """Say of past units that match why they are withheld."""
+        """Add to `withheld` why matching past units are withheld."""
         for unit_id, unit in self._units(reader, unit_ids).items():
-            # Nobody misses an earlier account of a task: the newest tells all of it.
+            # A task's newest episode contains the earlier ones, so those need no explanation.
             is_account = unit.kind is Kind.EPISODE and unit.superseded_by is not None
             if unit.scope.key in self._visible and unit_id not in withheld and not is_account:
                 reason = withheld_reason(unit, self._now, self._as_of)

@@ -1,4 +1,4 @@
-"""What binds whatever is asked, and what anchors lead to (D15, D19, R10)."""
+"""The units that bind whatever the question, and the targets of anchors (D15, D19, R10)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _NO_TARGET = "leads to nothing that is to be seen here"
 _GLOBAL = "global"
-# A normal decision, as the search index names it.
+# The search index's name for a normal decision.
 _NORMAL = "decision.normal"
 
 
-# What anchors lead to
+# Targets of anchors
 
 
 def followed(
@@ -38,7 +38,7 @@ def followed(
     admitted: Admitted,
     withheld: dict[str, str],
 ) -> list[Recalled]:
-    """The items with what their anchors lead to, through the same gate, `admitted`; in order of tiers."""
+    """The items and their anchors' targets, in order of tiers. Targets pass the same gate, `admitted`."""
     known = {item.unit.id for item in items}
     targets = reader.units(dict.fromkeys(target_of(item.unit) for item in items if _is_anchor(item)))
     found = {id: unit for id, unit in targets.items() if unit.scope.key in visible_keys and is_original(unit)}
@@ -52,7 +52,7 @@ def _is_anchor(item: Recalled) -> bool:
 
 
 def noted(item: Recalled, originals: Mapping[str, Unit], withheld: Mapping[str, str]) -> Recalled:
-    """An anchor with a note on where it leads and whether that is withheld; any other item as it is."""
+    """An anchor with a note that names its target and says whether that is withheld. Other items are unchanged."""
     if not _is_anchor(item):
         return item
     target = target_of(item.unit)
@@ -70,14 +70,14 @@ def led_to(unit: Unit, notes: tuple[str, ...], items: Sequence[Recalled]) -> Rec
 
 
 def with_targets(items: Sequence[Recalled], led: Sequence[Recalled]) -> list[Recalled]:
-    """All in order of tiers, each target right behind its anchor."""
+    """All items in order of tiers, each target directly after its anchor."""
     anchored = {target_of(item.unit): place for place, item in reversed([*enumerate(items)]) if _is_anchor(item)}
     keyed = [((item.tier, place, ""), item) for place, item in enumerate(items)]
     keyed += [((item.tier, anchored[item.unit.id], item.unit.id), item) for item in led]
     return [item for _, item in sorted(keyed, key=lambda pair: pair[0])]
 
 
-# What binds
+# Binding units
 
 
 def bound(
@@ -89,9 +89,9 @@ def bound(
     domains: Sequence[str],
     limit: int,
 ) -> list[Recalled]:
-    """What binds in its order, up to a limit; normal decisions that the question finds come first among their like.
+    """The binding units in order, up to a limit. Normal decisions that match the question precede other normal ones.
 
-    A domain's own still come before those for every domain.
+    Decisions of the domain still come before global ones.
     """
     room = limit - sum(one.tier < TIER_NORMAL for one in loaded)
     within: dict[str, Any] = {"kinds": [_NORMAL], "domains": domains, "states": [TRUSTED_STATE]}
@@ -108,7 +108,7 @@ def bound(
 
 
 def winners_first(reader: Reader, items: list[Recalled], contested: set[str]) -> list[Recalled]:
-    """The items with each unit that came second as a replacement behind the one that came first (R5)."""
+    """The items, where a unit that lost to an earlier replacement follows the winner (R5)."""
     for unit_id in sorted(contested):
         winners = [link.target for link in reader.open_conflicts([unit_id]) if link.is_late_replacement(unit_id)]
         at = next((place for place, item in enumerate(items) if item.unit.id == unit_id), len(items))

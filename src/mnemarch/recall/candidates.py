@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 else:
     everyday = Lazy("mnemarch.text.everyday")
 
-# A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
+# A word in this many texts adds nothing beside rarer words, and a search for it reads every one of the texts.
 _COMMON_MIN = 20_000
 _SEARCHED_MIN = 3
-# So many positions later the vectors are brought up to date in the background.
+# The vectors are updated in the background when they are this many positions behind.
 _FOLLOWED_EVERY = 64
-# A word that no text contains: up to _GUESSES_MAX words with the same beginning stand for it, with less weight.
+# Up to _GUESSES_MAX words with the same beginning replace a word that no text contains, at a lower weight.
 _GUESSES_MAX = 20
 _BEGINNING_MIN = 4
 _BEGINNINGS = (0.7, 0.5)
 _LONG_WORD_MIN = 5
 _OF_A_GUESS = 0.7
-# Near-duplicates: of more new units than this, as an import brings, only the newest are checked. Each takes some 10 ms,
-# and a command that ends waits for it.
+# How many new units are checked for near-duplicates: the newest, after an import. Each check takes some 10 ms, and a
+# command waits for it when it ends.
 _CHECKED_MAX = 250
 _DUPLICATE_WORDS_MAX = 8
 
@@ -50,7 +50,7 @@ _NOT_WIDER: dict[str, tuple[str, float]] = {}
 
 
 def replaced_drafts(reader: Reader, caller: Caller, rules: RecallRules, k: int) -> frozenset[str]:
-    """The few hypotheses that a commit replaced, at the levels that take any (R2)."""
+    """The ids of hypotheses that a commit replaced, at the levels that accept hypotheses (R2)."""
     scopes = [scope.key for scope in caller.scope.visible if scope.level < Level.PROJECT]
     limit = max(rules.candidates_min, k * rules.candidates_per_item)
     units = reader.units_replaced(scopes, kind=None, domain=None, limit=limit) if scopes and k else ()
@@ -88,17 +88,17 @@ class Finder(LiveIndex):
         spelling: bool,
         wider: dict[str, tuple[str, float]] = _NOT_WIDER,
     ) -> list[Term]:
-        """Each word of a question with its weight in these scopes: rare words tell more.
+        """Each word of a question with its weight in these scopes. Rare words weigh more.
 
-        Words with the same beginning, and words near in meaning, stand for one that no text contains. A `wider` word
-        is no rarer than the one that was asked.
+        Words with the same beginning, and words near in meaning, replace a word that no text contains. A `wider` word
+        counts as no rarer than the word that was asked.
         """
         with self._lock:
             documents = self.documents_in(scope_keys)
             terms = []
             rarities: dict[str, float] = {}
             self._count([*weights], scope_keys)
-            # One that nobody wrote is asked for by its parts alone.
+            # A numbered name that no text contains is searched by its parts alone.
             absent = {word for word in weights if is_numbered_name(word) and not self._frequency(word, scope_keys)}
             weights = {word: weight for word, weight in weights.items() if word not in absent}
             if spelling:
@@ -121,7 +121,7 @@ class Finder(LiveIndex):
             return terms
 
     def _near(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> dict[str, tuple[str, float]]:
-        """Words near in meaning to those that no text contains, each with the one that was asked and its weight."""
+        """Words near in meaning to words that no text contains, each with the word that was asked and a weight."""
         return {
             other: (word, share * weight)
             for word, weight in weights.items()
@@ -131,7 +131,7 @@ class Finder(LiveIndex):
         }
 
     def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:
-        """Words that share the beginning of this one: as much of it as any word has, but not less than half."""
+        """Words with the same beginning: the longest part, at least half, that any word shares."""
         for share in _BEGINNINGS:
             beginning = word[: max(_BEGINNING_MIN, round(share * len(word)))]
             if words := self.words_from(beginning, scope_keys, _GUESSES_MAX):
@@ -141,9 +141,9 @@ class Finder(LiveIndex):
     def best(
         self, weights: Mapping[str, float], scope_keys: Sequence[str], *, limit: int, **within: Any
     ) -> list[tuple[float, Sketch]]:
-        """The best units for weighted words by BM25, best first; the same whatever part of them is indexed.
+        """The best units for weighted words by BM25, best first. The result doesn't depend on how much is indexed.
 
-        `within` names the `states`, and may name the `kinds` and `domains`, to search in.
+        `within` gives the `states` to search in, and optionally `kinds` and `domains`.
         """
         if not weights or limit <= 0:
             return []
@@ -169,12 +169,12 @@ class Finder(LiveIndex):
         return rarities, self.mean_length()
 
     def _searched(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> dict[str, float]:
-        """The words to search for: none that is in thousands of texts, as long as there are enough others."""
+        """The words to search for. Words in thousands of texts are left out if enough other words remain."""
         seen = {word: self._frequency(word, scope_keys) for word in weights}
         rare = {word: weight for word, weight in weights.items() if seen[word] < _COMMON_MIN}
         if len(rare) >= min(_SEARCHED_MIN, len(weights)):
             return rare
-        # A word in every other text tells nothing beside one that is in fewer.
+        # A word in half of the texts adds nothing beside a rarer one.
         half = max(_COMMON_MIN, self.documents_in(scope_keys) // 2)
         telling = {word: weight for word, weight in weights.items() if seen[word] < half}
         return telling if any(seen[word] for word in telling) else dict(weights)
@@ -186,7 +186,7 @@ class Finder(LiveIndex):
         return self._frequencies[asked]
 
     def _count(self, words: Sequence[str], scope_keys: Sequence[str]) -> None:
-        """See in how many texts these words are. One question asks for the same few words again and again."""
+        """Cache how many texts contain each word, since one question looks up the same words repeatedly."""
         unknown = [word for word in words if (word, *scope_keys) not in self._frequencies]
         indexed = self._index.frequencies(unknown, scope_keys) if self._index is not None and unknown else {}
         for word in unknown:
@@ -213,8 +213,8 @@ class Finder(LiveIndex):
     def nearest(self, text: str, scope_keys: Sequence[str], **within: Any) -> dict[str, float]:
         """The units nearest in meaning with their cosine.
 
-        Without vectors their making begins. Not at the first question: a process that asks only one has ended before a
-        model is loaded.
+        If vectors are missing, a background run starts to make them, but only from the second question on: a process
+        that asks one question ends before a model is loaded.
         """
         meanings = self._meanings
         if meanings is None:
@@ -230,7 +230,7 @@ class Finder(LiveIndex):
         return dict(meanings.nearest(text, scope_keys, **within))
 
     def noise_for(self, text: str) -> float:
-        """The cosine that unrelated texts have with this question by the model in use."""
+        """The cosine that unrelated texts have with this question in the current model."""
         return self._meanings.noise_for(text) if self._meanings is not None else 0.0
 
     def similarities(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
@@ -239,7 +239,7 @@ class Finder(LiveIndex):
         return self._meanings.similarities(text, ids) if self._meanings is not None else {}
 
     def embed_all(self, new_meanings: Callable[[], MeaningIndex | None] | None = None) -> None:
-        """Bring the vectors up to date and load the model, here and now; where there are none they may be begun."""
+        """Update the vectors and load the model now. `new_meanings` creates the vectors' store if there is none."""
         if self._meanings is None and new_meanings is not None:
             self._meanings = new_meanings()
         if self._meanings is not None:
@@ -249,12 +249,13 @@ class Finder(LiveIndex):
     def _log_to_follow(self) -> tuple[Callable[[int], Iterator[Searchable]], Callable[[], int]]:
         return self._changes_after, lambda: self._store.read(lambda reader: reader.position())
 
-    # Near-duplicates, which are linked when units are indexed, so that no writer waits for it (G11, R6)
+    # Near-duplicates. They are linked when units are indexed, so that no writer waits (G11, R6).
 
     def link_duplicates(self) -> None:
-        """Link each new unit with the visible ones that it repeats or contradicts in other words.
+        """Link each new unit with the visible units that it repeats or contradicts in other words.
 
-        New are those since the last check, or since this process first saw the index; of many only the newest count.
+        A unit is new if it came after the last check, or after this process first read the index. If there are many,
+        only the newest are checked.
         """
         if not self._store.writable:
             return
@@ -269,7 +270,7 @@ class Finder(LiveIndex):
         changed = [unit.id for unit in self._changes_after(position)][-_CHECKED_MAX:]
         units = self._store.read(lambda reader: reader.units(changed))
         for unit in (units[unit_id] for unit_id in changed if unit_id in units):
-            if self._wants_local():  # Somebody asks meanwhile.
+            if self._wants_local():  # A question arrived meanwhile.
                 self.index_now()
             if unit.live and unit.kind in DISPUTED_KINDS and unit.provenance:
                 self._link_duplicates_of(unit)
@@ -280,7 +281,7 @@ class Finder(LiveIndex):
         from mnemarch.model.caller import Actor, Caller
         from mnemarch.units.conflicts import DISPUTED_KINDS, compared, open_links
 
-        # What is visible to its author, from where it was claimed.
+        # Compare with the units that the author sees at the place of the claim.
         author = Caller(Actor.system("duplicates"), unit.provenance[0].scope)
         rules = self._log.config.gate
         ids = self._duplicate_candidates(unit, author.visible_keys, rules.neighbours_max)
@@ -290,20 +291,20 @@ class Finder(LiveIndex):
             self._log.act(author, lambda act: open_links(act, act.known_unit(unit.id), ids), wait_s_max=MOMENT_S)
 
     def _duplicate_candidates(self, unit: Unit, scope_keys: Sequence[str], limit: int) -> list[str]:
-        """The units that share most with this one: which of them it repeats or opposes is told by comparing."""
+        """The units that share most words with this one. The caller compares them to find repeats and opposites."""
         from mnemarch.text.tokens import query_tokens
 
         with self._lock:
             weights, _ = self._weighed(dict.fromkeys(query_tokens(unit.content), 1.0), scope_keys)
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_DUPLICATE_WORDS_MAX]
-        # The unit itself is among the best, hence one more.
+        # One more, because the unit finds itself.
         best = self.best(dict.fromkeys(telling, 1.0), scope_keys, states=LIVE_STATES, limit=limit + 1)
         return [sketch.id for _, sketch in best if sketch.id != unit.id]
 
-    # The end
+    # Erasing and closing
 
     def forget_all(self, unit_ids: Sequence[str] = ()) -> None:
-        """Drop the cached texts of all units, and the vectors of these: they were erased."""
+        """Drop the cached texts of all units and the vectors of the erased units."""
         if self._meanings is not None:
             self._meanings.erase(unit_ids)
         self.forget_tail()

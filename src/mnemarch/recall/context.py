@@ -1,4 +1,4 @@
-"""From an answer to one text that fits a token budget: what binds, then what was found, fenced as data. Pure."""
+"""Packs an answer into one text within a token budget: binding units, then results, fenced as data. Pure."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ if TYPE_CHECKING:
     from mnemarch.model.search import Found
     from mnemarch.model.unit import Unit
 
-# What binds takes at most this share of the budget (R10).
+# Binding units take at most this share of the budget (R10).
 _BINDING_SHARE = 0.4
-# Where not all that binds has room, one that is longer than this share of the room is cut, so that others are seen.
+# When the binding units don't all fit, a unit longer than this share of their room is cut to leave room for others.
 _LONGEST_SHARE = 0.2
-# And when this share is used, the rest is told by titles.
+# Once this share of the room is used, the remaining binding units are listed by title.
 _IN_PART_SHARE = 0.4
-# A decision is told in part rather than not at all, if there is room for so many tokens.
+# A decision that doesn't fit is cut if at least this many tokens are left, and left out otherwise.
 _IN_PART_MIN = 80
 _TITLE_CHARS_MAX = 100
 _SHARE_MIN = 0.01
-# As few as name a unit: every token of the head is one less for content.
+# The fewest characters that identify a unit: each token of the head is one less for content.
 _ID_CHARS = 6
 TOLD_ELSEWHERE = "another item tells the same"
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], domain: str | None) -> Pack:
-    """What binds, cut from the end of its order, then as many items as fit, in their order.
+    """The binding units, cut from the end, then as many items as fit, both in order.
 
-    An item that doesn't fit makes room for a smaller one after it. The text says how much that binds had no room.
-    Of episodes about the same tests one is told, and what was asked before a compaction once. The record that a
-    decision was imported from is not told beside it.
+    An item that doesn't fit is skipped, and a smaller one after it may fit. The text says how many binding units had
+    no room. Items that repeat others are left out; see `told_once`.
     """
     if not (found.binding or found.items or found.unlisted):
         return Pack(text="", items=(), left_out=(), withheld=found.withheld, tokens=0, budget=budget)
@@ -64,7 +63,7 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
             used += costs[id]
             items.append(item)
     text = _whole(entries, binding, _missing_note(bind_count - len(binding), domain), items)
-    # The counts of the parts need not add up to that of the whole, and the whole has to fit.
+    # Token counts of parts need not add up to the count of the whole text, and the whole text has to fit.
     while (binding or items) and count(text) > budget:
         (items or binding).pop()
         text = _whole(entries, binding, _missing_note(bind_count - len(binding), domain), items)
@@ -84,9 +83,11 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
 
 
 def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = ()) -> list[Recalled]:
-    """Without episodes of which another tells all: one on the same tests that succeeded where this one failed, or one
-    before it with the same end and the same errors. Nor anchors of a compaction beside what they lead to, nor the
-    record of a decision beside the decision."""
+    """The items without those that repeat others.
+
+    An episode is left out if another covers its tests and succeeded where it failed, or comes first with the same
+    outcome and its errors. An anchor to a listed compaction is left out, and so is the record of a listed decision.
+    """
     decided = [item.unit for item in (*binding, *items) if item.unit.kind is Kind.DECISION]
     titles = {unit_id: unit.content.partition("\n")[0] for unit in decided for unit_id in unit.attributes["evidence"]}
     records = {id for item in items if (title := titles.get(id := item.unit.id)) and title in item.unit.content}
@@ -108,7 +109,7 @@ def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = ()) -> li
 
 
 class _Episode:
-    """What a unit tells of tests, if it is an episode."""
+    """The tests, errors and outcome of a unit that is an episode. Empty for other units."""
 
     def __init__(self, unit: Unit) -> None:
         told = unit.attributes if unit.kind == Kind.EPISODE else {}
@@ -120,7 +121,7 @@ class _Episode:
 def _shortened(
     binding: Sequence[Recalled], costs: Mapping[str, int], room: int, spare: int, count: Callable[[str], int]
 ) -> dict[str, str]:
-    """The entries of what binds where not all has room: long ones are cut, and of the last ones the titles are told."""
+    """The entries of binding units that don't all fit: long ones are cut, and the last ones are only titles."""
     entries: dict[str, str] = {}
     used = 0
     for item in binding:
@@ -132,7 +133,7 @@ def _shortened(
 
 
 def _cut(item: Recalled, tokens_max: int, count: Callable[[str], int]) -> str:
-    """The entry, or its beginning and where the rest is if it costs too much."""
+    """The entry. If it costs too much: its beginning and the command that shows the rest."""
     text, content, share = _entry(item), item.unit.content, 1.0
     while (cost := count(text)) > tokens_max and share > _SHARE_MIN:
         share *= 0.9 * tokens_max / cost
@@ -147,7 +148,7 @@ def _titled(item: Recalled) -> str:
 
 
 def _first_that_fit(items: Sequence[Recalled], costs: Mapping[str, int], room: int) -> list[Recalled]:
-    """The first that fit together; one that is too long for the whole room is passed over."""
+    """The first items that fit together. An item too long for the whole room is skipped."""
     chosen: list[Recalled] = []
     left = room
     for item in items:
@@ -166,13 +167,13 @@ def _whole(entries: Mapping[str, str], binding: Sequence[Recalled], note: str, i
 
 
 def _missing_note(count: int, domain: str | None) -> str:
-    """An agent that can't see a rule must know of it."""
+    """A note on binding units without room: an agent must know of rules that it can't see."""
     where = f" --domain {domain}" if domain else ""
     return f"({count} more that bind had no room. See them: mnemarch decisions load{where})" if count else ""
 
 
 def _entry(item: Recalled, content: str = "") -> str:
-    """One line of head that costs little, and then the content: how sure it is or how firm, its id, what to know."""
+    """One short line of head (label or strength, id, notes), then the content."""
     unit = item.unit
     notes = "".join(f" ({' '.join(note.split())})" for note in item.notes)
     return entry(f"{head_of(unit, item.label)} {short_id(unit.id)[:_ID_CHARS]}{notes}", content or unit.content)

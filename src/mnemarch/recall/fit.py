@@ -1,4 +1,4 @@
-"""How likely it is that anything in memory answers a question: by how much of it the best texts say. Pure."""
+"""Estimates how likely the memory is to answer a question, from how much of it the best texts contain. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from mnemarch.recall.scores import Relevance, Term
 
 _LOOKED_AT = 10
-# Fitted to one half of the questions of two public sets and of our own, with and without an answer, each set weighing
-# the same, and checked on the other half (bench/retrieval/silence).
+# The weights were fitted on half of the questions of two public sets and our own, with and without an answer. Each set
+# weighs the same. They were checked on the other half (bench/retrieval/silence).
 _BIAS = -4.95
 _OF_COVERED = 0.2
 _OF_STRENGTH = 5.1
 _OF_WORDS = 2.1
-# In a large memory some text has the words of any question. Smaller ones than this were not measured.
+# In a large memory some text contains the words of any question. Memories below the minimum were not measured.
 _OF_DOCUMENTS = -0.41
 _DOCUMENTS_MIN = 30
 _OF_MEANING = 6.1
@@ -30,11 +30,11 @@ def fit_of(
     meanings: Mapping[str, float],
     noise: float,
 ) -> float:
-    """From 0 to 1, by the best of the candidates.
+    """The probability, from 0 to 1, that one of the best candidates is an answer.
 
-    It rises with the share of the question that stands together in one text and its neighbours, with how strongly it
-    does, with how many words that is a share of, and where meaning takes part with how far the nearest text's cosine is
-    above that of unrelated texts, `noise`.
+    It rises with the share of the question that one text and its neighbours contain, with the strength of that match,
+    and with the number of words asked. With vectors, it also rises with the distance of the nearest text's cosine from
+    `noise`, the cosine of unrelated texts.
     """
     asked = sum([term.is_asked for term in terms])
     best = sorted(relevances, key=lambda relevance: relevance.score, reverse=True)[:_LOOKED_AT]

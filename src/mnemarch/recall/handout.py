@@ -1,4 +1,4 @@
-"""Which of the ranked items are handed out together: who may see one, how many hypotheses, what only repeats. Pure."""
+"""Chooses which ranked items go out together: visibility, the number of hypotheses, repeats. Pure."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _WEAKER = {"axis": 0, "lock": 1, "normal": 2}
 
 
 def firmest_first(items: Sequence[Recalled]) -> list[Recalled]:
-    """The items as they are, but of the places that decisions have among them the first go to the firmest (D19)."""
+    """The items, with their decisions reordered among their own places, the firmest first (D19)."""
     firm = iter(sorted(filter(_is_decision, items), key=lambda item: _WEAKER[item.unit.attributes["strength"]]))
     return [next(firm) if _is_decision(item) else item for item in items]
 
 
 def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-    """At most one lesson, one bug pattern, and two hypotheses beside anything better (R2).
+    """The items with at most one lesson, one bug pattern, and two hypotheses beside anything better (R2).
 
-    Where there is nothing better, all hypotheses. Those that are left out are added to `withheld`.
+    If there is nothing better, all hypotheses stay. The items left out are added to `withheld`.
     """
-    # A habit is kept like a lesson, and each says something of its own.
+    # Habits are derived like lessons, but each one is distinct, so all stay.
     derived = [item.unit for item in items if item.unit.is_derived and item.unit.kind is not Kind.PREFERENCE]
     first = {unit.kind: unit.id for unit in reversed(derived)}
     lessons = [unit.id for unit in derived if unit.id != first[unit.kind]]
@@ -42,7 +42,7 @@ def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) ->
 
 
 def _lesson_first(items: list[Recalled]) -> list[Recalled]:
-    """The items with a lesson before the episodes that it was made of: it says what they have in common."""
+    """The items, with a lesson moved before the episodes it summarizes."""
     for at, item in enumerate(items):
         made_of = item.unit.attributes.get("episodes", ()) if item.unit.is_derived else ()
         first = next((place for place, other in enumerate(items[:at]) if other.unit.id in made_of), at)
@@ -52,7 +52,7 @@ def _lesson_first(items: list[Recalled]) -> list[Recalled]:
 
 
 def is_in_sight(unit: Unit, visible_keys: Sequence[str]) -> bool:
-    """Whether a reader may know of it. An agent's hypothesis is for the task or worktree that made it (R2)."""
+    """Whether the reader may see the unit. An agent's hypothesis is only for the task or worktree that made it (R2)."""
     if unit.scope.key not in visible_keys or unit.status is not Status.HYPOTHESIS or unit.level < Level.PROJECT:
         return unit.scope.key in visible_keys
     if tier_of(search_kind(str(unit.kind), unit.attributes), DRAFT_STATE) == TIER_KEPT:
@@ -66,9 +66,9 @@ def _is_decision(item: Recalled) -> bool:
 
 
 def is_repeated(first: Recalled, item: Recalled) -> bool:
-    """Whether a better item has the same text, as another kind of unit or at another level.
+    """Whether `first`, a better item, has the same text, as another kind of unit or at another level.
 
-    What is merely similar stays: two wordings may be two voices, and a difference of one word may be the point.
+    Similar texts don't count: one different word may be the point, and two wordings may come from two people.
     """
     if first is item:
         return False

@@ -1,9 +1,9 @@
-"""The searchable texts of a store: an index of the older units, and a tail of the newer ones that is scored exactly."""
+"""The searchable texts of a store: an index of older units, and a tail of newer ones that is scored exactly."""
 
 from __future__ import annotations
 
 import time
-from _thread import RLock  # as threading has it, which is a millisecond more to load
+from _thread import RLock  # the same as threading.RLock, and a millisecond faster to import
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.forks import Forkable, watch
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from mnemarch.ports import SearchIndex
     from mnemarch.stores.sql.reader import Reader
 
-    # A position, and the first page of what changed after it.
+    # A position, and the first page of changes after it.
     Newest = tuple[int, list[Searchable]]
 
 _TAIL_PAGE = 2_000
 _TAIL_MAX = 5_000
 _COMPARED_TAIL_MAX = 250
 _NAP_S = 0.05
-# So long a question waits for another process that indexes what it needs; a stopped one would never end.
+# How long a question waits for another process that is indexing. The other process may be suspended.
 _INDEXING_WAIT_S_MAX = 5.0
-# An index that has seen so many neighbours is sure of their coherence; before, the tail is counted too.
+# With this many pairs of neighbours the index's coherence is reliable. With fewer, the tail is counted too.
 _PAIRS_ENOUGH = 256
 IN_DATABASE = "Searched in the database, by the rarest words: this machine has no search index yet."
 
@@ -43,7 +43,7 @@ class LiveIndex(Forkable):
         self._log = log
         self._store = log.store
         self._rules = log.config.store
-        # The one on this machine, the one that a team shares, if there is one, and which of them is used.
+        # The index on this machine, the team's shared index if there is one, and the one in use.
         self._local, self._shared = index, shared
         self._index = index if shared is None else shared
         self._questions = 0
@@ -51,21 +51,21 @@ class LiveIndex(Forkable):
         self._lock = RLock()
         self._indexing: Thread | None = None
         self._started = False
-        # Where the tail began.
+        # The position where the tail began.
         self._base = 0
-        # Up to where near-duplicates were looked for, once that is not where the index ends.
+        # The position up to which near-duplicates were checked. None: the end of the index.
         self._checked_position: int | None = None
         self._epoch = log.store.epoch
         self._coherence_of: tuple[str, int, float] | None = None
         watch(self)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
-        if in_child:  # A thread of the parent may have been at the tail.
+        if in_child:  # A thread of the parent may have been changing the tail.
             self._lock = RLock()
             self._indexing = None
             self.forget_tail()
 
-    # What index and tail know together
+    # Index and tail together
 
     def documents_in(self, scope_keys: Sequence[str]) -> int:
         indexed = self._index.documents_in(scope_keys) if self._index is not None else 0
@@ -87,17 +87,17 @@ class LiveIndex(Forkable):
             return self._tail.at(places, scope_keys, states=states) + self._not_in_tail(indexed)
 
     def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
-        """Those of these units that are in these scopes and states."""
+        """The units with these ids in these scopes and states."""
         with self._lock:
             indexed = self._index.of(unit_ids, scope_keys, states=states) if self._index is not None else []
             return self._tail.of(unit_ids, scope_keys, states=states) + self._not_in_tail(indexed)
 
     def _not_in_tail(self, sketches: Sequence[Sketch]) -> list[Sketch]:
-        """What the tail holds is newer than what was indexed of it."""
+        """The sketches without those that the tail has in a newer version."""
         return [sketch for sketch in sketches if sketch.id not in self._tail]
 
     def coherence(self, project: str) -> float:
-        """How far neighbours in this project's sessions may speak for each other, from 0 to 1."""
+        """How much neighbouring turns in this project's sessions count for each other, from 0 to 1."""
         with self._lock:
             indexed = self._index.coherence().get(project) if self._index is not None else None
             if indexed is not None and indexed[2] >= _PAIRS_ENOUGH:
@@ -115,12 +115,12 @@ class LiveIndex(Forkable):
         return self._index.documents() if self._index is not None else 0
 
     def pending(self) -> int:
-        """How many units the index does not know yet."""
+        """How many units are not indexed yet."""
         position = self._indexed_position()
         return self._store.read(lambda reader: reader.searchable_count_after(position))
 
     def _indexed_position(self) -> int:
-        """How far the index has read. If it can't be opened or made, the tail holds everything."""
+        """How far the index has read the log. Falls back to the shared index, or to none, if it can't be opened."""
         try:
             return self._index.position() if self._index is not None else 0
         except StoreUnavailable:
@@ -132,19 +132,19 @@ class LiveIndex(Forkable):
     # Following the store
 
     def newest(self, reader: Reader) -> Newest | None:
-        """For `catch_up`: what was written since, read in a view that is open anyway."""
+        """The newest changes for `catch_up`, read in a transaction that is already open."""
         position = self._tail.position
         return (position, reader.searchable_after(position, _TAIL_PAGE)) if self._started else None
 
     def catch_up(self, newest: Newest | None = None) -> None:
-        """See what was written since; called before each question."""
+        """Read the changes since the last call. Runs before each question."""
         with self._lock:
             if self._epoch != self._store.epoch:
                 self._epoch = self._store.epoch
                 self._started = False
                 if self._index is not None:
                     self._index.refresh()
-            # The index may have been thrown away and begun anew, here or elsewhere: then the tail begins anew too.
+            # If this or another process discarded the index and started a new one, the tail restarts too.
             if not self._started or self._indexed_position() < self._base:
                 self._begin()
             self._read_tail(newest)
@@ -160,18 +160,18 @@ class LiveIndex(Forkable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What an answer has to say about how it was searched for."""
+        """Notes for the answer on how the search ran."""
         return (IN_DATABASE,) if self._is_shared() else ()
 
     def _is_shared(self) -> bool:
         return self._index is self._shared and bool(self._indexed_position())
 
     def _wants_local(self) -> bool:
-        """Whether to make an index on this machine. A process that asks only once has ended before it is made."""
+        """Whether to build an index on this machine. A process with a single question ends before it is built."""
         return self._questions > 1 and self._local is not None and self._is_shared()
 
     def _choose(self) -> None:
-        """Use the index on this machine if it is as far as the shared one."""
+        """Use this machine's index if it has read at least as far as the shared one."""
         local = self._local
         if self._shared is not None and local is not None and local.exists():
             try:
@@ -180,23 +180,23 @@ class LiveIndex(Forkable):
                 self._local = None
 
     def _begin(self) -> None:
-        """Start a tail where the index ends. A lost index is made first: a tail of everything costs more."""
+        """Start a tail where the index ends. A lost index is rebuilt first, since a tail of all units costs more."""
         self._choose()
         self._new_tail(self._indexed_position())
         self._started = True
-        # Our own indexing thread needs the lock that is held here, so it is not waited for.
+        # Don't wait for this process's indexing thread: it needs the lock that is held here.
         if self._indexing is None and self._index is not None and self._store.writable and self.pending() > _TAIL_MAX:
             try:
                 self.index_patiently(min(_INDEXING_WAIT_S_MAX, self._rules.lock_wait_s_max), rebuild=False)
             except StoreUnavailable:
-                return  # Another process holds the index for so long: the tail takes it all.
+                return  # Another process still holds the index, so the tail takes all changes.
 
     def _new_tail(self, position: int) -> None:
         self._tail = Tail(position)
         self._base = position
 
     def _read_tail(self, newest: Newest | None = None) -> None:
-        """Take in what changed since the tail was last read."""
+        """Add the changes since the last read to the tail."""
         try:
             page: Iterable[Searchable] | None = None
             if newest is not None and newest[0] == self._tail.position and len(newest[1]) < _TAIL_PAGE:
@@ -204,7 +204,7 @@ class LiveIndex(Forkable):
             for unit in self._changes_after(self._tail.position) if page is None else page:
                 self._tail.add(unit)
         except BaseException:
-            self.forget_tail()  # An interrupt may have left a unit half in it.
+            self.forget_tail()  # An interrupt may have left a unit half added.
             raise
 
     def _changes_after(
@@ -240,13 +240,13 @@ class LiveIndex(Forkable):
         try:
             self._indexing.start()
         except RuntimeError:
-            # The process is ending and starts no thread: the tail answers, and the next question tries again.
+            # The interpreter is shutting down and starts no threads. The tail still answers.
             self._indexing = None
 
     def _index_if_possible(self) -> None:
-        """What can't be indexed now stays in the tail, where it is found; `reindex` says what is wrong."""
+        """Index, or leave the units in the tail, which finds them too. `reindex` reports the error."""
         try:
-            # In a long tail the search for duplicates would take a minute, in the database several.
+            # Index first: finding duplicates takes a minute in a long tail, and several in the database.
             if self.pending() > _COMPARED_TAIL_MAX or self._wants_local():
                 self.index_now()
             self.link_duplicates()
@@ -259,12 +259,12 @@ class LiveIndex(Forkable):
         raise NotImplementedError
 
     def index_now(self, *, rebuild: bool = False, progress: Callable[[int], None] | None = None) -> bool:
-        """Bring the index up to date, or make it anew; False if another process is doing it or there is none."""
+        """Update or rebuild the index. False if there is none or another process is doing it."""
         if self._index is None:
             return False
         if self._checked_position is None:
             self._checked_position = self._indexed_position()
-        # What is indexed may come from a replica that is behind: the tail is read from where everybody writes.
+        # The index may be fed by a replica that is behind. The tail is read from the primary.
         read = getattr(self._store, "read_elsewhere", self._store.read)
         for index in self._to_update(rebuild):
             if not index.update(lambda position: self._changes_after(position, progress, read), rebuild=rebuild):
@@ -277,7 +277,7 @@ class LiveIndex(Forkable):
         return True
 
     def _to_update(self, rebuild: bool) -> list[SearchIndex]:
-        """The shared index, and the one on this machine unless it is of no use to this process."""
+        """The shared index, and this machine's index if this process can use it."""
         local = self._local
         if local is not None and self._index is not local and not self._wants_local():
             local = local if rebuild and local.exists() else None
@@ -286,7 +286,7 @@ class LiveIndex(Forkable):
     def index_patiently(
         self, wait_s_max: float, progress: Callable[[int], None] | None = None, *, rebuild: bool = True
     ) -> None:
-        """Make the index anew, or bring it up to date. If another process is doing it, wait for that one."""
+        """Rebuild or update the index. If another process is doing it, wait for that process."""
         self.wait()
         self._indexed_position()
         deadline = time.monotonic() + wait_s_max
@@ -315,7 +315,7 @@ class LiveIndex(Forkable):
         if has_index and self._store.writable and self.pending() > self._rules.index_at_close_min:
             from threading import current_thread
 
-            self._indexing = current_thread()  # Else what it reads would begin the same work in the background.
+            self._indexing = current_thread()  # Keeps the reads below from starting a background run.
             self._index_if_possible()
         for index in (self._local, self._shared):
             if index is not None:

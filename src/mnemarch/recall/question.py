@@ -1,4 +1,4 @@
-"""A question as recall reads it: its words and their weights, whom and when it names, what it is after. Pure."""
+"""A parsed question: its words and their weights, the speakers and dates it names, its intent. Pure."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ else:
     questions = Lazy("mnemarch.text.questions")
 
 _QUERY_CHARS_MAX = 8_192
-# A Korean word is several tokens and any other word one: together they should weigh the same.
+# A Korean word gives several tokens and any other word gives one. This weight makes the words equal.
 _BESIDE_HANGUL = 2.0
 _OF_THE_FRAME = 0.25
-# Each Korean word has a token that begins with it.
+# The mark at the start of one token of each Korean word.
 HANGUL = "^"
 _ASKER = frozenset(
     {"i", "my", "me", "mine", "we", "our", "us", "i'm", "i've", "i'd", "내", "나", "내가", "제가", "우리"}
 )
 _ASKED = frozenset({"you", "your", "너", "네가", "당신"})
-# Who asks for what the other one said.
+# Signs that the question is about something the assistant said.
 _TOLD = (
     "remind me|you told|you said|you mention|you recommend|you suggest|you gave|you provide|you wrote|you list"
     "|did you|have you|your answer|your advice|your recommend|your suggest",
@@ -42,11 +42,11 @@ _WHEN = (
 )
 _AMOUNT = ("how many|how much|how often|how far|how long|how old|how big|what percent", "몇 |얼마|몇번|횟수|퍼센트")
 
-# What the kind of a turn is worth where turns are a conversation. The weights were fitted on two public sets together.
+# What each sign of a turn adds to its score in a conversation. The weights were fitted on two public sets together.
 _STATEMENT_BONUS = 0.12
 _TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
-# A session's first turn says what it is about. In a chat with an assistant nearly all that a user tells ends with a
-# question, so there that is no sign against it.
+# A session's first turn states its subject. With an assistant, users end nearly all statements with a question, so a
+# question is no sign against a user's turn there.
 _OPENING_BONUS = 0.1
 _ASKS_AN_ASSISTANT = 0.05
 _TIME_WHEN_ASKED = 0.15
@@ -55,7 +55,7 @@ _ROLE_BONUSES = {"user": 0.42, "assistant": 0.2}
 
 
 class Intent(Frozen):
-    """A name, and the kinds of unit that it prefers."""
+    """What a question asks for: a name, and the kinds of unit it prefers."""
 
     name: str
     kinds: frozenset[str]
@@ -70,10 +70,10 @@ PREFERENCE = _intent("PREFERENCE")
 RECALL = _intent("RECALL")
 KNOWLEDGE = _intent("KNOWLEDGE")
 DEBUG = _intent("DEBUG")
-# Prefers no kind.
+# No preferred kind.
 GENERAL = _intent("GENERAL")
 
-# The first that fits counts, so the most telling signs come first. English, then Korean.
+# The first match wins, so the most specific signs come first. Each pair is English, then Korean.
 _DEBUG = (
     "error|exception|traceback|stack trace|crash|fails|failing|failed|bug|broken|debug|doesn't work|not working"
     "|timed out|segfault|panic",
@@ -100,7 +100,7 @@ _SIGNS = ((DEBUG, _DEBUG), (PREFERENCE, _PREFERENCE), (PROFILE, _PROFILE), (RECA
 
 
 def intent_of(text: str) -> Intent:
-    """What a question is after (M5): a hint for ranking, never a filter. GENERAL if no sign fits."""
+    """The intent of a question (M5): a hint for ranking, never a filter. GENERAL if no sign matches."""
     spaced = _spaced(text)
     return next((intent for intent, signs in _SIGNS if _has(spaced, signs)), GENERAL)
 
@@ -110,7 +110,7 @@ def _spaced(text: str) -> str:
 
 
 def _has(spaced: str, signs: tuple[str, str]) -> bool:
-    """Whether one of the English signs begins a word, or one of the Korean ones is anywhere in it."""
+    """Whether an English sign begins a word, or a Korean sign occurs anywhere."""
     english, hangul = signs
     return any(f" {sign}" in spaced for sign in english.split("|")) or (
         not spaced.isascii() and any(sign in spaced for sign in hangul.split("|"))
@@ -118,10 +118,11 @@ def _has(spaced: str, signs: tuple[str, str]) -> bool:
 
 
 class Question:
-    """One question. `weights` holds each distinct token with its weight beside the others, `wider` other words that
-    people use for these.
+    """One question.
 
-    `role` is whose turns hold the answer if the asker speaks of themselves, or of what they were told.
+    `weights` maps each distinct token to its relative weight, and `wider` has other words that people use for these.
+    `role` is the speaker whose turns hold the answer: the user if askers speak of themselves, the assistant if they
+    ask what they were told.
     """
 
     __slots__ = (
@@ -147,8 +148,10 @@ class Question:
 
 
 class TurnBonuses(dict[tuple[str, str, bool], float]):
-    """What a turn's speaker, its signs and whether it is the first are worth to one question; worked out once for each
-    kind of turn."""
+    """The bonus of a turn for one question, by its speaker, its signs and whether it is the first.
+
+    Each kind of turn is computed once.
+    """
 
     def __init__(self, question: Question, coherence: float) -> None:
         super().__init__()
@@ -186,7 +189,7 @@ def _is_hangul(token: str) -> bool:
 
 
 def _speakers(text: str) -> frozenset[str]:
-    """Whose turns may be meant: anybody the question names, the user if it says I, the assistant if it says you."""
+    """Possible speakers of the answer: every word of the question, the user for "I", the assistant for "you"."""
     words = {word.strip(".,?!'\"()") for word in text.casefold().replace("\u2019", "'").split()}
     named = {word.removesuffix("'s") for word in words}
     if not text.isascii():
@@ -199,7 +202,10 @@ def _speakers(text: str) -> frozenset[str]:
 
 
 def _may_name_a_date(text: str) -> bool:
-    """A cheap look before the patterns are loaded: a year, the name of a month, or the Korean signs of either."""
+    """Whether the text may name a date: it has a year, a month's name, or a Korean sign of either.
+
+    This cheap check avoids loading the date patterns.
+    """
     if "월" in text or "년" in text:
         return True
     words = (word.strip(".,?!'\"()") for word in text.casefold().split())

@@ -1,4 +1,4 @@
-"""A model that reads question and text together orders the first candidates anew, if one is configured."""
+"""Reorders the first candidates with a configured model that reads question and text together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def reranked(reranker: Reranker, question: str, ordered: Sequence[Relevance], texts: Mapping[str, str]) -> list[str]:
-    """Let the model judge the candidates whose texts are given; gives what the answer has to say of it."""
+    """Rerank the candidates whose texts are given. Returns notes for the answer."""
     first = [relevance for relevance in ordered if relevance.sketch.id in texts]
     try:
         scores = reranker.scores(question, [texts[relevance.sketch.id] for relevance in first])

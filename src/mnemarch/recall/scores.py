@@ -1,7 +1,7 @@
-"""How well each candidate answers (its words, its neighbours', its session's, who speaks, when), and in which order.
+"""Scores and orders candidates by their words, their neighbours, their session, the speaker and the date.
 
-Tiers come first (R10), scores inside a tier (M4). Pure. The parts and what each gains are measured in bench/retrieval;
-docs/explanation/recall.md says why they are these.
+Order is by tier (R10), then by score within a tier (M4). Pure. bench/retrieval measures what each part gains;
+docs/explanation/recall.md gives the reasons.
 """
 
 from __future__ import annotations
@@ -32,54 +32,54 @@ if TYPE_CHECKING:
     from mnemarch.policy.trust import TrustRules
     from mnemarch.recall.question import Question
 
-    # How often each term of the question occurs, by its number; only those that do.
+    # How often each term of the question occurs, by its number. Terms that don't occur are absent.
     Counts = dict[int, float]
     Bonuses = dict[str, float]
-    # Sketches by their session and turn.
+    # Sketches by session and turn.
     Placed = Mapping[tuple[str, int], Sketch]
 
 _K1 = 1.2
 _B = 0.9
-# Lengths in telling words. A text is compared with one of usual size, not with the mean of what is stored, so that a
-# memory of long texts ranks like one of short texts.
+# Usual lengths, in search words. Texts are compared with these and not with the mean of the store, so that a memory of
+# long texts ranks like one of short texts.
 _TEXT_LENGTH = 40
 _WINDOW_LENGTH = 80
-# A neighbour's words count by their distance: they fall e-fold over _REACH words and end after HOPS turns. Short turns
-# lean on their neighbours, long ones hardly do, and those of SELF_CONTAINED words not at all.
+# A neighbour's words count less with distance: they fall e-fold over _REACH words and end after HOPS turns. Short turns
+# gain most from neighbours. Turns longer than SELF_CONTAINED words use none.
 _REACH = 30.0
 HOPS = 3
 _FAINT = 0.05
 SELF_CONTAINED = 180
 
 _WINDOW_WEIGHT = 1.8
-# For the share of the question that a text and its neighbours say, however often and however rare.
+# Weight of the share of the question that a text and its neighbours contain. Repeats and rarity don't count.
 _COVERAGE_WEIGHT = 0.35
-# Words that were not asked for themselves add less together than the one that was. A single word of its topic, or near
-# it, weighs less than the least here and finds nothing.
+# Related words together add at most this share of the word that was asked. A text needs at least _WIDER_MIN of shares,
+# so a single related word finds nothing.
 _WIDER_MAX = 0.9
 _WIDER_MIN = 0.45
 _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
-# Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
-# a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
-# these shares of their cosine, and their vectors are not quite alike.
+# Among separate texts, meaning counts more if the best text shares few words with the question. In a conversation it
+# counts the same for every question. A turn's meaning includes its neighbours' by _NEIGHBOUR_SHARES of their cosines;
+# _ALIKE allows for their vectors being similar but not equal.
 _MEANING_WEIGHT = 1.8
 _MEANING_WEIGHT_OF_TURNS = 0.8
 _SAID_MIN = 0.25
-# Of two texts as near in meaning, that in the language of the question is the likelier answer.
+# Of two texts with the same cosine, the one in the question's language is the likelier answer.
 _OTHER_LANGUAGE_COSINE = 0.05
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 _ALIKE = 0.6
-# For what answered a question like this one. Heat only nominates; the gate decides (R2).
+# Weight of having answered a similar question. Heat only nominates; the gate decides (R2).
 _NOMINATED_WEIGHT = 0.5
-# The usual constant of reciprocal rank fusion: the higher, the less the first rank is worth more than the second.
+# The usual constant of reciprocal rank fusion. A higher value makes the first ranks more equal.
 _DAMPING = 60
 
-# Only a trusted unit can be replaced. Where the replacing commit is missing it ranks as before.
+# Only a trusted unit can be replaced, and where the replacing commit is missing it keeps its rank.
 _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
-# An episode is the program's own. Evidence and anchors claim nothing beyond their words, and lead to each other (D19).
+# The program writes episodes itself. Evidence and anchors claim nothing beyond their words (D19).
 _KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
@@ -88,9 +88,9 @@ _NO_MEANINGS: Mapping[str, float] = {}
 
 
 class Term:
-    """One word of the question: the indexed words that stand for it, its weight in the question, its weight here.
+    """One word of the question: the indexed words searched for it, its weight in the question, its weight here.
 
-    No words stand for what nobody wrote. `instead_of` is the number of the term that was asked, if this one was not.
+    `words` is empty if no text has any. For a related word, `instead_of` is the number of the term that was asked.
     """
 
     __slots__ = ("asked_weight", "instead_of", "weight", "words")
@@ -107,9 +107,9 @@ class Term:
 
 
 class Relevance:
-    """One candidate: the scores of its own words, its neighbours and its session, its bonuses, and once it is ranked
-    its axes, its score and its tier. `covered` is the share of the question that it and its neighbours say, `strength`
-    how strongly."""
+    """One candidate: the scores of its own words, its neighbours and its session, and its bonuses. `rank` adds its
+    axes, score and tier. `covered` is the share of the question that it and its neighbours contain. `strength` is its
+    word score relative to the question's total weight."""
 
     __slots__ = (
         *("axes", "bonuses", "covered", "lexical", "neighbours", "score", "session", "sketch", "strength", "tier"),
@@ -126,21 +126,21 @@ class Relevance:
         self.total = lexical + neighbours + session + sum(bonuses.values())
 
     def rank(self, weight: float, recency: float, importance: float) -> None:
-        """Set the axes of M4, the score and the tier; `weight` is that of the similarity."""
+        """Set the axes of M4, the score and the tier. `weight` is the weight of the similarity."""
         self.weight = weight
         self.axes = (weight * self.total, recency, importance)
         self.score = sum(self.axes)
         self.tier = tier_of(self.sketch.kind, self.sketch.state)
 
     def trust(self, confidence: float) -> None:
-        """Let the importance count as far as the unit is trusted (R7)."""
+        """Scale the importance by the unit's trust (R7)."""
         similarity, recency, importance = self.axes
         self.axes = (similarity, recency, importance * confidence)
         self.score = sum(self.axes)
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of each signal that is not zero; together they are the total."""
+        """The share of each nonzero signal. They add up to the total."""
         signals = {"lexical": self.lexical, "neighbours": self.neighbours, "session": self.session, **self.bonuses}
         return {name: share for name, share in signals.items() if share}
 
@@ -164,12 +164,12 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1.
+    """The relevance of each candidate and each neighbour, unordered. The best score by words is scaled to 1.
 
-    Unrelated texts are as near in meaning as `noise`.
+    `noise` is the cosine of unrelated texts.
     """
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
-    # A word that stands for several counts for the first, which was asked.
+    # A word of several terms counts for the first, which was asked.
     numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
     counted = {sketch.id: _counts(sketch, numbers) for sketch in pool.values()}
     weights = Weights(terms)
@@ -187,7 +187,7 @@ def judged(
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
     for number, sketch in enumerate(pool.values()):
-        # The window contains the text itself; its neighbours' share is the rest.
+        # The window contains the text itself. The rest is the neighbours' share.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
         if lexical and sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
@@ -215,8 +215,8 @@ def judged(
 def _word_scores(
     sketches: Iterable[Sketch], counted: Mapping[str, Counts], weights: Weights, placed: Placed, coherence: float
 ) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Of each text the scores of its own words, of its window, and of its own words by the window's measure; and the
-    share of the question that its window says."""
+    """Lists by text: the scores of its own words, of its window, and of its own words at the window's length; then the
+    share of the question that its window contains."""
     own, window, alone, covered = [], [], [], []
     for sketch in sketches:
         counts = counted[sketch.id]
@@ -232,7 +232,7 @@ def _word_scores(
 def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
     counts: Counts = {}
     has_repeats = " :" in sketch.words
-    # In the order of the terms, so that a sum is the same in every process.
+    # In the order of the terms, so that sums are equal in every process.
     for word in sorted(numbers.keys() & sketch.words.split(), key=numbers.__getitem__):
         number = numbers[word]
         counts[number] = counts.get(number, 0.0) + (sketch.count(f" {word} ") if has_repeats else 1)
@@ -240,7 +240,7 @@ def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
 
 
 class Weights:
-    """What each term adds to a score, which of them were asked, and the share of others in what was."""
+    """The weight of each term, which terms were asked, and each related term's share of the asked one."""
 
     __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "shares", "weights")
 
@@ -256,7 +256,7 @@ class Weights:
 
 
 def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
-    """The score of a text. However many other words it has for one that was asked, the word itself says more."""
+    """The BM25 score of a text. Related words together add less than the word that was asked."""
     if not counts:
         return 0.0
     damping = _K1 * (1 - _B + _B * relative_length)
@@ -276,7 +276,7 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
 
 
 def _window(sketch: Sketch, counted: Mapping[str, Counts], placed: Placed, coherence: float) -> tuple[Counts, float]:
-    """The counts of a text and of its neighbours by nearness, and the length of it all."""
+    """The term counts and the length of a text with its neighbours, which are weighted by nearness."""
     counts, length = counted[sketch.id], float(sketch.length)
     session, window = sketch.session, None
     if not placed or not session or length > SELF_CONTAINED:
@@ -311,7 +311,7 @@ def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Placed, cohe
 
 
 def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Weights) -> dict[str, float]:
-    """The score of each session: each term counts by how many of its candidates have it, saturating."""
+    """The BM25 score of each session. A term's count is the number of the session's candidates that have it."""
     by_session: dict[str, Counts] = {}
     for sketch in candidates:
         if sketch.session:
@@ -336,14 +336,14 @@ def _add_bonuses(bonuses: Bonuses, sketch: Sketch, question: Question, own_sessi
 
 
 def add_reranked(relevances: Sequence[Relevance], scores: Sequence[float]) -> None:
-    """Let a model's scores count as much as all else among these: both are stretched over the same range.
+    """Add a model's scores to the totals, scaled to the same range, so that both count the same.
 
-    Fewer scores than candidates are those of the first.
+    If there are fewer scores than candidates, they belong to the first candidates.
     """
     relevances = relevances[: len(scores)]
     if relevances and max(scores) > min(scores):
         totals = [relevance.total for relevance in relevances]
-        # Also where words find no difference the model's does count.
+        # The model's scores count even if all totals are equal.
         spread = max(totals) - min(totals) or 1.0
         for relevance, score in zip(relevances, scores, strict=True):
             if score > min(scores):
@@ -353,7 +353,7 @@ def add_reranked(relevances: Sequence[Relevance], scores: Sequence[float]) -> No
 
 
 def reciprocal_ranks(values: Sequence[float]) -> list[float]:
-    """1 / (60 + rank) for each value (M3). Equal values share a rank; 0 stays 0."""
+    """1 / (60 + rank) for each value (M3). Equal values share a rank, and 0 stays 0."""
     ranks: dict[float, int] = {}
     for value in sorted((value for value in values if value > 0), reverse=True):
         ranks.setdefault(value, len(ranks) + 1)
@@ -361,9 +361,9 @@ def reciprocal_ranks(values: Sequence[float]) -> list[float]:
 
 
 def tier_of(kind: str, state: str) -> int:
-    """Where an item stands among what was found (R2): trusted, kept by the program itself, or a hypothesis.
+    """The tier of a search result (R2): trusted, kept by the program itself, or a hypothesis.
 
-    What a decision binds is told in `binding`; here it is one answer among others.
+    A decision is one result among others here; `binding` lists those that bind.
     """
     if state in _KNOWN_STATES:
         return TIER_FOUND
@@ -371,7 +371,7 @@ def tier_of(kind: str, state: str) -> int:
 
 
 def ranked(relevances: Sequence[Relevance], now_micros: int, rules: RecallRules) -> list[Relevance]:
-    """In order of tiers (R2), then by score, then by id."""
+    """The candidates with their ranks set, ordered by tier (R2), score and id."""
     best = max((relevance.total for relevance in relevances), default=0.0) or 1.0
     half_life_micros = rules.half_life_hours * _MICROS_AN_HOUR
     for relevance in relevances:
@@ -387,7 +387,7 @@ def in_order(relevances: Iterable[Relevance]) -> list[Relevance]:
 
 
 def without_question(unit: Unit, now: datetime, rules: RecallRules, trust: TrustRules) -> Recalled:
-    """A unit for an empty question: scored by recency and importance alone."""
+    """A unit for an empty question, scored by recency and importance alone."""
     age_hours = max(0.0, (now - unit.occurred_at).total_seconds() / 3600)
     why = {
         "similarity": 0.0,

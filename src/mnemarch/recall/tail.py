@@ -1,4 +1,4 @@
-"""The newest units of a store, which its index does not know yet: scored exactly."""
+"""The newest units of a store, which are not indexed yet. They are scored exactly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tail:
         return unit_id in self._sketches
 
     def add(self, unit: Searchable) -> None:
-        """Take in a unit's newest searchable form in place of an older one."""
+        """Add a unit, or replace its older version."""
         is_known = unit.id in self._sketches
         self._remove(unit.id)
         self._sketches[unit.id] = None
@@ -68,7 +68,7 @@ class Tail:
         return sketch is not None and sketch.scope_key in scope_keys
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
-        """Words of these scopes with this beginning."""
+        """Words in these scopes with this beginning."""
         words = [word for word in self._postings if word.startswith(beginning) and self.frequency(word, scope_keys)]
         return sorted(words)[:limit]
 
@@ -99,7 +99,7 @@ class Tail:
         return self.of([self._places[place] for place in places if place in self._places], scope_keys, states=states)
 
     def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
-        """Those of these units that are here."""
+        """The units with these ids that the tail has in these scopes and states."""
         return [
             sketch
             for sketch in map(self._sketches.get, unit_ids)
