@@ -1,4 +1,4 @@
-"""Citations of code: checked and completed when they are recorded, and taken from what a text names (R2, R11)."""
+"""Checks and completes citations of code when they are recorded, and finds citations in texts (R2, R11)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# A longer one (a name with dozens of overloads) is not stored: then only the name is checked later.
+# A longer signature (a name with dozens of overloads) is not stored. Later checks then use the name alone.
 _SIGNATURE_CHARS_MAX = 4_000
 _NAMED_MAX = 8
 _TEXT_DEFAULT = r"""= ?(?:"[^"]*"|'[^']*')"""
 
 
 def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None = None) -> Citation:
-    """The citation, completed with what the tree says of it; refused if the tree does not have it.
+    """The citation, completed from the tree. Raises `InvalidInput` if the tree lacks the cited code.
 
-    `tree`, if there is one for `root` already, saves reading and parsing again.
+    Pass a `tree` that already exists for `root` to avoid reading and parsing again.
     """
     if citation.kind is not CitationKind.COMMIT and citation.kind not in OF_CODE:
         return citation
@@ -47,15 +47,15 @@ def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None 
             )
         return replace(citation, ref=whole)
     complete = _complete_symbol if citation.kind is CitationKind.SYMBOL else _complete_file
-    # The same path in another folder is another file.
+    # The root tells apart equal paths in different folders.
     return _with_detail(complete(citation, tree or WorkTree(root)), root=root_name(root) or "")
 
 
 def retaken(citations: Iterable[Citation], code: Codebase) -> list[Citation]:
-    """The symbols among these citations whose signatures changed, cited with the new one beside the old (R11).
+    """The cited symbols whose signatures changed, cited with both the new and the old signature (R11).
 
-    The old one stays: it still holds on branches that have not seen the change. A constant with another value is
-    another fact, and stays as it was cited.
+    The old signature stays because it still holds on branches without the change. A constant with a new value is a
+    different fact, so its citation doesn't change.
     """
     changed = []
     for citation in citations:
@@ -64,7 +64,7 @@ def retaken(citations: Iterable[Citation], code: Codebase) -> list[Citation]:
         try:
             now = _complete_symbol(citation, code.tree)
         except InvalidInput:
-            continue  # One name has become several.
+            continue  # The name is ambiguous now.
         old, new = (each.get("signature") or "" for each in (citation, now))
         signature = "\n".join(dict.fromkeys([*new.split("\n"), *old.split("\n")]))
         if (
@@ -77,9 +77,9 @@ def retaken(citations: Iterable[Citation], code: Codebase) -> list[Citation]:
 
 
 def cited_in_text(code: Codebase, text: str, data: Iterable[Any] = ()) -> tuple[Citation, ...]:
-    """The files and symbols of the tree that a text, or the data of a tool's event, names.
+    """Citations of the tree's files and symbols that a text, or the data of a tool's event, names.
 
-    Nobody had to write this evidence down; it is checked again at recall.
+    They need no effort from the author, and recall checks them again.
     """
     named = references.references_in(text)
     named += [references.Reference(path) for item in data for path in references.paths_in_data(item)]
@@ -138,14 +138,14 @@ def _storable_signature(signature: str) -> str:
 
 
 def _storable_value(symbol: Symbol) -> str:
-    """What it is given, if that is written there in short and is no secret, alone or under its name."""
+    """The symbol's value, if it is a short literal and no secret, alone or with its name. Empty otherwise."""
     value = symbol.value
     is_short = COMPUTED not in value.split("\n") and len(value) <= VALUE_CHARS_MAX
     return value if value and is_short and _is_storable(value) and _is_storable(f"{symbol.name} = {value}") else ""
 
 
 def _is_storable(text: str) -> bool:
-    # What would be redacted on its way into the log could never be found equal again.
+    # The log redacts secrets, so a redacted text would never equal the source again.
     return secrets.redacted(text)[0] == text
 
 
@@ -173,10 +173,10 @@ def _cited(code: Codebase, named: Iterable[references.Reference], text: str) -> 
             try:
                 citation = checked_in_tree(wanted, code.root, code.tree)
             except InvalidInput:
-                continue  # The text names more than the file has, and nobody asked for it to be cited.
+                continue  # The file lacks the name. Nobody asked for this citation, so it is no error.
             detail = dict(citation.detail) | {"by": "text"}
             if not _says(text, detail.get("value", "")):
-                detail.pop("value", None)  # It is about a constant, whatever its value is.
+                detail.pop("value", None)  # The text doesn't state the constant's value, so any value holds.
             yield replace(citation, detail=tuple(sorted(detail.items())))
             break
 
@@ -189,7 +189,7 @@ def _says(text: str, value: str) -> bool:
 
 
 def _inside(code: Codebase, path: str) -> str | None:
-    """The path from the tree's root, if the tree has it; people leave out the folders that go without saying."""
+    """The path from the tree's root, or None if the tree lacks it. The text may leave out leading folders."""
     if os.path.isabs(path):
         root = os.path.realpath(code.root)
         relative = os.path.relpath(os.path.realpath(path), root)
@@ -201,7 +201,7 @@ def _inside(code: Codebase, path: str) -> str | None:
 
 
 def _definition_around(code: Codebase, path: str, lines: tuple[int, int] | None) -> str | None:
-    """The innermost definition around some lines: their numbers change with every edit, its name does not."""
+    """The innermost definition around some lines. Its name survives edits that change the line numbers."""
     if lines is None or isinstance(symbols := code.tree.symbols(path), Check):
         return None
     around = [symbol for symbol in symbols.values() if symbol.first <= lines[0] and lines[1] <= symbol.last]

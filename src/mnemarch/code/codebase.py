@@ -1,6 +1,6 @@
 """One working tree and its repository, and whether units hold there (S11-S13, R8, R11).
 
-A check looks at nothing but what the units cite, and never fails a recall: what can't be told passes, with a note.
+A check reads only the code that units cite. It never fails a recall: a unit that can't be checked passes, with a note.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 else:
     histories = Lazy("mnemarch.code.history")
 
-# The prefix of the reason for which a stale unit is withheld and archived.
+# The prefix of the reason that a stale unit is withheld or archived with.
 STALE = "stale: "
 _COMMITS_MAX = 4
 _TAKERS_MAX = 20
 _ENDINGS_MAX = 4_096
-# How long git may look for the new name of a file, in a recall and in a sweep.
+# How long git may search for the new name of a file, in a recall and in a sweep.
 _RECALL_PATIENCE_S = 0.25
 _SWEEP_PATIENCE_S = 10.0
 _HASH_CHARS = 12
@@ -48,7 +48,7 @@ class Codebase:
 
     def __init__(self, root: str, *, is_shared: bool = False) -> None:
         self.root = root
-        # The name of this clone, where others share the memory.
+        # The name of this clone, if several clones share the memory.
         self.clone = clone_at(root) if is_shared else None
         self.tree = WorkTree(root)
         self._commits: dict[str, WorkTree] = {}
@@ -62,7 +62,7 @@ class Codebase:
         return git.head(self.root)
 
     def ending_with(self, path: str) -> str | None:
-        """The one file that git knows whose path ends so; None if there is none, or several."""
+        """The only tracked file whose path ends like this. None if there are none or several."""
         head = self.head()
         if head is None:
             return None
@@ -76,7 +76,7 @@ class Codebase:
         return self._endings[head, path]
 
     def view(self, project: str | None, *, by_commit: bool) -> CodeView:
-        """The code in the working tree; of a bare repository, at its HEAD."""
+        """The code in the working tree, or at HEAD in a bare repository."""
         head = self.head() if self._is_bare else None
         tree = self.tree if head is None else self.tree_at(head)
         return CodeView(self, tree, head, project, by_commit=by_commit)
@@ -86,16 +86,16 @@ class Codebase:
         return CodeView(self, self.tree_at(commit), commit, project)
 
     def committed_view(self, project: str | None, worktree: str | None, *, own: bool) -> CodeView | None:
-        """The committed code of a worktree, or without one of the default branch; None if unknown.
+        """The committed code of a worktree, or of the default branch if `worktree` is None. None if unknown.
 
-        Uncommitted files count where the branch is checked out, and code that another branch has is not gone.
+        Uncommitted files in the branch's worktree count too. Code on another branch is not gone.
         """
         if self.head() is None:
-            return self.view(project, by_commit=True)  # A plain folder, or nothing committed yet.
+            return self.view(project, by_commit=True)  # A plain folder, or a repository without commits.
         branch = git.default_branch(self.root) if worktree is None else None
         root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
         if worktree is None:
-            # The remote branch counts: the local one may be behind it, or not pushed yet.
+            # The remote branch decides: the local one may be behind it, or have unpushed commits.
             commit = None if branch is None else git.tip(self.root, branch, remote_first=True)
         else:
             commit = None if root is None else git.head(root)
@@ -114,26 +114,26 @@ class Codebase:
     def is_root_of(self, unit: Unit) -> bool:
         """Whether the unit's paths are relative to this repository or a clone of it.
 
-        In doubt they are not. A unit from a plain folder names no repository, so any folder may be the right one.
+        If unknown, False. A unit from a plain folder names no repository, so it matches every folder.
         """
         cited = {citation.get("root") for citation in unit.citations if citation.kind in OF_CODE} - {None}
         named = cited or ({unit.valid_from_commit} if unit.valid_from_commit else set())
         return not named or self.history.has({str(name).partition(":")[0] for name in named})
 
     def branches(self) -> dict[str, str]:
-        """The branch that each worktree is on, by the name that scopes give it; nothing for one that is on none."""
+        """The branch of each worktree, by its name in scopes. Empty for a detached HEAD."""
         return {name: git.branch(folder) or "" for name, folder in self.worktrees().items()}
 
     def worktrees(self) -> dict[str, str]:
-        """The folders of the repository's worktrees by the names that scopes give them."""
+        """The folders of the repository's worktrees, by their names in scopes."""
         repository = repository_around(self.root)
         folders = {} if repository is None else worktrees_of(repository)
         return {in_clone(name, self.clone): folder for name, folder in folders.items()}
 
     def is_changed(self, path: str, since: str | None = None) -> bool:
-        """Whether a file is another than at a commit: the one where this branch left the default branch, if not said.
+        """Whether a file changed after a commit, by default the one where this branch left the default branch.
 
-        New files count, committed or not. Where that can't be told, nothing has changed.
+        New files count, committed or not. False if it can't be determined.
         """
         head = self.head()
         if since is None and head is not None:
@@ -155,7 +155,7 @@ class Codebase:
         return tree
 
     def _folder_of(self, branch: str | None) -> str | None:
-        """Where a branch is checked out."""
+        """The folder of the worktree that has the branch checked out."""
         folders = (self.root, *self.worktrees().values())
         return next((folder for folder in folders if branch is not None and git.branch(folder) == branch), None)
 
@@ -168,7 +168,7 @@ class Codebase:
 
     @cached_property
     def _is_bare(self) -> bool:
-        """Whether there are no files to look at."""
+        """Whether the repository has no working tree."""
         repository = repository_around(self.root)
         return repository is not None and is_bare(repository)
 
@@ -176,10 +176,10 @@ class Codebase:
 class CodeCheck(Frozen):
     """The result of checking one unit against the code. With a `reason` the unit is withheld.
 
-    `is_stale`: the cited code is gone, so the unit may be archived. `is_confirmed`: everything it cites was found. A
-    unit that can't be checked is neither. `missing` is the code that is gone. `lacks_tests`: the unit rests on tests
-    alone, and this tree has none of them. `has_other_tests`: the tests are here, and expect something else than when
-    they verified the unit.
+    `is_stale`: the cited code is gone, so the unit may be archived. `is_confirmed`: all cited code was found. A unit
+    that can't be checked is neither. `missing` lists the citations whose code is gone. `lacks_tests`: the unit rests on
+    tests alone, and this tree has none of them. `has_other_tests`: the tests are here, but they no longer expect what
+    they expected when they verified the unit.
     """
 
     reason: str | None = None
@@ -206,10 +206,9 @@ class CodeView:
         files: Callable[[], CodeView | None] | None = None,
         other_branches: OtherBranches | None = None,
     ) -> None:
-        """A recall's view, or with `files` and `other_branches` a sweep's.
+        """Create the view of a recall, or of a sweep if `files` and `other_branches` are given.
 
-        In a sweep only what is gone is stale: not what lies in `files` and is not committed yet, nor what another
-        branch has.
+        A sweep doesn't count code as gone if it is uncommitted in `files` or on another branch.
         """
         self._codebase = codebase
         self._tree = tree
@@ -217,15 +216,15 @@ class CodeView:
         self._by_commit = by_commit
         self._files = files
         self._other_branches = other_branches
-        # For each rename in a sweep, for all renames together in a recall.
+        # The time limit: per rename in a sweep, for all renames together in a recall.
         self._patience_s = _RECALL_PATIENCE_S if other_branches is None else _SWEEP_PATIENCE_S
-        # None for what lies in a working tree.
+        # None for a working tree.
         self.commit = commit
 
     def checks(self, units: Iterable[Unit]) -> dict[str, CodeCheck]:
         """The check of each unit that this code can contradict."""
         about = {unit.id: unit for unit in units if self._is_about(unit)}
-        # Cited code decides; git is asked about commits only for units that cite no code.
+        # Cited code decides. Commits are checked only for units that cite no code.
         contained = self._contained(
             commit for unit in about.values() if not _checkable(unit) for commit in _begins(unit)
         )
@@ -234,7 +233,7 @@ class CodeView:
         stale = [about[unit_id] for unit_id, check in checks.items() if check.is_stale]
         files = self._files() if stale and self._files is not None else None
         if files is not None:
-            # What is not committed yet is not gone.
+            # Uncommitted code is not gone.
             checks |= {unit_id: here for unit_id, here in files.checks(stale).items() if not here.is_stale}
         if self._other_branches is not None:
             for unit in stale:
@@ -244,11 +243,11 @@ class CodeView:
         return checks
 
     def _is_about(self, unit: Unit) -> bool:
-        """Whether the unit is about this project's code: a unit of the org may come from another project."""
+        """Whether the unit is about this project's code. A unit of the org may come from another project."""
         return unit.is_bound_to_code and (not unit.provenance or unit.provenance[0].scope.project == self._project)
 
     def still_valid(self, replaced: Iterable[Unit], successors: Mapping[str, Unit]) -> set[str]:
-        """Those of the replaced units whose replacements do not hold here, nor what replaced those (R8)."""
+        """The replaced units that still hold here, because no later replacement in their chains does (R8)."""
         checks = self.checks(successors.values())
         chains = {unit.id: list(_chain(unit, successors)) for unit in replaced}
         pairs = (pair for chain in chains.values() for pair in chain)
@@ -259,7 +258,7 @@ class CodeView:
                 return not (after.archive_reason or "").startswith(STALE)
             check = checks.get(after.id, CodeCheck())
             if check.reason is not None or (check.has_other_tests and still_expected(self._tree, before.proof)):
-                return False  # By its tests the earlier one holds here.
+                return False  # The tests here match the earlier unit.
             return bool(_checkable(after)) or contained.get(before.valid_to_commit or "") is not False
 
         return {
@@ -267,13 +266,13 @@ class CodeView:
         }
 
     def _contained(self, commits: Iterable[str]) -> Mapping[str, bool | None]:
-        """For each commit, whether it is in the reader's history; git is asked once."""
+        """Whether each commit is in the reader's history. One query for all commits."""
         asked = sorted({*commits} - {""}) if self._by_commit else []
         head = (self.commit or self._codebase.head()) if asked else None
         return {} if head is None else self._codebase.history.contains(head, asked)
 
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
-        """Check the cited code or, if there is none, the commits. Missing tests alone withhold nothing."""
+        """Check the cited code or, if there is none, the commits. Missing tests alone never withhold a unit."""
         citations = _checkable(unit)
         has_other_tests = still_expected(self._tree, unit.proof) is False
         if citations:
@@ -308,15 +307,15 @@ class CodeView:
         )
 
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
-        """Check a citation, and if its code is gone follow it to a renamed file or to another file."""
+        """Check a citation. If its code is gone, look for it in the renamed file or in another file."""
         check = checked(self._tree, citation)
         if check.state != GONE:
             return check
         was = citation.get("was")
         if was is not None and (before := checked(self._tree, replace(citation, ref=was))).state != GONE:
-            return before  # The file was not renamed on this branch yet.
+            return before  # This branch doesn't have the rename yet.
         if self._other_branches is not None and self._other_branches.bring(citation):
-            return check  # The file was never on this branch, and git would search all commits for a rename.
+            return check  # The file was never on this branch. Git would search all commits for a rename.
         head = self.commit or self._codebase.head()
         if head is None:
             return check
@@ -329,7 +328,7 @@ class CodeView:
         return again or check
 
     def _renamed(self, citation: Citation, head: str, moves: dict[str, str]) -> Check | None:
-        """The check of a file that is gone, by its new name; None if git knows none."""
+        """The check of a missing file under its new name. None if git knows no rename."""
         path = self._codebase.history.renamed(citation.ref, head, wait_s_max=self._patience_s)
         if path is None:
             return None
@@ -344,7 +343,7 @@ class CodeView:
         return again
 
     def _taken_over(self, citation: Citation, head: str, moves: dict[str, str]) -> Check | None:
-        """The check of a symbol in the one file that defines it since it left its own; None if there is none."""
+        """The check of a symbol in the only file that it moved to. None if there are none or several."""
         name = plain_name(citation.get("name") or "").rpartition(".")[2]
         if not name:
             return None
@@ -360,9 +359,9 @@ class CodeView:
 
 
 def _checkable(unit: Unit) -> list[Citation]:
-    """The citations of code that decide about a unit.
+    """The citations of code that decide whether a unit holds.
 
-    A policy holds whatever becomes of the files that its text only mentions (D15).
+    Files that the text of a policy only mentions don't affect it (D15).
     """
     is_policy = unit.kind is Kind.POLICY
     return [
@@ -373,19 +372,19 @@ def _checkable(unit: Unit) -> list[Citation]:
 
 
 def _paths(unit: Unit) -> set[str]:
-    """The files that have to be read to judge a unit."""
+    """The files that a check of the unit reads."""
     tests = (place_of(citation.ref).path for citation in unit.citations if citation.kind is CitationKind.TEST)
     return {citation.ref for citation in _checkable(unit)} or set(filter(None, tests))
 
 
 def _begins(unit: Unit) -> list[str]:
-    """The commits from which a unit holds that cites no code."""
+    """The commits that a unit without cited code depends on."""
     cited = [citation.ref for citation in unit.citations if citation.kind is CitationKind.COMMIT]
     return list(dict.fromkeys([*([unit.valid_from_commit] if unit.valid_from_commit else []), *cited]))
 
 
 def _chain(unit: Unit, successors: Mapping[str, Unit]) -> Iterator[tuple[Unit, Unit]]:
-    """Each unit with what replaced it, from this one on."""
+    """Pairs of a unit and its replacement, from this unit to the end of its chain."""
     for _ in range(len(successors)):
         after = successors.get(unit.superseded_by or "")
         if after is None:

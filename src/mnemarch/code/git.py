@@ -1,6 +1,6 @@
 """Runs the `git` program, and reads HEAD and branches from git's files, which is a hundred times faster.
 
-Nothing here raises because of git, a repository or the disk: what can't be told is None.
+Failures of git, a repository or the disk don't raise: the answer is None.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ _HASH_LENGTHS = frozenset({40, 64})
 _HEX = frozenset("0123456789abcdef")
 _HOPS_MAX = 5
 _HASHED_BYTES_MAX = 1_048_576
-# What a run of tests leaves behind is no change of the tree.
+# Files that test runs leave behind. They are no change of the tree.
 _CACHES = (
     *("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".coverage*", "node_modules", "target"),
     ".mnemarch",
 )
 _NO_CACHES = (":/", *(f":(top,exclude,glob)**/{name}{end}" for name in _CACHES for end in ("", "/**")))
-# A repository's settings may name programs to run; none of ours needs one.
+# A repository's settings may name programs to run. These options turn them off: no command here needs one.
 _NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
 _ENVIRONMENT = {
     "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    # The same for git before 2.39.4, which fetches what a partial clone lacks: no transport is allowed.
+    # The same for git before 2.39.4, which fetches objects that a partial clone lacks: allow no transport.
     "GIT_ALLOW_PROTOCOL": "none",
 }
 
 
 class _UnclearError(Exception):
-    """Git keeps this ref in a form that is not read here: the program has to be asked."""
+    """The ref is stored in a format that this module doesn't read, so the git program has to answer."""
 
 
 def output(root: str, arguments: Sequence[str], stdin: bytes = b"", *, wait_s_max: float = _WAIT_S_MAX) -> bytes | None:
-    """What a git command in `root` prints; None if it fails, can't be started or takes too long."""
-    # GIT_DIR and friends would point every call at one repository, whatever folder it is about.
+    """The output of a git command in `root`. None if it fails, can't be started or takes too long."""
+    # GIT_DIR and similar variables would point every call at one repository, whatever its folder.
     inherited = {name: item for name, item in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", *_NO_PROGRAMS, "-C", root, *arguments]
     try:
@@ -58,9 +58,9 @@ def output(root: str, arguments: Sequence[str], stdin: bytes = b"", *, wait_s_ma
 
 
 def output_of(command: list[str], stdin: bytes, environment: Mapping[str, str], wait_s_max: float) -> bytes | None:
-    """What a program prints; None if it fails or takes too long. OSError or ValueError if it can't be started.
+    """The output of a program. None if it fails or takes too long. OSError or ValueError if it can't be started.
 
-    `subprocess` does more, and takes longer to load than git takes to answer.
+    It replaces `subprocess`, which takes longer to import than git takes to answer.
     """
     deadline = time.monotonic() + wait_s_max
     child_in, to_child = _pipe()
@@ -72,7 +72,7 @@ def output_of(command: list[str], stdin: bytes, environment: Mapping[str, str], 
     ]
     with open(to_child, "wb", 0) as sink, open(from_child, "rb", 0) as source:
         try:
-            # Python ignores SIGPIPE, and a child would inherit that.
+            # Python ignores SIGPIPE. The child must not inherit that.
             pid = os.posix_spawnp(command[0], command, environment, file_actions=streams, setsigdef=[_signal.SIGPIPE])
         finally:
             os.close(child_in)
@@ -88,13 +88,13 @@ def output_of(command: list[str], stdin: bytes, environment: Mapping[str, str], 
 
 
 def _pipe() -> tuple[int, int]:
-    """Two ends that are no standard stream, which the child gets others for; closed ones stay taken."""
+    """A pipe whose ends are not 0, 1 or 2, since the child replaces those. Low numbers stay open as placeholders."""
     ends = os.pipe()
     return ends if min(ends) >= _STANDARD_STREAMS else _pipe()
 
 
 def _exchanged(sink: FileIO, source: FileIO, stdin: bytes, deadline: float) -> bytes | None:
-    """All that a child prints while it is given its input; None if it takes too long."""
+    """The child's whole output, read while its input is written. None if it takes too long."""
     from select import POLLIN, POLLOUT, poll
 
     watched, printed, rest = poll(), list[bytes](), memoryview(stdin)
@@ -111,7 +111,7 @@ def _exchanged(sink: FileIO, source: FileIO, stdin: bytes, deadline: float) -> b
                 continue
             try:
                 rest = rest[os.write(handle, rest[:_PART_BYTES]) :]
-            except BrokenPipeError:  # It reads no more.
+            except BrokenPipeError:  # The child has closed its input.
                 rest = rest[:0]
             if not rest:
                 watched.unregister(sink)
@@ -120,13 +120,13 @@ def _exchanged(sink: FileIO, source: FileIO, stdin: bytes, deadline: float) -> b
 
 
 def git(root: str, arguments: Sequence[str]) -> str | None:
-    """The same as text."""
+    """The output of a git command as stripped text. None if it fails."""
     printed = output(root, arguments)
     return None if printed is None else printed.decode(errors="replace").strip()
 
 
 def is_hash(text: str) -> bool:
-    """Whether this is the whole hash of an object, of either length that git knows."""
+    """Whether the text is the whole hash of an object, SHA-1 or SHA-256."""
     return len(text) in _HASH_LENGTHS and _HEX.issuperset(text)
 
 
@@ -145,7 +145,7 @@ def head(root: str) -> str | None:
 
 
 def tree_digest(root: str) -> str | None:
-    """A digest of what is checked out in `root` and of every file that differs from it; None outside a repository."""
+    """A digest of HEAD in `root` and of every file that differs from it. None outside a repository."""
     repository = repository_around(root)
     changed = output(root, ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *_NO_CACHES])
     if repository is None or changed is None:
@@ -154,7 +154,7 @@ def tree_digest(root: str) -> str | None:
     top, memories = os.fsencode(repository.top), dict[bytes, bool]()
     for entry in changed.split(b"\0"):
         if _is_of_memory(top, entry[3:], memories):
-            continue  # That something was remembered is no change of the code.
+            continue  # A new memory is no change of the code.
         digest.update(entry)
         path = os.path.join(top, entry[3:])
         if entry and os.path.isfile(path):
@@ -163,7 +163,7 @@ def tree_digest(root: str) -> str | None:
 
 
 def _is_of_memory(top: bytes, path: bytes, known: dict[bytes, bool]) -> bool:
-    """Whether a file belongs to a memory in files: those have something in them for this machine alone."""
+    """Whether a file belongs to a memory in files. Such a memory has a `.local/maker` on this machine."""
     folder = os.path.dirname(path)
     while folder:
         folder = os.path.dirname(folder)
@@ -186,17 +186,17 @@ def _content_or_stamp(path: bytes) -> bytes:
 
 
 def branch(root: str) -> str | None:
-    """The branch that is checked out in `root`, even before its first commit; None where none is."""
+    """The branch that is checked out in `root`, even before its first commit. None for a detached HEAD."""
     repository = repository_around(root)
     target = None if repository is None else _target_of(repository, "HEAD")
     return target.removeprefix(BRANCHES) if target is not None and target.startswith(BRANCHES) else None
 
 
 def default_branch(root: str) -> str | None:
-    """The branch that the project stands on.
+    """The project's default branch, or None if unknown.
 
-    It is the one that the remote's HEAD names; else main, master, trunk or develop, the first that exists here or at
-    the remote; else the only branch; else unknown. The remote is origin, or the only one.
+    It is the branch that the remote's HEAD names. Otherwise it is the first of main, master, trunk and develop that
+    exists here or at the remote, or else the only branch. The remote is origin, or the only one.
     """
     repository = repository_around(root)
     if repository is None:
@@ -214,7 +214,7 @@ def default_branch(root: str) -> str | None:
 
 
 def tip(root: str, branch: str, *, remote_first: bool = False) -> str | None:
-    """The newest commit of a branch: of the local one, else of the remote's as it was last fetched; or the reverse."""
+    """The newest commit of the local branch, else of the fetched remote branch. `remote_first` reverses the order."""
     repository = repository_around(root)
     if repository is None:
         return None
@@ -224,13 +224,13 @@ def tip(root: str, branch: str, *, remote_first: bool = False) -> str | None:
 
 
 def task_branch(root: str) -> str | None:
-    """The branch that is checked out, which names a task, unless it is the one that everything is merged into."""
+    """The checked-out branch, which names a task. None if it is the default branch."""
     name = branch(root)
     return None if name is None or name == default_branch(root) else name
 
 
 def branch_tips(root: str) -> list[str]:
-    """The newest commits of all local branches, each once, those of the branches last worked on first."""
+    """The newest commits of all local branches, without repeats, the most recent branches first."""
     listed = git(root, ["for-each-ref", "--sort=-committerdate", "--format=%(objectname)", BRANCHES])
     return list(dict.fromkeys((listed or "").split()))
 
@@ -240,15 +240,15 @@ def touched(root: str) -> frozenset[str]:
     default = default_branch(root)
     since = [] if default is None or (commit := tip(root, default)) is None else [f"{commit}...HEAD"]
     committed = (git(root, ["diff", "--name-only", "-z", *since]) or "") if since else ""
-    # Of a rename both names are listed, each in a field of its own; only the first has the two letters before it.
+    # Each line is a status of two letters, a space, and a path.
     changed = (git(root, ["status", "--porcelain", "-z", "--no-renames"]) or "").split("\0")
     return frozenset(filter(None, (*committed.split("\0"), *(line[3:] for line in changed))))
 
 
 def root_name(root: str) -> str | None:
-    """A name for a repository's top that its clones understand: `COMMIT:`; None without a commit.
+    """A name for a repository's top that its clones understand, `COMMIT:`. None without a commit.
 
-    The commit is the newest of the default branch, which others are most likely to have, and to have for long.
+    The commit is the newest of the default branch: other clones most likely have it, and keep it.
     """
     main = default_branch(root)
     commit = (tip(root, main) if main is not None else None) or head(root)
@@ -256,13 +256,13 @@ def root_name(root: str) -> str | None:
 
 
 def _remote_branches(repository: Repository) -> str:
-    """Where the remote's branches are kept, such as `refs/remotes/origin/`; empty if there is no remote."""
+    """The prefix of the remote's branches, such as `refs/remotes/origin/`. Empty without a remote."""
     remote = settings_of(repository).remote
     return "" if remote is None else f"refs/remotes/{remote[0]}/"
 
 
 def _target_of(repository: Repository, ref: str) -> str | None:
-    """The ref that this one stands for; None if it stands for a commit or isn't there."""
+    """The target of a symbolic ref. None if the ref names a commit or doesn't exist."""
     try:
         content = _content(repository, ref)
         return None if content is None or is_hash(content) else _target(content)
@@ -271,7 +271,7 @@ def _target_of(repository: Repository, ref: str) -> str | None:
 
 
 def _commit_of(repository: Repository, ref: str) -> str | None:
-    """The hash that a ref leads to; None if there is no such ref, or its branch has no commit yet."""
+    """The hash that a ref resolves to. None if the ref doesn't exist, or its branch has no commit yet."""
     name = ref
     try:
         for _ in range(_HOPS_MAX):
@@ -287,13 +287,13 @@ def _commit_of(repository: Repository, ref: str) -> str | None:
 
 
 def _content(repository: Repository, ref: str) -> str | None:
-    """What the file of a ref says: a hash, or `ref: ANOTHER`; None if it has no file of its own."""
+    """The content of a ref's file: a hash, or `ref: ANOTHER`. None if the ref has no file of its own."""
     if os.path.isdir(os.path.join(repository.common, "reftable")):
         raise _UnclearError
     is_own = not ref.startswith("refs/") or ref.startswith(_OWN_REFS)
     path = os.path.join(repository.own if is_own else repository.common, ref)
     try:
-        if os.path.islink(path):  # Git of long ago made HEAD a symbolic link to the branch.
+        if os.path.islink(path):  # Very old versions of git made HEAD a symbolic link to the branch.
             return f"ref: {os.readlink(path)}"
         with open(path, "rb") as file:
             return os.fsdecode(file.read(4096)).strip()

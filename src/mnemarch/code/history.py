@@ -1,4 +1,4 @@
-"""What git tells of commits, asked in batches: ancestry and renames (R8)."""
+"""Queries git about commits in batches: ancestry and renames (R8)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mnemarch.code.sources import trouble_with
 _ANSWERS_MAX = 65_536
 _RENAME_WAIT_S_MAX = 3.0
 _RENAME_HOPS_MAX = 8
-# Git compares each removed file with each added one; in a commit with more of them, only equal files are matched.
+# Git compares each removed file with each added one. In commits with more files than this, it matches only equal files.
 _RENAMES = ("-M", "-l400", "--name-status", "-z")
-# Patches as they are, with the commit's hash behind a mark that begins no line of a patch.
+# Plain patches. A mark that no line of a patch begins with precedes each commit's hash.
 _COMMIT_MARK = b"\x01"
 _PATCHES = (
     *("log", "-p", "-U0", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-abbrev"),
@@ -33,13 +33,13 @@ class History:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        # The state of the repository, and the answers by head and commit, which hold until it changes.
+        # The state of the repository, and the answers by head and commit, valid until the state changes.
         self._known: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
-        # The answer, and how many seconds were allowed for it.
+        # The answer, and the time limit that it was found within, in seconds.
         self._moves: dict[object, tuple[str | None, float]] = {}
 
     def has(self, commits: Collection[str]) -> bool:
-        """Whether the repository has all of these commits; git is started once at most."""
+        """Whether the repository has all of these commits. Starts git at most once."""
         repository = repository_around(self._root)
         if repository is None or not all(map(is_hash, commits)):
             return False
@@ -51,16 +51,16 @@ class History:
         return all(self._answers(repository, "", commits, ask).values())
 
     def contains(self, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-        """For each commit, whether `head` contains its changes: it is an ancestor, or its lines came by another commit.
+        """Whether `head` contains the changes of each commit: as an ancestor, or by the lines of another commit.
 
         The other commit is an amended, rebased, picked or squashed one that brings more than half of the lines to the
-        same files. None if it is unknown: the repository lacks the commit, or it may lie behind the cut of a shallow
-        clone.
+        same files. None means unknown: the repository lacks the commit, or the commit may lie behind the cut of a
+        shallow clone.
 
-        Whole hashes only (see `git.full_hash`). However many are asked, git is started three times for ancestry, and
-        once for each commit beside it that changed something. The history is the one that `git log` shows: joined by
-        `git replace`, cut off in a shallow clone. Git walks by date, so six or more commits in a row that are dated
-        long before their parents can make it deny what is older.
+        Takes whole hashes only (see `git.full_hash`). Git is started three times for the ancestry of any number of
+        commits, and once for each commit with changes outside it. The history is the one that `git log` shows: it
+        follows `git replace` and ends at a shallow clone's cut. Git walks by date, so six or more commits in a row
+        with dates long before their parents' can hide older ones.
         """
         answers: dict[str, bool | None] = {commit: (commit == head and is_hash(head)) or None for commit in commits}
         asked = [commit for commit, answer in answers.items() if answer is None and is_hash(commit)]
@@ -76,7 +76,7 @@ class History:
         commits: Collection[str],
         ask: Callable[[list[str]], dict[str, bool | None]],
     ) -> dict[str, bool | None]:
-        """Cached answers about commits, and those that `ask` gives for the rest."""
+        """The answers about commits, from the cache or from `ask`."""
         state = _state_of(repository)
         known = self._known[1] if self._known[0] == state else {}
         answers = {commit: known[head, commit] for commit in commits if (head, commit) in known}
@@ -89,11 +89,11 @@ class History:
         return answers
 
     def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
-        """The new path of a file that is gone at `head` or in the index; None if git doesn't know.
+        """The new path of a file that is missing at `head` or in the index. None if git doesn't know it.
 
-        Renames are followed one after another, in commits and then in the index. Git takes two files for one if they
-        are half the same; a file that was moved and not added is unknown to it. In a long history this can take
-        seconds. It ends with None when the time is over, and is then asked again only by who has more time.
+        Renames are followed in commits, then in the index. Git sees a rename if half of the content is equal, and it
+        doesn't see a moved file before `git add`. A search in a long history can take seconds. It ends with None at
+        the time limit, and runs again only for a caller with a higher limit.
         """
         repository = repository_around(self._root)
         if repository is None or not is_hash(head) or trouble_with(path) is not None:
@@ -110,7 +110,7 @@ class History:
         return new
 
     def took_over(self, path: str, name: str, head: str, *, wait_s_max: float, in_tree: bool) -> list[str]:
-        """Other files in which a name appeared or vanished in the last change that did so in this file."""
+        """Other files where a name appeared or vanished, in the last commit where it did so in this file."""
         repository = repository_around(self._root)
         if repository is None or not is_hash(head) or trouble_with(path) is not None:
             return []
@@ -124,17 +124,17 @@ class History:
         return [file for file in dict.fromkeys(files) if file and file != path]
 
     def contents(self, path: str, commits: Sequence[str]) -> dict[str, str]:
-        """The hash of a file's content at each of these commits that has the file; git is started once."""
+        """The hash of a file's content at each of the commits that have the file. Starts git once."""
         repository = repository_around(self._root)
         if repository is None or not commits or trouble_with(path) is not None or "\n" in path:
             return {}
         names = (f"{commit}:{path}" for commit in commits)
         types = _rows(_checked_names(repository, names))
-        pairs = zip(commits, types, strict=False)  # Git may have died half-way.
+        pairs = zip(commits, types, strict=False)  # Git may have stopped early.
         return {commit: row.removesuffix(" blob") for commit, row in pairs if row.endswith(" blob")}
 
     def fork(self, head: str, other: str) -> str | None:
-        """The newest commit that both have; None if there is none, or git can't tell."""
+        """The newest common ancestor of two commits. None if there is none, or git fails."""
         if head == other:
             return head
         repository = repository_around(self._root)
@@ -143,7 +143,7 @@ class History:
 
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-    """The answers of `History.contains`; none for what git did not answer."""
+    """The answers of `History.contains`. Empty if git fails."""
     present = _present(repository, [head, *commits])
     if present is None or head not in present:
         return {}
@@ -166,9 +166,9 @@ def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict
 
 
 def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-    """For each commit that is no ancestor of `head`, whether other commits brought most of its lines there.
+    """For each commit that is no ancestor of `head`, whether other commits brought most of its lines to `head`.
 
-    Commits for which there was no time are left out.
+    Commits beyond the time limit are left out.
     """
     import re
 
@@ -196,7 +196,7 @@ def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dic
 
 
 def _changed_lines(patches: bytes) -> set[tuple[bytes, bytes]]:
-    """The lines that patches add or remove, with the sign before them, each with its file."""
+    """The lines that patches add or remove, as pairs of the file and the line with its sign."""
     changed = set()
     file, in_hunk = b"", False
     for line in patches.split(b"\n"):
@@ -210,19 +210,19 @@ def _changed_lines(patches: bytes) -> set[tuple[bytes, bytes]]:
 
 
 def _may_be_cut_off(repository: Repository, head: str, commit: str, cuts: Collection[str]) -> bool:
-    """Whether a commit may lie behind a cut of a shallow clone: unless it comes after all cuts that `head` has."""
+    """Whether a commit may lie behind a cut of a shallow clone. False if it comes after all cuts of `head`."""
     roots = output(repository.top, ["rev-list", "--max-parents=0", head, f"^{commit}"])
     return roots is None or not set(_rows(roots)).isdisjoint(cuts)
 
 
 def _present(repository: Repository, commits: Sequence[str]) -> set[str] | None:
-    """The commits that git has; None if it gives no answer."""
+    """The commits that exist in the repository. None if git fails."""
     types = _checked_names(repository, commits)
     return None if types is None else {row.removesuffix(" commit") for row in _rows(types)}.intersection(commits)
 
 
 def _state_of(repository: Repository) -> frozenset[tuple[str, int, int]]:
-    """A value that changes when objects arrive, here or in a repository whose objects are borrowed."""
+    """A value that changes when objects arrive, here or in a repository that lends its objects."""
     lent = (text_of(os.path.join(repository.common, "objects/info/alternates")) or "").splitlines()
     commons = (repository.common, *(os.path.dirname(objects) for objects in lent))
     files = [os.path.join(common, name) for common in commons for name in _CHANGED_BY_FETCHING]
@@ -238,7 +238,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def _followed(repository: Repository, path: str, head: str, until: float, *, in_index: bool) -> str | None:
-    """Follow the renames of a file until the time is over."""
+    """Follow the renames of a file until the time limit."""
 
     def look(*arguments: str) -> dict[bytes, bytes | None]:
         left_s = until - time.monotonic()
@@ -247,11 +247,11 @@ def _followed(repository: Repository, path: str, head: str, until: float, *, in_
 
     current = os.fsencode(path)
     for _ in range(_RENAME_HOPS_MAX):
-        # The last commit that touched the file. -m: a merge that moved it shows so against one of its parents.
+        # Find the last commit that touched the file. -m shows a merge's move against one of its parents.
         last = ("log", "--max-count=1", "--format=", "--full-diff", "-m", *_RENAMES, head, "--", os.fsdecode(current))
         changes = look(*last)
         if current not in changes:
-            return None  # The file was never here, or there is no time left.
+            return None  # The file was never in this history, or the time is over.
         moved = changes[current]
         if moved == current:
             break
@@ -267,13 +267,13 @@ def _followed(repository: Repository, path: str, head: str, until: float, *, in_
 
 
 def _changes(listed: bytes | None) -> dict[bytes, bytes | None]:
-    """The path of each file after a list of changes; None if it was deleted."""
+    """The path of each file after a list of changes. None for a deleted file."""
     changes: dict[bytes, bytes | None] = {}
     fields = iter((listed or b"").split(b"\0"))
     for status in fields:
         kind = status.strip()[:1]
         if not kind:
-            continue  # Some releases of git put an empty field between two lists.
+            continue  # Some versions of git put an empty field between two lists.
         old = next(fields, b"")
         if kind in {b"R", b"C"}:
             new = next(fields, b"")
@@ -286,7 +286,7 @@ def _changes(listed: bytes | None) -> dict[bytes, bytes | None]:
 
 
 def _checked_names(repository: Repository, names: Iterable[str]) -> bytes | None:
-    """Hash and type of each thing that is named, one a line."""
+    """The hash and type of each named object, one per line."""
     return output(repository.top, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], _lines(names))
 
 

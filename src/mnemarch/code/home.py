@@ -1,4 +1,4 @@
-"""Where a folder belongs: its repository, read from git's own files without starting git, and its memory (R3)."""
+"""Finds a folder's repository and memory (R3). Reads git's files without starting git."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _SIGNS = (FOLDER, "mnemarch.toml")
 _MAIN = "main"
-# The same servers under the names they answer to where only port 443 is open.
+# Alternative names of servers, used where only port 443 is open.
 _ALIASES = {
     "ssh.github.com": "github.com",
     "www.github.com": "github.com",
     "altssh.gitlab.com": "gitlab.com",
     "altssh.bitbucket.org": "bitbucket.org",
 }
-# There `Acme/Shop` and `acme/shop` are one repository.
+# Servers where `Acme/Shop` and `acme/shop` are one repository.
 _CASELESS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
 
 
 class Repository(Frozen):
-    """One working tree (`top`), its own git directory, and the one that all worktrees share."""
+    """One working tree (`top`), its own git directory, and the git directory that all worktrees share."""
 
     top: str
     own: str
@@ -34,12 +34,12 @@ class Repository(Frozen):
 
     @property
     def linked(self) -> str | None:
-        """Git's name of a linked worktree, which stays when its folder is moved; None for the main one."""
+        """Git's name of a linked worktree, which survives moving its folder. None for the main worktree."""
         return None if self.own == self.common else os.path.basename(self.own)
 
 
 def repository_around(start: str) -> Repository | None:
-    """The repository that a folder is in: the nearest upward, as git finds it."""
+    """The nearest repository at or above a folder, as git finds it."""
     for folder in upward(start):
         repository = repository_at(folder)
         # Git stops at a .git file that leads nowhere, too.
@@ -49,13 +49,13 @@ def repository_around(start: str) -> Repository | None:
 
 
 def top_of(folder: str) -> str:
-    """The top of the working tree that a folder is in: paths count from there. A plain folder is its own top."""
+    """The top of the working tree around a folder, which paths are relative to. A plain folder is its own top."""
     repository = repository_around(folder)
     return folder if repository is None or repository.top == repository.common else repository.top
 
 
 def upward(start: str) -> Iterator[str]:
-    """The folder and those around it, the outermost last."""
+    """The folder and its parents, the outermost last."""
     folder, parent = os.path.realpath(start), ""
     while folder != parent:
         yield folder
@@ -63,7 +63,7 @@ def upward(start: str) -> Iterator[str]:
 
 
 def repository_at(folder: str) -> Repository | None:
-    """The repository whose top is this very folder: it has a .git, or is a git directory itself."""
+    """The repository whose top is exactly this folder: it has a .git, or is a git directory itself."""
     marker = os.path.join(folder, ".git")
     if os.path.isdir(marker):
         own = os.path.realpath(marker)
@@ -74,12 +74,12 @@ def repository_at(folder: str) -> Repository | None:
         own = os.path.realpath(os.path.join(folder, link.removeprefix("gitdir:").lstrip(" ").rstrip("\r\n")))
     else:
         own = folder
-    # In a folder that is no git directory, this first look is the last.
+    # Most folders are no git directory: this one check ends the search for them.
     if not os.path.lexists(os.path.join(own, "HEAD")):
         return None
     link = (text_of(os.path.join(own, "commondir")) or "").rstrip("\r\n")
     common = os.path.realpath(os.path.join(own, link)) if link else own
-    # What looks like a git directory doesn't lead to another repository's memory, and a clone may not bring one at all.
+    # A forged git directory must not lead to another repository's memory, and a clone must not contain one at all.
     if own == folder:
         around = () if ".git" in folder.split(os.sep) else upward(os.path.dirname(folder))
         is_brought = any(os.path.lexists(os.path.join(each, ".git")) for each in around)
@@ -95,12 +95,12 @@ class Settings(Frozen):
 
     bare: bool
     worktree: str | None
-    # Name and address of the remote that stands for the repository: origin, else the only one.
+    # Name and address of the remote that names the project: origin, else the only one.
     remote: tuple[str, str] | None
 
 
 def settings_of(repository: Repository) -> Settings:
-    """The settings that all worktrees share, and those of the main worktree."""
+    """The settings shared by all worktrees, and those of the main worktree."""
     core: dict[tuple[str, str], str | None] = {}
     remotes: dict[str, str] = {}
     for name in ("config", "config.worktree"):
@@ -119,7 +119,7 @@ def settings_of(repository: Repository) -> Settings:
 
 
 def main_folder(repository: Repository, settings: Settings) -> str:
-    """The folder of the main working tree; a bare repository's is its own, or the one that holds it as its .git."""
+    """The folder of the main working tree. For a bare repository: its own folder, or the one with it as .git."""
     common = repository.common
     parent = os.path.dirname(common)
     if os.path.basename(common) == ".git":
@@ -127,19 +127,19 @@ def main_folder(repository: Repository, settings: Settings) -> str:
     if settings.worktree:
         apart = os.path.realpath(os.path.join(common, settings.worktree))
         there = repository_at(apart)
-        if there is not None and there.common == common:  # It doesn't name another's folder as its own.
+        if there is not None and there.common == common:  # Only if that folder points back to this repository.
             return apart
     beside = repository_at(parent)
     return parent if beside is not None and beside.own == common else common
 
 
 def is_bare(repository: Repository) -> bool:
-    """Whether there are no files to look at."""
+    """Whether the repository has no working tree."""
     return repository.top == repository.common or (repository.linked is None and settings_of(repository).bare)
 
 
 def entries(text: str) -> Iterator[tuple[str, str, str, str | None]]:
-    """Section, subsection, key and value of each setting in a git configuration; a key without = has no value."""
+    """Section, subsection, key and value of each setting in a git configuration. The value is None without =."""
     section = subsection = ""
     lines = iter(text.removeprefix("\ufeff").split("\n"))
     for line in lines:
@@ -148,7 +148,7 @@ def entries(text: str) -> Iterator[tuple[str, str, str, str | None]]:
             section, subsection, line = _header(line)
         if not line or line[0] in "#;":
             continue
-        # An odd number of backslashes at the end: the value goes on in the next line.
+        # An odd number of backslashes at the end continues the value in the next line.
         while (len(line) - len(line.rstrip("\\"))) % 2:
             line = line[:-1] + next(lines, "").rstrip()
         key, equals, content = line.partition("=")
@@ -156,7 +156,7 @@ def entries(text: str) -> Iterator[tuple[str, str, str, str | None]]:
 
 
 def _header(line: str) -> tuple[str, str, str]:
-    """The names in `[section "sub"]`, and what follows on the line."""
+    """The names in `[section "sub"]`, and the rest of the line."""
     name, quoted, rest = line[1:].partition('"')
     if not quoted or "]" in name:
         name, _, rest = line[1:].partition("]")
@@ -195,7 +195,7 @@ def _is_true(content: str | None) -> bool:
 
 
 def text_of(path: str) -> str | None:
-    """The text of one of git's small files, None if it isn't there; bytes that are no UTF-8 survive as in paths."""
+    """The text of one of git's small files, or None if missing. Bytes that aren't UTF-8 are kept, as in paths."""
     try:
         return read_small(path, _FILE_BYTES_MAX).decode("utf-8", "surrogateescape")
     except (OSError, ValueError):
@@ -203,7 +203,7 @@ def text_of(path: str) -> str | None:
 
 
 class Home(Frozen):
-    """Where the memory lives (`folder`), which working tree this is (`root`), and what to call them."""
+    """The memory's folder, the root of the working tree, and the names of project and worktree."""
 
     folder: str
     root: str
@@ -212,17 +212,17 @@ class Home(Frozen):
 
 
 def home_of(start: str, memory_in: str = "") -> Home:
-    """The home of a folder: all worktrees of one repository share it; a plain folder is its own, and its one worktree.
+    """The home of a folder. All worktrees of one repository share it. A plain folder is its own home and worktree.
 
-    A memory may be about to begin in `memory_in`: the home is what it will be then. Only files are read, whoever owns
-    them and whatever GIT_DIR says: no process is started.
+    `memory_in` is a folder where a memory is about to be created; it counts as if the memory existed. This only reads
+    files, regardless of their owner and of GIT_DIR, and starts no process.
     """
     root = os.path.realpath(start)
     for folder in upward(start):
         repository = repository_at(folder)
         if repository is not None:
             return _in_repository(repository)
-        # A .git file that leads nowhere: a repository once was here.
+        # A .git file without a target marks a former repository.
         is_one = os.path.isfile(os.path.join(folder, ".git")) or folder == memory_in
         if is_one or any(os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS):
             root = folder
@@ -238,12 +238,12 @@ def worktrees_of(repository: Repository) -> dict[str, str]:
         place = os.path.join(linked, name)
         marker = text_of(os.path.join(place, "gitdir"))
         if marker:
-            # Where worktree.useRelativePaths is set, it is relative to the file that holds it.
+            # With worktree.useRelativePaths the path is relative to the file that contains it.
             folders.append(os.path.join(place, os.path.dirname(marker)))
     worktrees: dict[str, str] = {}
     for folder in filter(os.path.isdir, folders):
         around, home = repository_around(folder), home_of(folder)
-        # In the place of a worktree that is gone, there may be another repository by now.
+        # Another repository may have replaced a removed worktree.
         if around is not None and around.common == repository.common and home.worktree is not None:
             worktrees[home.worktree] = home.root
     return worktrees
@@ -254,16 +254,16 @@ def _in_repository(repository: Repository) -> Home:
     folder = main_folder(repository, settings)
     project = _project(repository, settings, folder)
     if repository.linked is not None:
-        # Git's names hold no slash, so nothing else is called like this.
+        # Git's names contain no slash, so this name is unique.
         name = f"worktrees/{_MAIN}" if repository.linked == _MAIN else usable_name(repository.linked)
         return Home(folder=folder, root=repository.top, project=project, worktree=name)
-    # Inside of .git one is in the working tree that it belongs to.
+    # A folder inside .git belongs to the working tree of that .git.
     root = folder if repository.top == repository.common else repository.top
     return Home(folder=folder, root=root, project=project, worktree=None if settings.bare else _MAIN)
 
 
 def _project(repository: Repository, settings: Settings, folder: str) -> str:
-    """The remote's name; of a remote on this disk, its own project's; else the name of the main folder."""
+    """The project's name: the remote's name, the project of a remote on this disk, or the main folder's name."""
     names: dict[str, str] = {}
     while True:
         names[repository.common] = _folder_name(repository, folder)
@@ -276,10 +276,10 @@ def _project(repository: Repository, settings: Settings, folder: str) -> str:
         origin = os.path.realpath(os.path.join(folder, remote))
         upstream = repository_at(origin)
         if upstream is None:
-            # Not there now. It may be a mistyped address, with a token before its @.
+            # The folder is missing. It may be a mistyped address with a token before its @.
             return _bare_name(_base_name(origin.removesuffix("/.git")).rpartition("@")[2]) or names[repository.common]
         if upstream.common in names:
-            # Each is the other's remote: both have to choose the same name.
+            # The repositories are each other's remotes. Both must get the same name.
             return min(names.values())
         repository, settings = upstream, settings_of(upstream)
         folder = main_folder(repository, settings)
@@ -288,7 +288,7 @@ def _project(repository: Repository, settings: Settings, folder: str) -> str:
 def _folder_name(repository: Repository, folder: str) -> str:
     if folder != repository.common:
         return _base_name(folder)
-    # A bare repository: `shop.git`, or a hidden folder in the one that has the name.
+    # A bare repository is called `shop.git`, or is a hidden folder inside the folder with the name.
     name = _bare_name(_base_name(folder))
     return _base_name(os.path.dirname(folder)) if name.startswith(".") else name
 
@@ -303,13 +303,13 @@ def _bare_name(name: str) -> str:
 
 
 def usable_name(name: str) -> str:
-    """A usable name: not blank, and of characters that UTF-8 has."""
+    """The name, encodable as UTF-8, or "root" if it is blank."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return name if name.strip() else "root"
 
 
 def remote_name(url: str) -> str | None:
-    """Host and path, such as `github.com/acme/shop`, never a credential; None for a local folder and for nonsense."""
+    """Host and path, such as `github.com/acme/shop`, never a credential. None for a local folder or an invalid URL."""
     url = _address(url)
     scheme, marked, rest = url.partition("://")
     if not marked:
@@ -318,7 +318,7 @@ def remote_name(url: str) -> str | None:
 
 
 def remote_folder(url: str) -> str | None:
-    """The folder of this machine that a remote names, as it is written: it may be relative to the repository."""
+    """The local folder that a remote names, as written. It may be relative to the repository."""
     url = _address(url)
     if url[:7].lower() == "file://":
         return _decoded("/" + url[7:].partition("/")[2])
@@ -326,17 +326,17 @@ def remote_folder(url: str) -> str | None:
 
 
 def _address(url: str) -> str:
-    """The address behind a transport helper (`helper::address`), else the url itself."""
+    """The address after a transport helper (`helper::address`), or the URL itself."""
     url = url.strip()
     helper, marked, address = url.partition("::")
     if not marked or not helper.replace("-", "").replace("+", "").isalnum():
         return url
-    # What is no url is a command line, which may hold anything.
+    # An address that is no URL is a command line, which may contain secrets.
     return address if "://" in address else ""
 
 
 def _is_scp(url: str) -> bool:
-    """Whether this is `host:path`; git's rule: a colon before any slash."""
+    """Whether the URL has the form `host:path`. Git's rule: a colon before any slash."""
     return ":" in url.partition("/")[0]
 
 
@@ -349,7 +349,7 @@ def _scp_name(url: str) -> str | None:
         colon, path = after[:1], after[1:]
         host = host if host.count(":") > 1 else host.partition(":")[0]
     elif "@" not in host and "@" in path.partition("/")[0]:
-        # Git does not read `user:password@host:path`, but it is somebody's password all the same.
+        # Git doesn't accept `user:password@host:path`, but the password must still be dropped.
         host, colon, path = url.rpartition("@")[2].partition(":")
     return _joined(host.rpartition("@")[2], path) if colon else None
 
@@ -360,7 +360,7 @@ def _url_name(rest: str) -> str | None:
     if "@" in rest[len(plain) :]:
         return None
     authority, _, path = plain.partition("/")
-    # A password with an unescaped sign in it ends only at the last @; `/@scope/` is none.
+    # A password with an unescaped character ends only at the last @. `/@scope/` is part of the path.
     before, marked, after = path.rpartition("@")
     if marked and before and not before.endswith("/"):
         return _url_name(after)
@@ -383,9 +383,9 @@ def _joined(host: str, path: str) -> str | None:
 
 
 def _decoded(text: str) -> str:
-    """Without the %20s of a url."""
+    """The text without percent encoding."""
     if "%" not in text:
         return text
-    from urllib.parse import unquote_to_bytes  # milliseconds to load
+    from urllib.parse import unquote_to_bytes  # takes milliseconds to import
 
     return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")

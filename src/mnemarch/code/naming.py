@@ -16,10 +16,10 @@ from ast_grep_py import SgNode
 from mnemarch.model.json_text import from_json
 from mnemarch.model.value import Frozen
 
-# The name, another kind than the grammar's (or None), and the nodes that make the signature.
+# The name, a kind that overrides the grammar's (or None), and the nodes that make the signature.
 Named = tuple[str, str | None, list[SgNode]]
 
-# A block that only lends its name: Rust's `impl`, Swift's `extension`.
+# A block that only gives its name to its content: Rust's `impl`, Swift's `extension`.
 OUTER = "outer"
 _NAMES = frozenset(
     {"identifier", "simple_identifier", "type_identifier", "field_identifier", "property_identifier", "constant"}
@@ -36,7 +36,7 @@ def child_of(node: SgNode, *kinds: str) -> SgNode | None:
 
 
 def named_in(node: SgNode) -> list[SgNode]:
-    """The children that are no mere punctuation."""
+    """The children without punctuation."""
     return [child for child in node.children() if child.is_named()]
 
 
@@ -46,13 +46,13 @@ def field_of(node: SgNode, *names: str) -> SgNode | None:
 
 
 def is_around(node: SgNode) -> bool:
-    """Whether what is inside is named after it: C's `typedef struct point { int x; } Point` has `point.x`."""
+    """Whether names inside the node begin with its name. C's `typedef struct point { int x; } Point` has `point.x`."""
     shape = node.field("type") if node.kind() == "type_definition" else None
     return shape is None or shape.field("name") is None
 
 
 def by_field(node: SgNode) -> Iterator[Named]:
-    """Definitions whose names are in the field `name`, or in declarators behind a type, or are the first identifier."""
+    """Definitions named by the field `name`, by declarators after a type, or by the first identifier."""
     declaring = child_of(node, "variable_declaration") or node
     children = declaring.children()
     declarators = [item for item in children if item.kind() == "variable_declarator"]
@@ -187,7 +187,7 @@ def in_c(node: SgNode) -> Iterator[Named]:
     before = [parameters] if parameters is not None else []
     if node.kind() in {"struct_specifier", "union_specifier", "class_specifier", "enum_specifier"}:
         name = node.field("name")
-        # Without a body it is only mentioned.
+        # Without a body it is only a declaration.
         if name is not None and node.field("body") is not None:
             yield name.text(), None, [*before, node]
         return
@@ -205,7 +205,7 @@ def in_c(node: SgNode) -> Iterator[Named]:
 
 
 def _declared(declarator: SgNode) -> tuple[SgNode | None, bool]:
-    """The name inside a C declarator, and whether it is a function's."""
+    """The name inside a C declarator, and whether it names a function."""
     node: SgNode | None = declarator
     is_function = False
     while node is not None and node.kind() not in _NAMES:
@@ -265,7 +265,7 @@ _NAMED = {
 
 
 class Grammar(Frozen):
-    """The definitions of one language: what each node kind defines, what to look for, and the names of a node."""
+    """The definitions of one language: what each node kind defines, the nodes to find, and a node's names."""
 
     kinds: dict[str, str]
     wanted: list[Any]

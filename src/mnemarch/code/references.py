@@ -1,4 +1,4 @@
-"""Which files, lines and symbols a text speaks of: English or Korean prose, code spans, stack traces, diffs, logs."""
+"""Finds files, lines and symbols named in texts: English or Korean prose, code spans, stack traces, diffs, logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-# What is longer is data, not something that somebody wrote to be read.
+# A longer text or token is data and not prose.
 _TOKEN_CHARS_MAX = 1_024
 _NEAR_CHARS = 160
 _LINE_DIGITS_MAX = 7
@@ -34,7 +34,7 @@ _ENDINGS = _words(
 # One letter is as often the end of `object.property.c`.
 _SHORT_ENDINGS = _words("c h m r")
 _WITHOUT_SYMBOLS = _words("md mdx rst txt adoc lock csv tsv jsonl")
-# They end like files and are the names of products.
+# Names of products that look like files.
 _PRODUCTS = _words(
     "node.js vue.js next.js nuxt.js react.js express.js three.js d3.js socket.io.js chart.js p5.js asp.net"
 )
@@ -78,9 +78,9 @@ _SPANS_AFTER = (
 
 
 class Reference(Frozen):
-    """A path as it stands in the text, but with `/`; the symbol, with dots, and the first and last line, if said.
+    """A path as in the text, but with `/`; a symbol with dots and the first and last line, if the text names them.
 
-    An absolute path stays absolute: only who knows the root can say what it is relative to it.
+    An absolute path stays absolute: only a caller that knows the root can make it relative.
     """
 
     path: str
@@ -89,7 +89,7 @@ class Reference(Frozen):
 
 
 def references_in(text: str, limit: int = 32) -> list[Reference]:
-    """The first `limit` distinct references of a text, in the order in which they come; its far end is not read."""
+    """The first `limit` distinct references of a text, in order. The end of a very long text is not read."""
     references: dict[Reference, None] = {}
     skipped_to = 0
     for match in pattern(_CHUNK).finditer(text, 0, _TEXT_CHARS_MAX):
@@ -167,7 +167,7 @@ def _in_token(text: str, token: str, start: int) -> Iterator[Reference]:
 
 
 def _path_end(token: str) -> int:
-    """Where the first path of a token ends, 0 if there is none."""
+    """The position where the first path of a token ends, 0 if there is none."""
     at = token.find(".")
     while at >= 0:
         ending = pattern(_ENDING).match(token, at + 1)
@@ -188,7 +188,7 @@ def _path_end(token: str) -> int:
 
 
 def _path_begin(token: str, end: int) -> int:
-    """Behind what is glued to a path: `HEAD:`, `--file=`, the `@` of a mention; a drive belongs to it."""
+    """The position where a path begins, after a prefix such as `HEAD:`, `--file=` or `@`. A drive is part of it."""
     begin = 0
     if not pattern(_DRIVE).match(token):
         begin = max(token.rfind(":", 0, end), token.rfind("=", 0, end)) + 1
@@ -201,7 +201,7 @@ def _is_path(path: str, *, has_more: bool) -> bool:
     folder, _, file = path.rpartition("/")
     stem, _, ending = file.rpartition(".")
     if not file or "@" in path.lstrip("@").replace("/@", "/") or path.startswith("..."):
-        return False  # An address (`user@host.py`), or the end of a path that was cut.
+        return False  # An address (`user@host.py`), or the end of a shortened path.
     if not folder and ending.lower() in _SHORT_ENDINGS and "." in stem:
         return False
     first = folder.partition("/")[0]
@@ -216,7 +216,7 @@ def _is_after_diff(text: str, start: int) -> bool:
 
 
 def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | None, bool]:
-    """What is glued to a path: a symbol, lines, and whether anything is."""
+    """The symbol or the lines directly after a path, and whether there are any."""
     placed = pattern(_PLACE).match(rest)
     if placed is not None:
         first = int(placed["first"])
@@ -233,7 +233,7 @@ def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | Non
 
 
 def _after(text: str) -> tuple[str | None, tuple[int, int] | None]:
-    """The rest of `File "x.py", line 10, in f` and of `x.ts(10,5)`."""
+    """The symbol and lines after the path in `File "x.py", line 10, in f` and in `x.ts(10,5)`."""
     match = pattern(_LINE_AND_FUNCTION).match(text)
     if match is None:
         return None, None
@@ -257,7 +257,7 @@ def _names(spans: re.Match[str] | None) -> list[str]:
 
 
 def _plain(name: str) -> str | None:
-    """A symbol's name with dots; None if it is no name."""
+    """A symbol's name with dots, or None if it is no name."""
     name = name.removesuffix("()").rstrip(".:")
     if not name or name.lower() in _NO_NAMES or not pattern(_NAMES).fullmatch(name):
         return None

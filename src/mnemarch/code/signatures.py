@@ -15,13 +15,13 @@ _DEPTH_MAX = 64
 _ELIDED = "…"
 _PARTS = {part: frozenset(" ".join(lines).split()) for part, lines in table()["signatures"].items()}
 _BODIES = _PARTS["bodies"]
-# These say nothing about a call: who may see it, what decorates it, with what a base class is called.
+# Parts that don't affect a call: visibility, decorators, the arguments of a base class.
 SILENT, _SILENT_WORDS = _PARTS["silent"], _PARTS["silent_words"]
 _UNNAMED = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
 _MODIFIERS = frozenset({"async", "*", "class"})
 _MEMBERS = frozenset({"object_type", "interface_type"})
 _WORDS = r"""\w+|"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|[-=]>|\S"""
-# A number, a text with nothing to work out in it, or a word that all languages have for such values.
+# A number, a string without interpolation, or a common constant.
 _LITERAL = r"""(?a)[-+]?\.?\d[\w.]*|"[^"\\\n$#{]*"|'[^'\\\n]*'|[Tt]rue|[Ff]alse|null|nil|None"""
 _ARITHMETIC = frozenset("()[],.+-*/%<>|&~^")
 _QUOTES = "'\"`"
@@ -33,11 +33,11 @@ _NO_SPACE_AFTER = frozenset({"(", "[", "<", ".", "::", "&", "*", "**", "...", "@
 
 
 class _UnreadableError(Exception):
-    """There is an error of syntax in the header."""
+    """The header has a syntax error."""
 
 
 def signature_of(nodes: Iterable[SgNode], kind: str, name: str, silent: frozenset[str] = SILENT) -> str:
-    """The normal form of a definition whose header is in `nodes`; empty if the header has an error of syntax."""
+    """The normal form of the definition whose header is in `nodes`. Empty if the header has a syntax error."""
     parts: list[str] = []
     try:
         for node in nodes:
@@ -53,7 +53,7 @@ def signature_of(nodes: Iterable[SgNode], kind: str, name: str, silent: frozense
 
 
 def _put_inner(node: SgNode, parts: list[str], silent: frozenset[str], depth: int, kind: str = "") -> None:
-    """The parts of a node; of a definition (at depth 0) those before its body or its content."""
+    """Append the parts of a node. For a definition (depth 0), only those before its body or content."""
     children, is_outer = node.children(), depth == 0
     if not children:
         _put(node, parts, silent, 1)
@@ -89,7 +89,7 @@ def _put(node: SgNode, parts: list[str], silent: frozenset[str], depth: int) -> 
             _put_inner(node, parts, silent, 0 if is_modifier else depth)
         else:
             parts.append(_ELIDED)
-    elif depth > 1 or kind != text or text not in _SILENT_WORDS:  # A keyword's node is of its own kind.
+    elif depth > 1 or kind != text or text not in _SILENT_WORDS:  # The kind of a keyword's node is the keyword.
         parts.append(_quoted("".join(text.split()) if kind == "operator_name" else text))
 
 
@@ -98,7 +98,7 @@ def _quoted(text: str) -> str:
 
 
 def _default_after(sign: SgNode) -> list[str]:
-    """The parts of a parameter's default value, which comes behind `=`."""
+    """The parts of a parameter's default value, which follows `=`."""
     texts, node = [], sign.next()
     while node is not None and node.kind() not in _ENDS_OF_DEFAULT:
         texts.append(node.text())
@@ -107,7 +107,7 @@ def _default_after(sign: SgNode) -> list[str]:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    """The parts as one text. A comma before a bracket and a `|` before the first alternative mean nothing."""
+    """The parts as one text, without a comma before a bracket or a `|` before the first alternative."""
     out: list[str] = []
     for part in parts:
         last = out[-1] if out else ""
@@ -132,14 +132,14 @@ def _is_space_between(last: str, part: str) -> bool:
 
 
 def value_of(node: SgNode) -> str:
-    """A variable's value, if it is written there (`3`, `"strict"`, `60 * 60`); else as `Symbol` says."""
+    """A variable's literal value (`3`, `"strict"`, `60 * 60`), COMPUTED for other values, empty without a value."""
     content = node.field("value") or node.field("right")
     for holder in (node, child_of(node, "variable_declarator", "init_declarator")):
         sign = child_of(holder, "=") if holder is not None and content is None else None
         content = sign.next() if sign is not None else content
     text = "" if content is None else content.text().strip()
     if text in {"", "..."}:
-        return ""  # Only the name is declared.
+        return ""  # A declaration without a value.
     parts = pattern(_WORDS).findall(text)
     is_literal = pattern(_LITERAL).fullmatch
     is_written = is_literal(text) or all(part in _ARITHMETIC or is_literal(part) for part in parts)

@@ -1,4 +1,4 @@
-"""Reads text files of a folder or of a commit: never outside of it, never waiting, never more than a source can be."""
+"""Reads text files of a folder or a commit: never outside of it, without blocking, up to a size limit."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 FILE_BYTES_MAX = 8_388_608
 HOLDS, CHANGED, GONE, UNKNOWN = "holds", "changed", "gone", "unknown"
 
-# Two changes within a tick of the file system's clock leave one time behind: 10 ms on Linux, 2 s where times are whole.
+# Two changes within one tick of the file system's clock get equal times. A tick is 10 ms on Linux, and 2 s on file
+# systems that store whole seconds.
 _TICK_NS, _COARSE_TICK_NS = 50_000_000, 2_100_000_000
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# What git has, if the content itself is kept elsewhere.
+# The beginning of a git-lfs pointer, which git stores in place of the content.
 _LFS = b"version https://git-lfs.github.com/spec/"
 _FILES_AT_ONCE, _LOADED_MAX = 200, 1_000
 _BATCH_BYTES_MAX = 4 * FILE_BYTES_MAX
 _FOLDER_MODE, _LINK_MODES = "040000", frozenset({"120000", "160000"})
-# So many files are looked into for the edits of a task.
+# How many files are read for the edits of a task.
 _EDITED_MAX = 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Source(Frozen):
-    """A text file. Its content is the same as long as its `stamp` is; None: that can't be relied on yet."""
+    """A text file. An equal `stamp` means equal content. None: the file changed too recently to rely on a stamp."""
 
     path: str
     text: str
@@ -41,7 +42,7 @@ class Source(Frozen):
 
 
 class Check(Frozen):
-    """Whether something stands in a tree: it HOLDS, is CHANGED or GONE, or that is UNKNOWN; and why."""
+    """Whether cited code is in a tree (HOLDS, CHANGED, GONE or UNKNOWN), and why."""
 
     state: str
     reason: str = ""
@@ -50,15 +51,15 @@ class Check(Frozen):
 class Folder:
     """The files under one folder.
 
-    A path is relative, with `/` between its parts, and is taken as it is spelt: whether the file system tells `A.py`
-    from `a.py` is left to it. Symbolic links are followed as long as they stay inside.
+    A path is relative, with `/` between its parts. The file system decides whether `A.py` and `a.py` are one file.
+    Symbolic links are followed if they stay inside the folder.
     """
 
     def __init__(self, root: str) -> None:
         self.root = root
 
     def stamp(self, path: str) -> Hashable | None:
-        """What changes when the file does, at the cost of a look; None if it can't be told without reading."""
+        """A value that changes with the file, from one `stat` call. None if that fails."""
         if trouble_with(path) is not None:
             return None
         try:
@@ -67,7 +68,7 @@ class Folder:
             return None
 
     def load(self, paths: Collection[str]) -> None:
-        """Nothing to do: files are read fast one by one."""
+        """Do nothing: single files are read fast enough."""
 
     def read(self, path: str) -> Source | Check:
         trouble = trouble_with(path)
@@ -98,12 +99,12 @@ class Folder:
 
 
 def _read_inside(path: str, root: str, steps: list[str]) -> Source | Check:
-    """A file opened step by step: a link that appears on the way, after the path was resolved, is not followed."""
+    """Read a file by opening each folder in turn, so that a link created after the path was resolved isn't followed."""
     opened = [os.open(root, _STEP)]
     try:
         for step in steps[:-1]:
             opened.append(os.open(step, _STEP, dir_fd=opened[-1]))
-        # Merely opening a device can have an effect, so look first; what is read is looked at again.
+        # Opening a device can have side effects, so check the type first, and again after opening.
         mode = os.stat(steps[-1], dir_fd=opened[-1], follow_symlinks=False).st_mode
         if stat.S_ISDIR(mode):
             return Check(GONE, f"{path} is a folder, not a file")
@@ -127,17 +128,17 @@ class CommitFiles:
         self._loaded: dict[str, Source | Check] = {}
 
     def stamp(self, path: str) -> Hashable | None:  # noqa: ARG002 - the same for all
-        """The commit: what it has never changes."""
+        """The commit, whose files never change."""
         return self._commit
 
     def load(self, paths: Collection[str]) -> None:
-        """Read many files at once: for each two hundred, git is started twice."""
+        """Read many files at once. Git is started twice for every 200 files."""
         if len(self._loaded) > _FILES_AT_ONCE:
-            self._loaded = {}  # Whoever reads has a cache of its own: this is only what waits to be read.
+            self._loaded = {}  # Callers have their own cache. This one only holds files until they are read.
         new = sorted(set(paths).difference(self._loaded))[:_LOADED_MAX]
         for start in range(0, len(new), _FILES_AT_ONCE):
             answers = self._read(new[start : start + _FILES_AT_ONCE])
-            # Git may have given no answer, but does the next time.
+            # Don't cache UNKNOWN: git may answer the next time.
             known = {path: answer for path, answer in answers.items() if getattr(answer, "state", "") != UNKNOWN}
             self._loaded = self._loaded | known
 
@@ -155,7 +156,7 @@ class CommitFiles:
         }
 
     def _entries(self, names: Collection[str]) -> dict[str, list[str]] | None:
-        """Mode, type, hash and size of these files, and of the folders that they are in; None if git can't tell."""
+        """Mode, type, hash and size of these files and of the folders they are in. None if git fails."""
         if self._repository is None or not is_hash(self._commit) or not names:
             return None
         asked = {place for name in names for place in (name, *_folders(name))}
@@ -167,7 +168,7 @@ class CommitFiles:
         return {name: about.split() for about, _, name in rows}
 
     def _blob(self, path: str, name: str, entries: Mapping[str, list[str]] | None) -> tuple[str, int] | Check:
-        """Hash and size of a plain file."""
+        """The hash and size of a plain file, or why it can't be read."""
         if entries is None:
             return Check(UNKNOWN, f"git can't tell what is in the folder of {path} {self._at}")
         for place in (*_folders(name), name):
@@ -183,7 +184,7 @@ class CommitFiles:
         return blob, int(size)
 
     def _contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """The contents of blobs by their hashes: all at once, unless they are large."""
+        """The contents of blobs by hash. One git process reads all, or one each if they are large."""
         contents: dict[str, bytes] = {}
         is_small = sum(sizes.values()) <= _BATCH_BYTES_MAX
         for names in [list(sizes)] if is_small and sizes else [[name] for name in sizes]:
@@ -208,12 +209,12 @@ class CommitFiles:
 
 
 def _folders(name: str) -> list[str]:
-    """The folders that a path leads through, the outermost first."""
+    """The folders on a path, the outermost first."""
     return [name[:at] for at, character in enumerate(name) if character == "/"]
 
 
 def trouble_with(path: str) -> Check | None:
-    """What is wrong with a path before anything is looked at."""
+    """The reason a path is invalid, without reading the disk. None if it is valid."""
     if "\0" in path or not path or not _is_encodable(path):
         return Check(UNKNOWN, f"{path!r} is no path")
     if path[0] == "/" or (".." in path and ".." in path.split("/")):
@@ -229,8 +230,8 @@ def _is_encodable(path: str) -> bool:
 
 
 def _text(path: str, descriptor: int) -> Source | Check:
-    # The content may be newer than this look at the file, never older: then the stamp no longer fits, and it is
-    # read again.
+    # Taken before reading: the content may be newer than the stamp, never older. Then the stamp no longer matches,
+    # and the file is read again.
     looked_at = os.fstat(descriptor)
     pieces, size = [], 0
     while size <= FILE_BYTES_MAX and (piece := os.read(descriptor, FILE_BYTES_MAX + 1 - size)):
@@ -259,10 +260,9 @@ def _stamped(look: os.stat_result) -> Hashable:
 
 
 def standing_edits(root: str | None, edits: Sequence[Edit]) -> dict[str, bool] | None:
-    """Of the entries of edits, whether their files below the root still have them; None without a folder or an edit.
+    """Whether the files below the root still have each edit, by the id of its entry. None without a folder or edits.
 
-    `git checkout` takes back what was only tried. Nothing is said of a file that is not there in a folder without git:
-    it may be elsewhere.
+    Edits can be undone, as by `git checkout`. A missing file is left out in a folder without git: it may have moved.
     """
     if root is None or not edits or not os.path.isdir(root):
         return None

@@ -1,4 +1,4 @@
-"""The names and signatures that a source text defines: they tell a change that matters from one that doesn't.
+"""The names and signatures that a source text defines. They separate relevant changes from irrelevant ones.
 
 All languages are parsed by ast-grep, which tolerates errors of syntax.
 """
@@ -20,9 +20,9 @@ else:
     naming = Lazy("mnemarch.code.naming")
     signatures = Lazy("mnemarch.code.signatures")
 
-# Error recovery may take ten microseconds a character: a larger text is searched for words only.
+# Error recovery may take ten microseconds per character. Larger texts are only searched for words.
 SOURCE_CHARS_MAX = 524_288
-# A variable's value is worked out when the program runs, or is too long to store.
+# The mark for a value that the program computes at run time, or that is too long to store.
 COMPUTED = "…"
 VALUE_CHARS_MAX = 200
 
@@ -55,11 +55,11 @@ _JOINTS = r"[\s`()*&]*(?:::|->|[.#$\\])+[\s`()*&]*|[\s`()*&]+"
 
 
 class Symbol(Frozen):
-    """A name with dots, what it is, its signature, and its first and last line.
+    """A definition: its dotted name, its kind, its signature, and its first and last line.
 
-    A name that is defined several times (overloads, the branches of an `if`) has all its signatures, one a line. A
-    signature that can't be read is left out. The same goes for `value`: what a constant or another variable is given,
-    if it is written there as a number, a text or the like; COMPUTED if it is not, empty if that can't be told.
+    A name with several definitions (overloads, the branches of an `if`) has all their signatures, one per line.
+    Unreadable signatures are left out. `value` works the same way: it is the literal value of a constant or another
+    variable, COMPUTED if the value isn't literal, or empty if unknown.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Symbol(Frozen):
 
 
 class Symbols(dict[str, Symbol]):
-    """The symbols of one text by name. `broken`: the text has errors of syntax, so there may be more."""
+    """The symbols of one text by name. `broken`: the text has syntax errors, so symbols may be missing."""
 
     __slots__ = ("broken",)
 
@@ -84,13 +84,13 @@ class Symbols(dict[str, Symbol]):
 
 
 def language_of(path: str) -> str | None:
-    """The language of a file, by its ending; None if it is none that we have a grammar for."""
+    """The language of a file by its extension. None if there is no grammar for it."""
     name, dot, ending = path.rpartition(".")
     return _LANGUAGES.get(ending.lower()) if dot and name and "/" not in ending else None
 
 
 def symbols_of(path: str, text: str) -> Symbols | None:
-    """What the text defines; None if that can't be told: no grammar for it, too long, or no text for a parser."""
+    """The symbols that the text defines. None if it has no grammar, is too long or can't be parsed."""
     language = language_of(path)
     if language is None or len(text) > SOURCE_CHARS_MAX:
         return None
@@ -100,16 +100,16 @@ def symbols_of(path: str, text: str) -> Symbols | None:
     try:
         nodes = SgRoot(text.removeprefix("\ufeff"), language).root().find_all(any=grammar.wanted)
         defining = [(node, kind) for node in nodes if (kind := grammar.kinds.get(node.kind())) is not None]
-        # The others are errors: what was defined there isn't known.
+        # The other nodes are syntax errors, whose definitions are unknown.
         return Symbols(_defined(language, defining, len(text)), broken=len(defining) < len(nodes))
     except (RuntimeError, ValueError):
-        return None  # Surrogates, or a release of ast-grep that names its nodes otherwise.
+        return None  # Surrogates, or an ast-grep version with other node names.
 
 
 def find(symbols: Mapping[str, Symbol], name: str) -> list[Symbol]:
-    """The symbols that a name means: the one of exactly this name, else all whose names end in it.
+    """The symbol with exactly this name, or else all symbols whose names end in it.
 
-    `Auth.login`, `Auth::login`, `Auth#login`, `(*Auth).Login` and `login()` are understood.
+    Accepts `Auth.login`, `Auth::login`, `Auth#login`, `(*Auth).Login` and `login()`.
     """
     name = plain_name(name)
     if not name:
@@ -123,9 +123,9 @@ def find(symbols: Mapping[str, Symbol], name: str) -> list[Symbol]:
 
 
 def agrees(cited: str, current: str) -> bool:
-    """Whether two signatures or values have an alternative in common; one that can't be read contradicts none.
+    """Whether two signatures or values share an alternative. An empty one agrees with everything.
 
-    How they are spaced and quoted makes no difference.
+    Spaces and the kind of quotes are ignored.
     """
     was, now = (pattern(r"[^\S\n]").sub("", text.replace("'", '"')).split("\n") for text in (cited, current))
     if not cited or not current or not set(was).isdisjoint(now):
@@ -134,13 +134,13 @@ def agrees(cited: str, current: str) -> bool:
         return False
     import re
 
-    # A default value that was not kept may be any.
+    # A default value that was not stored matches any value.
     kept = [re.escape(line).replace(COMPUTED, _ANY_VALUE) for line in was if COMPUTED in line]
     return any(re.fullmatch(line, other) for line in kept for other in now)
 
 
 def plain_name(name: str) -> str:
-    """A name with dots, whatever the language writes between its parts."""
+    """The name with dots in place of its language's separators."""
     if name.isidentifier():
         return name
     name, operator, sign = name.strip().partition("operator")
@@ -160,13 +160,13 @@ def _merged(known: Symbol, other: Symbol) -> Symbol:
 
 
 def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> Iterator[Symbol]:
-    """The definitions, which come in order, each named after those around it."""
+    """The symbols of definitions in source order, each name prefixed by those of the definitions around it."""
     grammar = naming.grammar_of(language)
-    # Where each definition around ends, the name that it gives, and what it is.
+    # The end, name prefix and kind of each surrounding definition.
     around: list[tuple[int, str, str]] = [(length + 1, "", "")]
     for node, node_kind in defining:
         span = node.range()
-        # A node that takes in its line's end goes on to the next line's first column.
+        # A node that includes its line break ends at the first column of the next line.
         lines = span.start.line + 1, max(span.end.line + (span.end.column > 0), span.start.line + 1)
         while around[-1][0] <= span.start.index:
             around.pop()

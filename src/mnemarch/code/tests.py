@@ -1,4 +1,4 @@
-"""The source of a test: where it is, what it names, and so whether the test is about a claim (R20)."""
+"""Finds the source of a test and the names in it, to decide whether the test is about a claim (R20)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
 
-# What may stand below a definition, as far left, without ending it; and calls of what has more than two letters.
+# Characters that may begin a line at a definition's own indentation without ending it.
 _CLOSING = frozenset({"", ")", "]", "}"})
 _CALLED = r"([^\W\d]\w{2,})\("
 _GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
 _ITEM_CHARS = 8
 _IN_FILE = "@"
-# Texts, numbers and the words and signs of a comparison.
+# Strings, numbers, and the words and operators of a comparison.
 _COMPARED = (
     r"""'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|\b\d[\w.]*|[=!<>]=+|[<>]|\b(?:not|raises|rejects|toThrow|assert\w+"""
     r"|[Tt]rue|[Ff]alse|[Nn]one|null)\b"
 )
 _STEPS = r"::| > | › "
 _IDENTIFIER = r"[^\W\d]\w*"
-# `user-store`, `config.toml` and `shop.auth`, beside the identifiers in them.
+# Compound names such as `user-store`, `config.toml` and `shop.auth`.
 _COMPOUND = r"[\w-]+(?:\.[\w-]+)+|\w+(?:-\w+)+"
 _IMPORT = r"""(?:from|import|use|using|require|include|#include|@import)\b|.*(?:require|import)\s*\("""
 _TEST_AFFIXES = r"(?i)^test[_-]?|[._-]?(?:tests?|spec)$"
@@ -43,10 +43,10 @@ _CODE_WORD = rf"`({_IDENTIFIER}(?:(?:\.|::|#){_IDENTIFIER})*)(?:\(\))?`|\b({_IDE
 _SINGLE_WORD = r"[A-Z]?[^\W\d_A-Z]+"
 _SHARED_WORDS_MIN = 2
 _CODE_LIKE = r"[a-z][A-Z]|\w_\w|\.\w{3}"
-# They name their folder.
+# Files that are known by the name of their folder.
 _FOLDER_FILES = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
 _PREPARING = frozenset({"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp"})
-# Every test names these.
+# Words that every test contains.
 _COMMON_WORDS = (
     "assert async await class def describe expect false for from func function if import in it jest junit mock None"
     " patch pytest raises return self test testing true True False unittest vitest with"
@@ -55,31 +55,31 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 class Place(Frozen):
-    """A test's name taken apart: its file, if the name says one, and the definitions that lead to it in there."""
+    """A parsed test name: its file, if the name has one, and the nested definitions that lead to the test."""
 
     path: str
     steps: tuple[str, ...]
 
 
 def place_of(test: str) -> Place:
-    """`tests/test_a.py::TestX::test_b[1]` is `TestX`, `test_b` in tests/test_a.py. Other runners' names likewise."""
+    """Parse a test name. `tests/test_a.py::TestX::test_b[1]` is `TestX`, `test_b` in tests/test_a.py."""
     path, *steps = pattern(_STEPS).split(test)
     if language_of(path.strip()) is None:
         return Place("", tuple(pattern(_IDENTIFIER).findall(test.partition("[")[0])))
-    # What is in brackets are parameters, with any characters.
+    # Brackets contain parameters, with any characters.
     inside = "::".join(steps).partition("[")[0]
     return Place(path.strip(), tuple(step.strip() for step in inside.split("::") if step.strip()))
 
 
 def is_missing(tree: WorkTree, test: str) -> bool:
-    """Whether a tree lacks the test: its file, or in Python the function. In doubt it does not."""
+    """Whether a tree lacks the test: its file, or in Python its function. False if unsure."""
     place = place_of(test)
     if not place.path:
         return False
     if not tree.has(place.path):
         return True
     if language_of(place.path) != "python" or not place.steps:
-        return False  # Elsewhere a step may be a title, and a title may be made up at run time.
+        return False  # In other languages a step may be a title built at run time.
     *classes, function = place.steps
     if tree.mentions(place.path, function) is not False:
         return False
@@ -89,7 +89,7 @@ def is_missing(tree: WorkTree, test: str) -> bool:
 
 
 def lacks_tests(tree: WorkTree, unit: Unit) -> bool:
-    """Whether tests alone verified a unit, and a tree has none of them. What happened in a task happened everywhere."""
+    """Whether tests alone verified a unit and the tree has none of them. Episodes are never missing tests."""
     if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
         return False
     kinds = {citation.kind for citation in unit.citations}
@@ -99,17 +99,17 @@ def lacks_tests(tree: WorkTree, unit: Unit) -> bool:
 
 
 def is_removed(root: str | None, test: str) -> bool:
-    """Whether the working tree at a root lacks the test; not if there is no tree."""
+    """Whether the working tree at a root lacks the test. False if there is no tree."""
     return root is not None and os.path.isdir(root) and is_missing(WorkTree(root), test)
 
 
 def file_of(codebase: Codebase, test: str) -> str | None:
-    """The file of a test, from the root: the one that its name says, else the only one that has its function."""
+    """The file of a test, from the root: the file in its name, or else the only file with its function."""
     place = place_of(test)
     if place.path:
         return place.path if codebase.tree.has(place.path) else codebase.ending_with(place.path)
     for end in range(len(place.steps) - 1, 0, -1):
-        module = "/".join(place.steps[:end]) + ".py"  # As unittest names it: tests.test_a.TestX.test_b.
+        module = "/".join(place.steps[:end]) + ".py"  # unittest's form: tests.test_a.TestX.test_b.
         if codebase.tree.has(module):
             return module
     for number, name in enumerate(dict.fromkeys(reversed(place.steps)), start=1):
@@ -126,9 +126,9 @@ def file_of(codebase: Codebase, test: str) -> str | None:
 
 
 def body_of(tree: WorkTree, test: str, path: str | None = None) -> str:
-    """The lines of a test, told by indentation: no parser is loaded. Empty if they are unknown.
+    """The lines of a test, found by indentation without a parser. Empty if unknown.
 
-    `path` is the test's file, where its name does not say it.
+    `path` is the test's file, for a name that doesn't contain it.
     """
     place = place_of(test)
     path, steps = place.path or path, place.steps
@@ -152,15 +152,15 @@ def _body_in(lines: Sequence[str], steps: Sequence[str]) -> str:
 
 
 def body_hash(tree: WorkTree, test: str) -> str:
-    """What changes when the lines of a test do; empty if they are unknown."""
+    """A hash of the test's lines. Empty if they are unknown."""
     body = body_of(tree, test)
     return content_hash(body)[:_HASH_CHARS] if body else ""
 
 
 def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset[str]:
-    """Digests of what the lines of a test compare with: its numbers and texts, and how; nothing if they are unknown.
+    """Digests of the numbers, strings and operators that the lines of a test compare with. Empty if unknown.
 
-    `path` is the test's file. It is among them where the name of the test does not say it.
+    `path` is the test's file. It is included if the test's name doesn't contain it.
     """
     is_named = bool(place_of(test).path)
     found = pattern(_COMPARED).findall(body_of(tree, test, path))
@@ -169,7 +169,7 @@ def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset
 
 
 def still_expected(tree: WorkTree, proof: Proof | None) -> bool | None:
-    """Whether the tests that alone verified a unit compare with all that they compared with then; None if unknown."""
+    """Whether the tests that verified a unit still contain every expected value of that time. None if unknown."""
     if proof is None or not proof.expects or proof.person is not None:
         return None
     items = frozenset(proof.expects.split())
@@ -182,12 +182,12 @@ def still_expected(tree: WorkTree, proof: Proof | None) -> bool | None:
 
 
 def called_in(body: str) -> frozenset[str]:
-    """The functions that the lines of a test call, without what every test or every program calls."""
+    """The functions that the lines of a test call, without builtins and common test functions."""
     return frozenset(pattern(_CALLED).findall(body)) - _COMMON - frozenset(dir(builtins))
 
 
 def _begins(step: str, line: str) -> bool:
-    """Whether a line begins the definition or the titled block of this name."""
+    """Whether a line begins the definition or the titled block with this name."""
     if step not in line:
         return False
     defined = pattern(NAMED).match(line.strip())
@@ -201,8 +201,8 @@ def _depth(line: str) -> int:
 def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:
     """The identifiers, modules and files that a test's source names.
 
-    That is the test's function, what it uses of its own file, and the imports that these use. Where the function can't
-    be told from the rest, it is the whole file. Empty if the test's file is not known.
+    The source is the test's function, the parts of its file that it uses, and the imports that those use. If the
+    function can't be found, it is the whole file. Empty if the test's file is unknown.
     """
     path = file_of(codebase, test)
     source = codebase.tree.read(path) if path is not None else None
@@ -220,10 +220,10 @@ def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:
 
 
 def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) -> bool:
-    """Whether a test that names these is about a claim: the claim cites or names a file or symbol among them (R20).
+    """Whether a test with these names is about a claim: the claim cites or names a file or symbol among them (R20).
 
-    A claim in plain words names a symbol by its words: "Checkout retries three times" is what `checkout` and
-    `test_retry` are about. One word could be a coincidence, so two have to be there, and one of them is a whole name.
+    A claim in plain words names a symbol by its words: "Checkout retries three times" names `checkout` and
+    `test_retry`. One shared word could be a coincidence, so two are required, and one of them must be a whole name.
     """
     for citation in citations:
         if citation.kind in OF_CODE:
@@ -244,9 +244,9 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
 
 
 def renamed_test(codebase: Codebase, test: str) -> str | None:
-    """What a test that is gone is called now: in a file that git saw renamed, or with the same body in its old file.
+    """The new name of a missing test: in a renamed file, or as a test with the same body in its old file.
 
-    Of a file that git takes for another, the files count that came in the commit in which it went.
+    If git sees no rename, the files that were added when the old file was deleted are searched.
     """
     place = place_of(test)
     head = codebase.head()
@@ -269,9 +269,9 @@ def _added_when_gone(codebase: Codebase, path: str, head: str) -> list[str]:
 
 
 def _with_same_body(codebase: Codebase, place: Place, path: str, head: str) -> str | None:
-    """The one test of a file that has the body which the old one had when it was last committed."""
+    """The only test of a file whose body equals the old test's last committed body."""
     name = "::".join(place.steps)
-    # The commit before the last one that changed a line with its name.
+    # Parents of the last commits that changed a line with the test's name.
     asked = ["log", f"-{_RENAMES_MAX}", "--format=%P", "--no-textconv", f"-G{place.steps[-1]}", head, "--", place.path]
     commits = [head, *(row.split()[0] for row in (git.git(codebase.root, asked) or "").split("\n") if row)]
     trees = map(codebase.tree_at, commits)
@@ -300,7 +300,7 @@ def _body(tree: WorkTree, path: str, symbol: Symbol) -> str:
 
 
 def _functions(symbols: Symbols, steps: Sequence[str]) -> list[Symbol]:
-    """The definitions that a test's steps lead to, with what prepares them."""
+    """The definitions that a test's steps lead to, with their setup functions."""
     for depth in range(len(steps), 0, -1):
         name = ".".join(steps[:depth]) if ".".join(steps[:depth]) in symbols else steps[depth - 1]
         ends = [symbol for key, symbol in symbols.items() if key == name or key.endswith(f".{name}")]
@@ -312,7 +312,7 @@ def _functions(symbols: Symbols, steps: Sequence[str]) -> list[Symbol]:
 
 
 def _used(symbols: Symbols, lines: list[str], start: Sequence[Symbol]) -> list[str]:
-    """The source of these definitions, and of all that they use of their file, imports included."""
+    """The source of these definitions and of everything in the file that they use, imports included."""
     ends = {symbol.last for symbol in symbols.values()}
     texts: list[str] = []
     seen: set[str] = set()
@@ -326,20 +326,20 @@ def _used(symbols: Symbols, lines: list[str], start: Sequence[Symbol]) -> list[s
         if symbol.kind == "import":
             text = _one_import(symbols, lines, symbol)
         else:
-            # With the decorators above it.
+            # Include the decorators above the definition.
             while first > 1 and lines[first - 2].strip() and first - 1 not in ends:
                 first -= 1
             text = "\n".join(lines[first - 1 : symbol.last])
         texts.append(text)
         waiting += [symbols[name] for name in _names(text) if name in symbols]
     if not any(symbol.kind == "import" for symbol in symbols.values()):
-        # A language whose imports are no definitions: all of them count.
+        # In a language whose imports are no definitions, all imports count.
         texts += [line for line in lines if pattern(_IMPORT).match(line.strip())]
     return texts
 
 
 def _one_import(symbols: Symbols, lines: list[str], symbol: Symbol) -> str:
-    """What an import says of one name: `from shop import (a, b)` without the others."""
+    """The import of one name: `from shop import (a, b)` without the other names."""
     text = "\n".join(lines[symbol.first - 1 : symbol.last])
     others = {
         other.name

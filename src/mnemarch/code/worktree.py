@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
+from _thread import allocate_lock  # the same as threading.Lock, and a millisecond faster to import
 from functools import cache, cached_property
 
 from mnemarch.code import git
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 _FILES_MAX = 256
 _CHARS_MAX = 33_554_432
-# Lines that are no longer in their place are searched for by hashing every stretch of the file that is as long.
+# Lines that moved are searched by hashing every stretch of the file with the same number of lines.
 _SEARCH_BYTES_MAX = 16_777_216
-# What one stretch costs, however short it is.
+# The minimum cost of one stretch.
 _STRETCH_BYTES = 256
 _ANSWERS_MAX = 64
 _REASON_CHARS_MAX = 300
-# How long one citation may be looked for on other branches.
+# How long other branches may be searched for one citation.
 _PATIENCE_S = 10.0
 
 
 class WorkTree(Forkable):
-    """Files with what they define, each read and parsed again only when it changed; for any number of threads."""
+    """A cache of files and their symbols. A file is read and parsed again only if it changed. Thread-safe."""
 
     def __init__(self, root: str | CommitFiles) -> None:
         self._sources: Folder | CommitFiles = Folder(root) if isinstance(root, str) else root
@@ -52,11 +52,11 @@ class WorkTree(Forkable):
             self._begin()
 
     def load(self, paths: Collection[str]) -> None:
-        """These files are going to be asked for."""
+        """Prefetch these files."""
         self._sources.load([path for path in paths if path not in self._files])
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file; also if it can't be read."""
+        """Whether the file exists, readable or not."""
         file = self._current(path)
         return not isinstance(file, Check) or file.state != GONE
 
@@ -65,7 +65,7 @@ class WorkTree(Forkable):
         return file if isinstance(file, Check) else file.source
 
     def symbols(self, path: str) -> Symbols | Check:
-        """What the file defines; UNKNOWN if there is no grammar for it."""
+        """The symbols that the file defines, or UNKNOWN if it can't be parsed."""
         symbols = self.answer(path, "symbols", lambda text: symbols_of(path, text))
         return Check(UNKNOWN, f"{path} can't be parsed") if symbols is None else symbols
 
@@ -73,7 +73,7 @@ class WorkTree(Forkable):
         return self.answer(path, "hash", content_hash)
 
     def holds_lines(self, path: str, first: int, last: int, sha256: str) -> tuple[int, int] | Check | None:
-        """Where the lines with this hash stand now: in their old place, else nearest to it; None if nowhere."""
+        """The current place of the lines with this hash, the nearest to the old one. None if they are gone."""
         question = ("lines", first, last, sha256)
         return self.answer(path, question, lambda text: _whereabouts(path, text, first, last, sha256))
 
@@ -89,7 +89,7 @@ class WorkTree(Forkable):
         with file.lock:
             if question not in file.answers:
                 if len(file.answers) >= _ANSWERS_MAX:
-                    # The symbols are what costs; the rest is found out again.
+                    # Keep the symbols, which are expensive. The rest is cheap to compute again.
                     file.answers = {key: item for key, item in file.answers.items() if key == "symbols"}
                 file.answers[question] = find_out(file.source.text)
             answer: T = file.answers[question]  # type: ignore[assignment]
@@ -99,7 +99,7 @@ class WorkTree(Forkable):
         with self._lock:
             known = self._files.pop(path, None)
             if known is not None:
-                self._files[path] = known  # The last one is the one used last.
+                self._files[path] = known  # Moves it to the end: least recently used files come first.
         if known is not None and (stamp := known.source.stamp) is not None and self._sources.stamp(path) == stamp:
             return known
         source = self._sources.read(path)
@@ -108,7 +108,7 @@ class WorkTree(Forkable):
             if isinstance(source, Check):
                 return source
             if known is not None and known.source.text == source.text:
-                known.source = source  # touched, or read a moment after it was written: its answers stay
+                known.source = source  # Only the stamp changed, so the answers stay valid.
             else:
                 known = _File(source)
             self._files[path] = known
@@ -119,7 +119,7 @@ class WorkTree(Forkable):
 
 
 class _File:
-    """A file as it was read, and what was found out about it, each thing once."""
+    """A file as it was read, and the cached answers about it."""
 
     __slots__ = ("answers", "lock", "source")
 
@@ -130,11 +130,11 @@ class _File:
 
 
 class OtherBranches:
-    """The local branches beside the commit at which units are judged, as one sweep sees them.
+    """The local branches other than the commit that units are judged at, during one sweep.
 
-    A worktree goes from branch to branch, so it is enough that one of them has the code. For the project its default
-    branch decides (`is_default`): what that deleted is gone, unless a branch brings it once it is merged, or one of the
-    worktrees (`folders`) that has not committed it yet.
+    A worktree switches branches, so code on any of them is not gone. For the project the default branch decides
+    (`is_default`): code it deleted is gone, unless a branch will bring the code in a merge, or one of the worktrees
+    (`folders`) has it uncommitted.
     """
 
     def __init__(self, root: str, history: History, commit: str, *, folders: Collection[str], is_default: bool) -> None:
@@ -143,26 +143,26 @@ class OtherBranches:
         self._history = history
         self._commit = commit
         self._is_default = is_default
-        # Whether a branch brings it: it has it, and where it left the commit's history nobody had it yet.
+        # Whether a branch adds the code: the branch has it, and the point where it forked off didn't.
         self.bring = cache(self._is_brought)
-        # By the file's content: most branches have the same.
+        # Keyed by the file's content, since most branches have the same.
         self._holding: dict[tuple[Citation, str], bool] = {}
 
     def have(self, citation: Citation) -> bool:
-        """Whether code that is missing at the commit is elsewhere, and so is not gone."""
+        """Whether another branch has code that is missing at the commit, so that it is not gone."""
         return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._tips)))
 
     def _is_brought(self, citation: Citation) -> bool:
         until = time.monotonic() + _PATIENCE_S
         for tip in (*self._having(citation, self._tips), *self._not_committed(citation)):
             fork = self._history.fork(self._commit, tip)
-            # In doubt it is: nothing is archived because git knew no answer, or none in time.
+            # If git gives no answer in time, assume True, so that nothing is archived by mistake.
             if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
                 return True
         return False
 
     def _not_committed(self, citation: Citation) -> list[str]:
-        """For the project: the HEAD of each worktree whose files have it, committed or not."""
+        """For the project: the HEAD of each worktree whose files have the code, committed or not."""
         folders = self._folders if self._is_default else ()
         heads = [git.head(folder) for folder in folders if checked(WorkTree(folder), citation).state != GONE]
         return [head for head in heads if head is not None]
@@ -172,7 +172,7 @@ class OtherBranches:
         return git.branch_tips(self._root)
 
     def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
-        """Those of the commits that have it, by any name that its file has or had."""
+        """The commits that have the code, under the current or the former name of its file."""
         was = citation.get("was")
         having: dict[str, None] = {}
         for named in (citation, replace(citation, ref=was)) if was is not None else (citation,):
@@ -190,7 +190,7 @@ class OtherBranches:
 
 
 def checked(tree: WorkTree, citation: Citation) -> Check:
-    """Whether a file's or a symbol's citation still holds in the tree; other kinds are not the tree's to judge."""
+    """Whether the citation of a file or a symbol still holds in the tree. UNKNOWN for other kinds."""
     if citation.kind is CitationKind.SYMBOL:
         return _checked_symbol(tree, citation)
     if citation.kind is not CitationKind.FILE:
@@ -204,7 +204,7 @@ def content_hash(text: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines as editors and compilers count them: a form feed or a Unicode separator ends none."""
+    """The lines as editors and compilers count them: form feeds and Unicode separators end no line."""
     lines = _unified(text).split("\n")
     if not lines[-1]:
         lines.pop()
@@ -216,7 +216,7 @@ def lines_hash(lines: Sequence[str]) -> str:
 
 
 def span_of(citation: Citation) -> tuple[int, int] | None:
-    """The first and last line that a file's citation names."""
+    """The first and last line that a citation of a file names."""
     first, _, last = (citation.get("lines") or "").partition("-")
     if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
         return None
@@ -254,7 +254,7 @@ def _checked_lines(tree: WorkTree, citation: Citation) -> Check:
 def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:
     path, name, sha256 = citation.ref, citation.get("name") or "", citation.get("sha256")
     if sha256 is not None and tree.content_hash(path) == sha256:
-        return Check(HOLDS)  # nothing in the file has changed, so there is no need to parse it
+        return Check(HOLDS)  # The file is unchanged and need not be parsed.
     symbols = tree.symbols(path)
     if isinstance(symbols, Check) and symbols.state == UNKNOWN:
         has_word = tree.mentions(path, name)
@@ -284,7 +284,7 @@ def _alternatives(texts: Iterator[str] | list[str]) -> str:
 
 
 def _has_word(text: str, name: str) -> bool:
-    """Whether the last part of a name is in the text as a whole word."""
+    """Whether the text has the last part of a name as a whole word."""
     word = name.removesuffix("()").replace("::", ".").rstrip(".").rpartition(".")[2]
     if not word or word not in text:
         return False
@@ -308,7 +308,7 @@ def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tu
 
 
 def _outward(middle: int, last: int) -> Iterator[int]:
-    """The places from 0 to `last`, those near the middle first: what moved has mostly not moved far."""
+    """The places from 0 to `last`, the nearest to the middle first, since most lines don't move far."""
     for distance in range(max(middle, last - middle) + 1):
         if 0 <= middle - distance <= last:
             yield middle - distance
