@@ -1,7 +1,7 @@
 """Graph. Takes: what an agent asks, what it was answered, what helped. Gives: what is hot. Never: says what is true.
 
-Here is what users of a graph see: nodes, edges, search hits, the outcome of a session, and the embedder they may give.
-The other public names are imported when they are first used: a recall needs few of them.
+This module defines the values that users of a graph see: nodes, edges, search hits, the outcome of a session, and the
+protocol of embedders. Other public names are imported on first use, since a recall needs few of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.graph.store import GraphStore
     from mnemarch.policy.heat import CheckpointConfig, GraphConfig, OrchestratorConfig, PromotionConfig
 else:
-    Protocol = object  # `typing` is slow to import, and a recall needs these values.
+    Protocol = object  # A recall imports this module, so it avoids `typing`, which is slow to import.
 
 _HOME_OF = {
     "FileKeeper": "mnemarch.graph.files",
@@ -43,8 +43,8 @@ __getattr__, __dir__ = names_of(globals(), _HOME_OF)
 class EmbeddingProvider(Protocol):
     """Turns a text into a dense list or a sparse map of numbers.
 
-    Vectors of different embedders are never compared (R18). Embedders are told apart by `id`, else by their class and
-    `export_state()`. An optional `sameness(text, other, cosine)` may lower the cosine of texts that only look alike.
+    Vectors of different embedders are never compared (R18). `id` identifies an embedder; without it, its class and
+    `export_state()` do. An optional `sameness(text, other, cosine)` may lower the cosine of texts that only look alike.
     """
 
     def embed(self, text: str) -> Mapping[Any, float] | Sequence[float]: ...
@@ -65,16 +65,16 @@ class EdgeType(Names):
 
 
 class Weights(Frozen):
-    """How often a node came up, and the sum of the feedback on it."""
+    """How often a node was used, and the sum of its feedback."""
 
     repeat: float
     feedback: float
 
 
 class Node(Frozen):
-    """A copy of one node. `about` holds what only its type has: a feedback's label, an entity's names.
+    """A copy of one node. `about` holds fields specific to its type: a feedback's label, an entity's names.
 
-    `embedding` is filled only for a single question, and only if its vector was needed before.
+    `embedding` is set only when a single question is read, and only if its vector was computed before.
     """
 
     id: str
@@ -104,7 +104,7 @@ class Edge(Frozen):
 
 
 class GraphHit(Frozen):
-    """A question similar to the one searched for. `from_` names its graph: "session" or "agent"."""
+    """A question similar to the search. `from_` is its graph: "session" or "agent"."""
 
     id: str
     score: float
@@ -120,7 +120,7 @@ class GraphStats(Frozen):
 
 
 class Promoted(Frozen):
-    """A session's question in the agent's graph. `merged`: the agent knew it, or one like it, before."""
+    """A session's question in the agent's graph. `merged`: the agent's graph already had it, or a similar one."""
 
     text: str
     session_node: str

@@ -1,6 +1,6 @@
 """The base of every graph: its lock, its keeper, its vectors, and the room for nodes and edges (A23, A28).
 
-Every change is an act: it has one time, and its keeper saves all of its steps or none.
+Every change is an act. An act has one time, and the keeper saves all of its steps or none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Full(InvalidInput):
 
 
 class Keeper:
-    """Where graphs are saved. This one keeps them in this process only."""
+    """Saves graphs. This base class keeps them in the process only."""
 
     # Whether a graph can be read back at any time.
     reads_back = False
@@ -54,7 +54,7 @@ class Keeper:
         return stamps.micros(self._clock())
 
     def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
-        """Run `work` at one time. A keeper that saves graphs saves all of its changes as one act, or none."""
+        """Run `work` with one time. A keeper that saves graphs saves all changes as one act, or none."""
         try:
             return work(self.now())
         finally:
@@ -62,37 +62,37 @@ class Keeper:
                 graph.take_steps()
 
     def catch_up(self, graph: Graph) -> None:
-        """Bring a graph up to date with the changes of others."""
+        """Apply the changes that others made to a graph."""
 
     def note_help(self, unit_ids: Sequence[str]) -> None:
-        """Let the memory know that these units helped."""
+        """Tell the memory that these units helped."""
 
     def read_anew(self, graph: Graph) -> None:
-        """Read the graph back from its beginning, since an act was cut short in the middle."""
+        """Read the graph again from its beginning, after an act was interrupted."""
 
 
 class Graph(Forkable):
-    """A graph that threads share: one act at a time."""
+    """A graph for several threads, with one act at a time."""
 
     def __init__(self, config: GraphConfig, embedder: EmbeddingProvider, keeper: Keeper) -> None:
         self.config = config
         self.embedder = embedder
         self.keeper = keeper
-        # Grows with every change.
+        # Increases with every change.
         self.revision = 0
-        # Of each file this graph was read from or written to: which file it was, and the revision.
+        # For each file this graph was read from or written to: the file's identity, and the revision.
         self.saved: dict[str, tuple[tuple[int, int, int] | None, int]] = {}
-        # Nodes that the act under way needs: they are not evicted.
+        # Nodes that the current act needs, and that are not evicted.
         self.keep: set[str] = set()
         self._lock = RLock()
-        # The time of the act under way.
+        # The time of the current act.
         self._now: int | None = None
         self._embedder_id: object = getattr(embedder, "id", None)
         self._set_state(GraphState())
         watch(self)
 
     def _rest(self) -> bool:
-        """An act under way is waited for, unless a child can read the graph anew."""
+        """Hold the lock during the fork, unless the child can read the graph again. False if an act is running."""
         return self.keeper.reads_back or (not is_mine(self._lock) and self._lock.acquire(blocking=False))
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:
@@ -123,7 +123,7 @@ class Graph(Forkable):
     # Acts
 
     def change(self, act: str, work: Callable[[int], T]) -> T:
-        """Run `work` as one act, or as part of the act under way; it is given the time."""
+        """Run `work` as one act, or as part of the current act. `work` gets the time."""
 
         def run(now: int) -> T:
             if self.state.closed:
@@ -156,41 +156,41 @@ class Graph(Forkable):
 
     @contextmanager
     def reading(self) -> Iterator[int]:
-        """Lock the graph and bring it up to date; gives the time."""
+        """Lock the graph, update it, and yield the time."""
         with self._lock:
             if self._now is None:
                 self.keeper.catch_up(self)
             yield self.keeper.now() if self._now is None else self._now
 
     def has(self, id: Any) -> bool:
-        """Whether there is a node with this id."""
+        """Whether the graph has a node with this id."""
         with self.reading():
             return isinstance(id, str) and id in self.state.nodes
 
     def sessions(self) -> dict[str, int]:
-        """An agent's sessions under way, and when each began."""
+        """The agent's open sessions with the time each began."""
         with self.reading():
             return dict(self.state.sessions)
 
     def take_steps(self) -> list[Step]:
-        """The steps since the last call."""
+        """The steps since the last call, which are removed."""
         steps, self.state.steps = self.state.steps, []
         self.revision += bool(steps)
         return steps
 
     def replay(self, steps: Sequence[Step]) -> None:
-        """Take recorded steps."""
+        """Apply recorded steps."""
         for step in steps:
             self.state.take(step)
         self.take_steps()
 
     def reset(self) -> None:
-        """Be empty, as before the first step."""
+        """Empty the graph, as before the first step."""
         self._set_state(GraphState())
         self.revision += 1
 
     def _become(self, state: GraphState, now: int) -> None:
-        """Take over another state, as far as there is room. Sessions under way stay."""
+        """Replace the state by another one, as far as there is room. Open sessions stay."""
         self._check_embedder()
         before, new = self.state, GraphState()
         self._set_state(new)
@@ -214,15 +214,15 @@ class Graph(Forkable):
             raise
 
     def _wear(self, now: int) -> None:
-        """Lower every weight for the time since the last wear; worn-out edges go (A24)."""
+        """Lower every weight by the time since the last wear, and remove worn-out edges (A24)."""
         self.state.wear(self.config.half_life_min, now)
         for arc_id in [arc.id for arc in self.state.arcs.values() if abs(arc.weight) < EDGE_WEIGHT_MIN]:
             self.state.cut(arc_id)
 
-    # Nodes, and room for them
+    # Nodes and eviction
 
     def vertex(self, id: Any, type: NodeType | None = None) -> Vertex:
-        """The node with this id, which must be of this type."""
+        """The node with this id. Raises if it is missing or not of this type."""
         vertex = self.state.nodes.get(id) if isinstance(id, str) else None
         if vertex is None:
             raise NotFound(
@@ -256,7 +256,7 @@ class Graph(Forkable):
     def _evict_down_to(self, count: int, now: int) -> None:
         """Evict the coldest nodes that are neither pinned nor protected by their edges.
 
-        If all are protected, the weakest edges go until one is not.
+        If all are protected, the weakest edges are removed until one isn't.
         """
         while len(self.state.nodes) > count:
             coldest = self.table().coldest(now, self.keep)
@@ -268,7 +268,7 @@ class Graph(Forkable):
             self.state.cut(weakest.id)
 
     def _edge_to_cut(self, *ends: str | None) -> Arc | None:
-        """The edge to cut before one more is added; never one that would take one of the new edge's ends along."""
+        """The edge to cut before a new edge is added. Its removal never removes an end of the new edge."""
         if len(self.state.arcs) < self.config.max_edges:
             return None
         takes_along = self.state.takes_along
@@ -288,7 +288,7 @@ class Graph(Forkable):
         return self._table
 
     def _check_embedder(self) -> None:
-        """An embedder that learnt something is another one. Vectors it made before are dropped (R18)."""
+        """Drop all vectors if the embedder's id changed, for instance because it learnt more texts (R18)."""
         if (id := getattr(self.embedder, "id", None)) != self._embedder_id:
             self._embedder_id = id
             self._table = None
@@ -299,24 +299,24 @@ class Graph(Forkable):
         return unit_vector(self.embedder.embed(text))
 
     def vector_of(self, vertex: Vertex) -> Vector:
-        """The vector of a question, made when it is first needed."""
+        """The vector of a question, computed on first use."""
         if vertex.vector is None:
             vertex.vector = self._vector(vertex.text or "")
         return vertex.vector
 
 
-# What may be stored
+# Checks of what is stored
 
 
 def storable(text: str, what: str) -> str:
-    """A text that may be stored: not empty, and with its secrets redacted (a graph is written to files)."""
+    """The text with its secrets redacted, since graphs are written to files. Raises if it is empty."""
     clean, _ = redacted(checked_text(text, what, TEXT_BYTES_MAX))
-    canonical(clean)  # The act that follows asks for it, and other writers would wait.
+    canonical(clean)  # Fills the cache before the act, during which other writers wait.
     return clean
 
 
 def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:
-    """An answer that may be stored: a text or a unit."""
+    """The checked answer: a text or a unit's id, exactly one of them."""
     if (text is None) is (unit_id is None):
         raise InvalidInput("An answer is a text or a unit.", hint="Give text=... or unit_id=..., one of the two.")
     clean = None if text is None else storable(text, "The answer")
@@ -324,7 +324,7 @@ def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, s
 
 
 def checked_feedback(label: Any, note: str | None) -> tuple[str, str | None]:
-    """A label that is known, and a note that may be stored."""
+    """The feedback's label and note, both checked."""
     if not isinstance(label, str) or label not in FEEDBACK:
         raise InvalidInput(f"{label!r} is no feedback.", hint=f"Use one of: {', '.join(FEEDBACK)}.")
     return label, None if note is None else storable(note, "The note")
@@ -333,14 +333,14 @@ def checked_feedback(label: Any, note: str | None) -> tuple[str, str | None]:
 def checked_entity(
     user_id: str, canonical_id: str, text: str | None, aliases: Sequence[str] | None
 ) -> tuple[list[str], str, str | None, list[str]]:
-    """Who names it, its id, its text and its other names, each checked."""
+    """The user that names the entity, its id, its text and its other names, all checked."""
     user, thing = checked_name(user_id, "a user's id"), checked_name(canonical_id, "an entity's id")
     clean = None if text is None else storable(text, "The entity's text")
     return [user], thing, clean, [storable(name, "An alias") for name in checked_list(aliases or (), "aliases")]
 
 
 def finite(number: Any, what: str, least: float | None = None) -> float:
-    """A number that is finite, and not below the least."""
+    """The number as a float. Raises if it is not finite or below `least`."""
     is_number = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < float("inf")
     if not is_number or (least is not None and number < least):
         limit = "" if least is None else f" of {least:g} or more"

@@ -1,4 +1,4 @@
-"""Graphs in files: written whole or not at all, one writer at a time, never over what somebody else wrote since."""
+"""Stores graphs in files: atomic writes, one writer at a time. Changes by others are never overwritten."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _LOCK_WAIT_S_MAX = 30.0
 _NAME_CHARS_MAX = 120
 
 
-# Any file of a graph
+# All files of graphs
 
 
 def read(path: str) -> dict[str, Any]:
-    """The record in a file, checked to be whole."""
+    """The record in a file. Raises if the file is damaged or no graph."""
     foreign = StoreCorrupt(f"{path} is no graph of Mnemarch.", hint="Give a snapshot or a checkpoint of a graph.")
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -69,7 +69,7 @@ def read(path: str) -> dict[str, Any]:
     digest = record.pop("digest", None)
     try:
         is_whole = digest == _digest(record)
-    except InvalidInput:  # A number that JSON does not know.
+    except InvalidInput:  # A number that JSON can't represent.
         is_whole = False
     if not is_whole:
         raise _damaged(path, "its digest does not match")
@@ -94,7 +94,7 @@ def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
 
 
 def _text(record: Mapping[str, Any], *, pretty: bool) -> str:
-    """JSON; if a person is to read it, with one node or edge on each line."""
+    """The record as JSON. With `pretty`, each node or edge is on its own line."""
     if not pretty:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     fields = []
@@ -107,7 +107,7 @@ def _text(record: Mapping[str, Any], *, pretty: bool) -> str:
 
 
 def _locked_folder(path: str) -> Any:
-    """Keep other writers out of a file's folder."""
+    """Lock a file's folder against other writers."""
     return locked(os.path.join(os.path.dirname(path), _LOCK), _LOCK_WAIT_S_MAX)
 
 
@@ -115,13 +115,13 @@ def _locked_folder(path: str) -> Any:
 
 
 def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool) -> bool:
-    """Write a graph to a file; returns whether it was written."""
+    """Write a graph to a file. Returns whether it was written."""
     path = os.path.abspath(os.fspath(file))
     with _locked_folder(path):
         known, revision = store.saved.get(path, (None, -1))
         mark = _mark(path)
         if mark is not None and known is None:
-            read(path)  # What is no graph, or of a later version, is not overwritten.
+            read(path)  # Raises for files of other kinds or later versions, so that they are not overwritten.
         elif mark is not None and mark != known:
             changed = f"{path} was written by somebody else since this graph read or wrote it."
             raise Conflict(changed, hint="Load it again, or save under another name; nothing was overwritten.")
@@ -135,7 +135,7 @@ def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool
 
 
 def load(made: type[GraphStore], file: str | os.PathLike[str], store: GraphStore | None) -> GraphStore:
-    """Fill a graph, or a new one with the file's settings, from a snapshot or checkpoint."""
+    """Load a snapshot or checkpoint into a graph, or into a new one with the file's settings."""
     path = os.path.abspath(os.fspath(file))
     mark = _mark(path)
     record = read(path)
@@ -155,7 +155,7 @@ def load(made: type[GraphStore], file: str | os.PathLike[str], store: GraphStore
 
 
 def _mark(path: str) -> tuple[int, int, int] | None:
-    """Changes when another file takes this one's place; None if there is none."""
+    """A value that changes when the file is replaced. None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -164,7 +164,7 @@ def _mark(path: str) -> tuple[int, int, int] | None:
 
 
 def embedder_of(state: Mapping[str, Any]) -> EmbeddingProvider | None:
-    """The embedder with this state, if it is one of ours and of this version; None stands for the default."""
+    """The built-in embedder with this state. None, for the default, if this version has none."""
     kinds: list[Any] = [QuestionEmbedder, NgramHashEmbedder, BagOfWordsEmbedder]
     for embedder in (kind() for kind in kinds):
         if set(embedder.export_state()) == set(state):
@@ -180,7 +180,7 @@ def embedder_of(state: Mapping[str, Any]) -> EmbeddingProvider | None:
 
 
 def write_checkpoint(record: dict[str, Any], folder: str, name: str | None, *, pretty: bool) -> str:
-    """Write a checkpoint into a folder; returns its path. Without a name it never replaces another."""
+    """Write a checkpoint into a folder. Returns its path. Without a name it never replaces another."""
     stem = _file_name(record["sessionId"]) + f"-{record['createdAt']}" if name is None else checked_file_name(name)
     path = os.path.join(folder, f"{stem.removesuffix('.json')}.json")
     try:
@@ -188,7 +188,7 @@ def write_checkpoint(record: dict[str, Any], folder: str, name: str | None, *, p
             os.makedirs(os.path.dirname(folder), exist_ok=True)
             make_folder(folder)
             with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
-                file.write("*\n")  # What somebody asked is private.
+                file.write("*\n")  # Questions are private.
     except OSError as error:
         failed = f"{folder} can't be made: {error.strerror}."
         raise StoreUnavailable(failed, hint="Set checkpoint.out_dir to a folder you may write to.") from None
@@ -199,20 +199,20 @@ def write_checkpoint(record: dict[str, Any], folder: str, name: str | None, *, p
             number += 1
             path = os.path.join(folder, f"{stem}-{number}.json")
         if os.path.exists(path):
-            read(path)  # What is no graph, or of a later version, is not overwritten.
+            read(path)  # Raises for files of other kinds or later versions, so that they are not overwritten.
         write(path, record, pretty=pretty)
     return path
 
 
 def _drop_partials(folder: str) -> None:
-    """Remove what a process that was killed while it wrote a checkpoint has left. Call with the folder locked."""
+    """Remove partial checkpoints of killed processes. The caller holds the folder's lock."""
     for name in os.listdir(folder):
         if name.endswith(f".json{PARTIAL_END}"):
             os.remove(os.path.join(folder, name))
 
 
 def checked_file_name(name: Any) -> str:
-    """A file's name that stays in its folder."""
+    """The name, checked to stay in its folder as a file's name."""
     if not isinstance(name, str) or not name.strip() or name != _file_name(name):
         usable = f"Use letters, digits, '-', '_' and '.', at most {_NAME_CHARS_MAX} characters."
         raise InvalidInput(f"{name!r} is no name for a checkpoint.", hint=usable)
@@ -220,15 +220,15 @@ def checked_file_name(name: Any) -> str:
 
 
 def _file_name(name: str) -> str:
-    """A name without characters that mean something to a file system."""
+    """The name without characters that are special in file systems."""
     plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
     return plain.lstrip(".")[:_NAME_CHARS_MAX] or "session"
 
 
 def forget_in_checkpoints(folder: str, contents: Sequence[str], may_read: Callable[[Scope], bool]) -> int:
-    """Remove every node that is a copy of one of these texts from the checkpoints in a folder; returns their number.
+    """Remove every node that copies one of these texts from the checkpoints in a folder.
 
-    Those of scopes that the caller may not read are left alone, and not counted.
+    Returns the number of checkpoints checked. Checkpoints in scopes that the caller may not read are skipped.
     """
     if os.path.isdir(folder):
         with _locked_folder(os.path.join(folder, _LOCK)):
@@ -259,11 +259,11 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str], may_read: Callab
     return cleaned
 
 
-# A graph that is saved by itself
+# Automatic saving
 
 
 class FileKeeper(Keeper, Forkable):
-    """Keeps one graph in one file: changes are saved together a moment later, the last by `close` or at exit (A28).
+    """Keeps one graph in one file. Changes are saved together after a moment, and by `close` or at exit (A28).
 
     keeper = FileKeeper("agent.graph.json")
     store = keeper.open(GraphStore(config, embedder, keeper=keeper))
@@ -294,7 +294,7 @@ class FileKeeper(Keeper, Forkable):
         self.close()
 
     def open(self, store: GraphStore) -> GraphStore:
-        """Fill a graph from the file, if there is one, and save its changes from now on."""
+        """Load a graph from the file, if it exists, and save its changes from now on."""
         if self._store is not None or store.keeper is not self:
             own = "GraphStore(config, embedder, keeper=keeper), with one FileKeeper for each graph."
             raise InvalidInput(f"{self.file} keeps another graph, or this graph has another keeper.", hint=own)
@@ -328,7 +328,7 @@ class FileKeeper(Keeper, Forkable):
             self.error = error
 
     def flush(self) -> None:
-        """Write now what is not written yet."""
+        """Write pending changes now."""
         with self._starting:
             if self._timer is not None:
                 self._timer.cancel()
@@ -339,7 +339,7 @@ class FileKeeper(Keeper, Forkable):
                 self.error = None
 
     def close(self) -> None:
-        """Write what is left and let the graph go."""
+        """Write pending changes and release the graph."""
         atexit.unregister(self.flush)
         try:
             self.flush()

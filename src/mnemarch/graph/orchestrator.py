@@ -1,4 +1,4 @@
-"""An agent's graph and those of its sessions: searched together; the best of a session is promoted when it ends."""
+"""An agent's graph and its sessions' graphs. They are searched together, and a session's hot questions are promoted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MICROS_PER_MS = 1_000
 
 
 class MemoryOrchestrator(Forkable):
-    """One agent's graph and those of its sessions. Safe to share between threads; needs no `Memory`."""
+    """One agent's graph and its sessions' graphs. Thread-safe; needs no `Memory`."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class MemoryOrchestrator(Forkable):
     # Graphs
 
     def get_agent_store(self) -> GraphStore:
-        """The agent's own graph, which outlives its sessions."""
+        """The agent's graph, which outlives its sessions."""
         return self._agent
 
     def get_session_store(self, session_id: str) -> GraphStore:
-        """The graph of a session, which begins with the first call."""
+        """The graph of a session. The first call begins the session."""
         session = checked_name(session_id, "a session")
         with self._lock:
             if not self._is_active(session):
@@ -90,12 +90,12 @@ class MemoryOrchestrator(Forkable):
             return self._opened(session)
 
     def get_active_sessions(self) -> list[str]:
-        """The sessions under way, the oldest first."""
+        """The open sessions, the oldest first."""
         active = self._agent.sessions()
         return sorted(active, key=lambda session: (active[session], session))
 
     def running_session(self, session_id: str) -> GraphStore:
-        """The graph of a session under way. No other is begun."""
+        """The graph of an open session. Raises if the session isn't open."""
         session = checked_name(session_id, "a session")
         with self._lock:
             active = self._agent.sessions()
@@ -115,10 +115,10 @@ class MemoryOrchestrator(Forkable):
                 self._sessions[session] = GraphStore(config, self._agent.embedder, keeper=keeper)
             return self._sessions[session]
 
-    # What happens in a session
+    # Events of a session
 
     def upsert_query(self, session_id: str, text: str) -> str:
-        """Record a question in the session's graph, with the entities known to the agent that it mentions (A30)."""
+        """Record a question in the session's graph, linked to the agent's known entities that it mentions (A30)."""
         question = storable(text, "The question")
 
         def ask() -> str:
@@ -135,7 +135,7 @@ class MemoryOrchestrator(Forkable):
     def record_answer(
         self, session_id: str, query_id: str, text: str | None = None, *, unit_id: str | None = None
     ) -> str:
-        """Record what a question was answered with: a text, or a unit of a memory."""
+        """Record the answer to a question: a text, or a unit of a memory."""
         checked_answer(text, unit_id)
         return self._in_session(session_id, query_id, lambda one, id: one.record_answer(id, text, unit_id=unit_id))
 
@@ -145,7 +145,7 @@ class MemoryOrchestrator(Forkable):
         return self._in_session(session_id, query_id, lambda one, id: one.record_feedback(id, label, note))
 
     def _in_session(self, session_id: str, query_id: str, act: Callable[[GraphStore, str], T]) -> T:
-        """Act on a question in the session's graph. One that only the agent's graph has is asked there first (A12)."""
+        """Act on a question in the session's graph. A question only in the agent's graph is asked there first (A12)."""
         session = checked_name(session_id, "a session")
 
         def run() -> T:
@@ -168,7 +168,7 @@ class MemoryOrchestrator(Forkable):
         *,
         session_id: str | None = None,
     ) -> str:
-        """Name a thing that questions are about: for the agent and all its sessions, or for one session."""
+        """Name an entity that questions are about, for the agent and all its sessions, or for one session."""
         checked_entity(user_id, canonical_id, text, aliases)
         if session_id is not None:
             return self.get_session_store(session_id).upsert_entity(user_id, canonical_id, text, aliases)
@@ -186,7 +186,10 @@ class MemoryOrchestrator(Forkable):
         return entity
 
     def search(self, session_id: str, text: str, k: int = 5) -> list[GraphHit]:
-        """The questions most like this one, once each, in the session (a little ahead) and the agent's graph (A13)."""
+        """The most similar questions of the session's and the agent's graph, without repeats (A13).
+
+        Questions of the session rank slightly higher.
+        """
         checked_count(k, "k", _K_MAX)
         session = checked_name(session_id, "a session")
         bias = self.config.search_bias_session_first
@@ -194,7 +197,7 @@ class MemoryOrchestrator(Forkable):
         if self._is_active(session):
             similar = self._opened(session).search_similar_queries(text, k)
             hits = [replace(hit, score=hit.score + bias, from_="session") for hit in similar]
-        # Twice as many: the session may have as many of them too.
+        # Twice as many, since the session may have the same ones.
         hits += [replace(hit, from_="agent") for hit in self._agent.search_similar_queries(text, 2 * k)]
         best: dict[str, GraphHit] = {}
         for hit in hits:
@@ -204,9 +207,9 @@ class MemoryOrchestrator(Forkable):
         return sorted(best.values(), key=lambda hit: (-hit.score, hit.from_ != "session", hit.id))[:k]
 
     def nominated(self, session_id: str | None, text: str) -> dict[str, float]:
-        """Units that answered similar questions without bad feedback, and how similar those questions are.
+        """Units that answered similar questions without bad feedback, with the similarity of the questions.
 
-        Heat only nominates. Whether a unit is shown and how far it is trusted is decided by recall (R2).
+        Heat only nominates. Recall decides whether a unit is shown and how far it is trusted (R2).
         """
         stores = [self._agent]
         if session_id is not None and self._is_active(session_id):
@@ -227,10 +230,10 @@ class MemoryOrchestrator(Forkable):
         checkpoint: bool | None = None,
         checkpoint_name: str | None = None,
     ) -> Finalized:
-        """End a session: write a checkpoint of it, and promote its hot questions to the agent's graph.
+        """End a session: write its checkpoint, and promote its hot questions to the agent's graph.
 
-        If the checkpoint can't be written the session goes on, and nothing is lost. By default there is one, except in
-        a memory that has nothing on disk.
+        If the checkpoint can't be written, the session stays open and nothing is lost. A checkpoint is the default,
+        except in a memory without files.
         """
         is_written = self._keeps_files or checkpoint_name is not None if checkpoint is None else checkpoint
         if checkpoint_name is not None:
@@ -238,7 +241,7 @@ class MemoryOrchestrator(Forkable):
 
         def end(now: int) -> Finalized:
             outcome = Finalized(session_id=session_id)
-            # In the same act, so that nothing is asked in between.
+            # In the same act, so that no question comes in between.
             if is_written:
                 path = self._write_checkpoint(store, session_id, checkpoint_name, now)
                 outcome = replace(outcome, checkpoint=path)
@@ -263,7 +266,7 @@ class MemoryOrchestrator(Forkable):
         return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
 
     def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
-        """Begin a session with the content of a checkpoint."""
+        """Begin a session from a checkpoint."""
         session = checked_name(session_id, "a session")
         with self._lock:
             if self._is_active(session):
@@ -275,7 +278,7 @@ class MemoryOrchestrator(Forkable):
             return store
 
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
-        """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""
+        """End the sessions that were idle this long, with or without promotion. Returns their ids."""
         age_ms = finite(older_than_ms, "older_than_ms", least=0)
         ended: list[str] = []
         with self._lock:
@@ -291,7 +294,7 @@ class MemoryOrchestrator(Forkable):
 
 
 def _again_if_ended(act: Callable[[], T]) -> T:
-    """Run an act; if the session is ended meanwhile, run it again in the next one."""
+    """Run an act. If the session ends meanwhile, run it again in a new session."""
     while True:
         try:
             return act()
@@ -300,9 +303,9 @@ def _again_if_ended(act: Callable[[], T]) -> T:
 
 
 def checkpoint_folder(config: OrchestratorConfig | None, root: str | None) -> str:
-    """Where checkpoints go: `out_dir`, relative to the memory's folder or to the current one.
+    """The folder of checkpoints: `out_dir`, relative to the memory's folder or to the current one.
 
-    A link that came with a repository doesn't lead them out of it.
+    A symbolic link from a repository can't move them out of the repository.
     """
     base = os.path.realpath(root or os.curdir)
     out_dir = os.fspath((config or OrchestratorConfig()).checkpoint.out_dir)
@@ -314,7 +317,7 @@ def checkpoint_folder(config: OrchestratorConfig | None, root: str | None) -> st
 
 
 class Promotion:
-    """The hot questions of a session on their way into the agent's graph, at one moment (A14, A26)."""
+    """The promotion of a session's hot questions into the agent's graph, at one time (A14, A26)."""
 
     def __init__(self, session: GraphStore, agent: GraphStore, rules: PromotionConfig, now: int) -> None:
         self._session = session
@@ -326,9 +329,9 @@ class Promotion:
         self._left_out: list[str] = []
 
     def outcome(self, ended: Finalized) -> Finalized:
-        """Promote the hot questions. One that the agent knows already grows.
+        """Promote the hot questions. A question that the agent already has gains weight.
 
-        A question with bad feedback is not promoted. If the agent knows it, it is lowered there.
+        A question with bad feedback is not promoted. If the agent has it, it loses weight there.
         """
         rules, queries = self._rules, list(self._session.state.of_type(NodeType.QUERY))
         ranks = {query.id: query.rank(self._now, self._session.config.half_life_min) for query in queries}
@@ -352,7 +355,7 @@ class Promotion:
         if self._rules.carry_weights:
             self._agent.state.weigh(node, max(0.0, query.repeat - 1.0), query.feedback, None)
         self._promoted[query.id] = node
-        self._agent.keep.add(node)  # Promoted questions are not evicted to make room for each other.
+        self._agent.keep.add(node)  # Keeps promoted questions from evicting each other.
         return Promoted(text=text, session_node=query.id, agent_node=node, merged=known == node)
 
     def _carry_edges(self, query: Vertex) -> None:
@@ -373,7 +376,7 @@ class Promotion:
             return
         if arc.type is EdgeType.REFERS_TO_ENTITY:
             target = agent.bring(other.about, other.text)
-        else:  # Feedback is not promoted: its weight is.
+        else:  # Feedback nodes are not promoted, only their weight.
             target = self._promoted.get(arc.to, node)
         if target != node and not agent.state.are_linked(node, arc.type, target):
             agent.join(node, arc.type, target, arc.weight, self._now)

@@ -1,7 +1,7 @@
-"""A graph as arrays: what a search or an eviction reads of every node at once.
+"""A graph as arrays, for searches and evictions that read every node at once.
 
-The inverted index (A8) has, for each feature, the rows that have it and their weights. A search adds up the products
-of the features it asks for, always in its own order: it gives the same bits after a graph was saved and loaded.
+The inverted index (A8) maps each feature to the rows that have it and their weights. A search adds up the products in
+the order of its own features, so the result is bit-identical after a graph was saved and loaded.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 else:
     np = Lazy("numpy")
 
-# Questions that are less similar have nothing in common.
+# Questions below this similarity count as unrelated.
 _SIMILARITY_MIN = 1e-5
-# How far the ranks of an array, in single precision, may be off.
+# The maximum error of the array's ranks, which are in single precision.
 _MARGIN = 1e-5
-# The worth of a removed row: below every rank.
+# The worth of a removed row, below every rank.
 _GONE = -10.0
 _LN2 = 0.6931471805599453
 
 
 class NodeTable:
-    """Nodes by row: last access, worth, whether it may be evicted; and the rows of each feature of a question.
+    """Last access, worth and evictability of nodes by row, and the rows of each feature of questions.
 
-    The row of a removed node stays empty. A table with many of them `is_worn`.
+    The row of a removed node stays empty. A table with many empty rows `is_worn`.
     """
 
     def __init__(self, config: GraphConfig, vertices: Iterable[Vertex], vector_of: Callable[[Vertex], Vector]) -> None:
@@ -47,14 +47,14 @@ class NodeTable:
         self._vector_of = vector_of
         self._vertices: list[Vertex | None] = []
         self._row: dict[str, int] = {}
-        # An act changes some nodes several times. Each is written once, before the next search.
+        # An act may change a node several times. The table writes it once, before the next search.
         self._changed = {vertex.id: vertex for vertex in vertices}
-        # Last access in e-folds of recency, so that a rank takes few operations.
+        # The last access is stored in e-folds of recency, so that a rank takes few operations.
         self._last, self._worth, self._evictable = array("d"), array("d"), array("b")
         self._postings: dict[Any, tuple[array[int], array[float]]] = {}
 
     def note(self, vertex: Vertex, is_there: bool) -> None:
-        """Note that a node changed, or went."""
+        """Note that a node changed or was removed."""
         if is_there:
             self._changed[vertex.id] = vertex
             return
@@ -92,18 +92,18 @@ class NodeTable:
         return row
 
     def _similarities(self, vector: Vector) -> Any:
-        """How similar each row is; 0 if it has nothing in common, or no vector."""
+        """The similarity of each row. 0 if it shares no feature or has no vector."""
         shared = [(weight, posting) for feature, weight in vector.items() if (posting := self._postings.get(feature))]
         if not shared:
             return np.zeros(len(self._vertices))
         rows = np.frombuffer(b"".join([posting[0] for _, posting in shared]), np.int32)
         products = np.frombuffer(b"".join([posting[1] for _, posting in shared]))
         products = products * np.repeat([weight for weight, _ in shared], [len(posting[0]) for _, posting in shared])
-        # Rounding may add up to a little more than 1.
+        # Rounding may give slightly more than 1.
         return np.minimum(1.0, np.bincount(rows, products, len(self._vertices)))
 
     def similar(self, vector: Vector, least: float) -> list[tuple[float, Vertex]]:
-        """The questions that are at least so similar, the most similar first."""
+        """The questions with at least this similarity, the most similar first."""
         self._catch_up()
         similarities = self._similarities(vector)
         rows = (similarities >= max(least, _SIMILARITY_MIN)).nonzero()[0]
@@ -112,7 +112,7 @@ class NodeTable:
         return sorted(similar, key=lambda one: (-one[0], one[1].id))
 
     def best(self, vector: Vector, k: int, now: int) -> list[tuple[float, float, Vertex]]:
-        """Score, similarity and node of the `k` best questions that have anything in common with `vector`."""
+        """Score, similarity and node of the `k` best questions that share a feature with `vector`."""
         self._catch_up()
         if k <= 0:
             return []
@@ -130,7 +130,7 @@ class NodeTable:
         return sorted(best, key=lambda one: (-one[0], -one[1], one[2].id))[:k]
 
     def coldest(self, now: int, keep: set[str]) -> Vertex | None:
-        """The node to evict: the lowest rank among those that may go; of equals, the least recently used (A23)."""
+        """The evictable node with the lowest rank. Among equals, the least recently used one (A23)."""
         self._catch_up()
         rows = np.flatnonzero(np.asarray(self._evictable))
         for id in keep:
@@ -144,7 +144,7 @@ class NodeTable:
         return min(cold, key=lambda vertex: (vertex.rank(now, half_life), vertex.last, vertex.id))
 
     def _ranks(self, now: int) -> Any:
-        """About the rank of each row; `Vertex.rank` is exact."""
+        """The approximate rank of each row. `Vertex.rank` is exact."""
         ages = np.minimum(0.0, np.asarray(self._last) - self._e_folds(now)).astype(np.float32)
         return OF_RECENCY * np.exp(ages) + np.asarray(self._worth)
 
@@ -153,14 +153,14 @@ class NodeTable:
 
 
 def unit_vector(embedding: Any) -> Vector:
-    """What an embedder returned, as a sparse vector of length 1 (or empty)."""
+    """The embedder's result as a sparse vector of length 1, or empty."""
     if isinstance(embedding, SparseVector):
         return embedding
     try:
         items = embedding.items() if hasattr(embedding, "items") else enumerate(embedding)
         weights = {_feature(feature): float(weight) for feature, weight in items}
         largest = max(map(abs, weights.values()), default=0.0)
-        if largest and not 1e-100 < largest < 1e100:  # Their squares would be lost.
+        if largest and not 1e-100 < largest < 1e100:  # Their squares would underflow or overflow.
             weights = {feature: weight / largest for feature, weight in weights.items()}
         length = sqrt(fsum([weight * weight for weight in weights.values()]))
     except (TypeError, ValueError, OverflowError):
@@ -174,7 +174,7 @@ def unit_vector(embedding: Any) -> Vector:
 
 
 def _feature(feature: Any) -> int | str:
-    """A feature that survives a round trip through a file."""
+    """The feature as a type that survives saving and loading."""
     if type(feature) is str or type(feature) is int:
         return feature
     if isinstance(feature, str | bool) or not hasattr(feature, "__index__"):

@@ -1,6 +1,6 @@
-"""Graphs that processes share through the log (R1).
+"""Shares graphs between processes through the log (R1).
 
-In the log every act is one event with its steps. A graph is read back by replaying them; nothing else is stored.
+Each act on a graph is an event with its steps. A graph is read by replaying the events; nothing else is stored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# After so many events, and as many as it has nodes, a graph is restated, so that no more need be read back.
+# A graph is restated after this many events, and at least as many as its nodes, to limit how many a reader replays.
 _RESTATED_EVERY = 200
 _READ_BACK = 2 * _RESTATED_EVERY
 _BATCH_CHARS_MAX = 131_072
@@ -32,7 +32,7 @@ _ENVELOPE_CHARS_MAX = 1_024
 
 
 class LogKeeper(Keeper):
-    """Keeps one graph of an actor in the log: that of a session, or its own."""
+    """Keeps one graph of an actor in the log: a session's graph, or the actor's own."""
 
     reads_back = True
 
@@ -67,7 +67,7 @@ class LogKeeper(Keeper):
                     keeper.read_anew(graph)
 
         def run(under_way: Act) -> T:
-            forget_what_was_undone()  # The store may run this again after a failed commit.
+            forget_what_was_undone()  # The store may repeat this after a failed commit.
             for graph, keeper in zip(graphs, keepers, strict=True):
                 keeper._read(under_way.transaction, graph)
             outcome = work(stamps.micros(under_way.now))
@@ -98,7 +98,7 @@ class LogKeeper(Keeper):
             graph.replay(_steps_of(event))
 
     def _events_since_restated(self, reader: Reader) -> list[Event]:
-        """The events that make the graph: from the last one that restates it, or all."""
+        """The events that rebuild the graph: from the last one that restates it, or all."""
         last = _READ_BACK
         while True:
             events = list(reader.events_of_subject(self._subject, last=last))
@@ -133,7 +133,7 @@ def _append(
 
 
 def _batches(steps: Sequence[Step], act: Act) -> list[list[Step]]:
-    """The steps in runs that each fit into one event."""
+    """The steps in batches that each fit into one event."""
     chars_max = min(_BATCH_CHARS_MAX, max(1, act.config.limits.data_bytes_max - _ENVELOPE_CHARS_MAX))
     batches: list[list[Step]] = []
     room = 0
@@ -160,7 +160,7 @@ def _steps_of(event: Event) -> list[Step]:
 
 
 def graphs_without(reader: Reader, events: Iterable[Event], contents: Sequence[str]) -> list[tuple[Event, list[Step]]]:
-    """For each graph that has one of these events: its last one, and the graph without nodes that quote a text."""
+    """For each graph with one of these events: its last event, and the steps of the graph without nodes that quote."""
     last = {event.subject: event for event in events if (event.subject or "").startswith(GRAPH_PREFIX)}
     return [(event, _without(reader, subject or "", contents)) for subject, event in last.items()]
 
@@ -178,7 +178,7 @@ def _without(reader: Reader, subject: str, contents: Sequence[str]) -> list[Step
 
 
 def restate(act: Act, graphs: Sequence[tuple[Event, list[Step]]]) -> None:
-    """Record graphs anew, in place of their events that were erased."""
+    """Restate graphs whose events were erased."""
     for event, steps in graphs:
         payload = event.payload or {}
         head = {"agent": payload.get("agent"), "session": payload.get("session"), "act": "erased"}

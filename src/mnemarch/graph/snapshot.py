@@ -1,7 +1,7 @@
-"""A graph as JSON types: a snapshot has all of it (A8, A11), a checkpoint the hottest questions of a session (A27).
+"""Converts graphs to JSON types. A snapshot has the whole graph (A8, A11), a checkpoint a session's hottest part (A27).
 
-Times are microseconds since 1970 in UTC. A vector is `[[feature, weight], ...]`; every weight comes back to the last
-bit. A change that this version can't read raises the version.
+Times are microseconds since 1970 in UTC. A vector is `[[feature, weight], ...]`, and every weight is restored
+exactly. Increase the version for changes that this version can't read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMAT = "mnemarch-graph"
 VERSION = 1
 NODE_LISTS = ("nodes", "topQueries", "around")
 _KEYED_BY_TEXT = (NodeType.QUERY, NodeType.ANSWER)
-# Year 1 to year 9999: all there is to `datetime`.
+# Year 1 to year 9999, the range of `datetime`.
 _TIME_MIN, _TIME_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 CANONICAL_META = {"normVersion": NORM_VERSION, "hashAlgo": "xxh3-128", "seed": 0}
 
@@ -77,7 +77,7 @@ def _node_record(vertex: Vertex, graph: Graph) -> dict[str, Any]:
 
 
 def checkpoint_of(graph: Graph, top_k: int, now: int) -> dict[str, Any]:
-    """The hottest questions, their answers, feedback and entities, and the edges among all these."""
+    """The hottest questions, their answers, feedback and entities, and the edges between these."""
     whole = record_of(graph, now)
     nodes = {node["id"]: node for node in whole.pop("nodes")}
     queries = [
@@ -95,7 +95,7 @@ def checkpoint_of(graph: Graph, top_k: int, now: int) -> dict[str, Any]:
 
 
 def without(record: dict[str, Any], contents: Sequence[str]) -> dict[str, Any]:
-    """A record without the nodes that quote one of these texts."""
+    """The record without the nodes that quote one of these texts."""
     lists = [name for name in NODE_LISTS if name in record]
     gone = {node["id"] for name in lists for node in record[name] if quotes(node["text"], node["about"], contents)}
     kept = {name: [node for node in record[name] if node["id"] not in gone] for name in lists}
@@ -104,7 +104,7 @@ def without(record: dict[str, Any], contents: Sequence[str]) -> dict[str, Any]:
 
 
 def embedder_id(embedder: EmbeddingProvider) -> str:
-    """What tells embedders apart: vectors of different ones are never compared (R18)."""
+    """The identity of an embedder. Vectors of different embedders are never compared (R18)."""
     id = getattr(embedder, "id", None)
     if isinstance(id, str):
         return id
@@ -122,7 +122,7 @@ def _state_of(embedder: EmbeddingProvider) -> dict[str, Any]:
 
 
 def check_head(record: Any) -> None:
-    """Refuse what is no graph, or of a later version."""
+    """Raise if the record is no graph, or of a later version."""
     if not hasattr(record, "get") or record.get("format") != FORMAT:
         raise InvalidInput("This is no graph of Mnemarch.", hint="Give what to_snapshot gave.")
     version = record.get("version")
@@ -132,7 +132,7 @@ def check_head(record: Any) -> None:
 
 
 def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphState:
-    """The graph of a record. Vectors of another embedder are left out, to be made again from their texts (R18)."""
+    """The graph of a record. Vectors of another embedder are dropped, and computed again from the texts (R18)."""
     check_head(record)
     try:
         made_by = record.get("embedderId"), canonical_json(record.get("embedderState"))
@@ -167,7 +167,7 @@ def _restored(record: Mapping[str, Any], has_vectors: bool, *, is_rekeyed: bool)
 
 
 def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any, *, is_rekeyed: bool) -> str:
-    """Restore a node. If keys are made anew, nodes whose keys become equal are merged. Returns the id it now has."""
+    """Restore a node. Returns its id. With `is_rekeyed`, keys are recomputed, and nodes with equal keys are merged."""
     id, type, text, key = node["id"], NodeType(node["type"]), node["text"], node["canonicalKey"]
     strings = [id, *node["aliases"], *(part for part in (text, key) if part is not None)]
     if type is NodeType.ENTITY:
@@ -175,7 +175,7 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any, *, is
     _require(all(isinstance(part, str) for part in strings) and id not in state.nodes, "node", id)
     _require(type is not NodeType.QUERY or (text and key is not None), "question without a text", id)
     clean = None if text is None else redacted(text)[0]
-    is_redacted = clean != text  # It was written by somebody who did not redact it.
+    is_redacted = clean != text  # The file's writer did not redact the text.
     if clean is not None and (is_redacted or is_rekeyed):
         key = canonical_key(clean) if type in _KEYED_BY_TEXT else key
     first = state.by_key.get((type, key)) if is_rekeyed else None
@@ -185,7 +185,7 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any, *, is
         state.add(id, type, clean, key, _time(node["createdAt"]), dict(node["about"]), vector)
     weights = node["weights"]
     state.weigh(first, _finite(weights["repeat"]), _finite(weights["feedback"]), _time(node["lastAccess"]))
-    # The texts of other wordings are not stored, so their keys can't be made anew.
+    # The texts behind aliases are not stored, so their keys can't be recomputed.
     for alias in () if is_rekeyed else node["aliases"]:
         state.alias(id, alias)
     if node["pinned"]:

@@ -1,7 +1,7 @@
 """The nodes and edges of one graph, and the steps that change them.
 
-Every change is one of the steps below. A graph in the log records the steps of each act as one event. Reading it back
-replays the steps: what was decided then (what was merged, what was evicted) is not decided again.
+Every change is one of the steps below. A graph in the log records the steps of each act as one event. A reader replays
+the steps, so past decisions (what was merged or evicted) are not made again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MICROS_PER_MIN = 60_000_000
 _WEIGHT_MAX = 1e12
-# An answer or a feedback means nothing without its question.
+# Answers and feedback have no meaning without their question.
 _DEPENDENT = frozenset({NodeType.FEEDBACK, NodeType.ANSWER})
 
 
@@ -47,7 +47,7 @@ class Vertex:
         # Keys of other wordings that were merged into this node.
         self.aliases: list[str] = []
         self.edges: dict[str, Arc] = {}
-        # Only until the search table takes it over.
+        # Set only until the search table has taken it over.
         self.vector: Vector | None = None
 
     @property
@@ -86,12 +86,12 @@ def quotes(text: str | None, about: About, contents: Sequence[str]) -> bool:
 
 
 def _bounded(weight: float) -> float:
-    """The weight, kept finite however often somebody adds to it."""
+    """The weight, limited so that repeated additions keep it finite."""
     return max(-_WEIGHT_MAX, min(_WEIGHT_MAX, weight))
 
 
 class GraphState:
-    """Nodes by id and by key, and their edges. `on_change(vertex, is_there)` is told of every change to a node."""
+    """Nodes by id and by key, and their edges. Every change to a node calls `on_change(vertex, is_there)`."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Vertex] = {}
@@ -106,7 +106,7 @@ class GraphState:
         # A heap of (weight, last access, id). Entries of changed edges stay in it and are skipped.
         self._by_weight: list[tuple[float, int, str]] = []
 
-    # Steps. Each ignores a node or edge that is gone: an erasure takes nodes out of the middle of a history.
+    # Steps. Each one ignores missing nodes and edges, because an erasure removes nodes from the middle of a history.
 
     def take(self, step: Step) -> None:
         """Replay one recorded step."""
@@ -115,7 +115,7 @@ class GraphState:
     def add(
         self, id: str, type: str, text: str | None, key: str | None, at: int, about: About, vector: Vector | None = None
     ) -> None:
-        """Add a node. Its `vector` is not recorded: it can be computed from the text."""
+        """Add a node. Its `vector` is not recorded, since it can be computed from the text."""
         vertex = self.nodes[id] = Vertex(id, NodeType(type), text, key, at, about)
         vertex.vector = vector
         if key is not None:
@@ -123,7 +123,7 @@ class GraphState:
         self._changed(vertex, ["add", id, str(type), text, key, at, dict(about)])
 
     def weigh(self, id: str, repeat: float, feedback: float, at: int | None) -> None:
-        """Add to a node's weights. `at` is the time of access, or None if this is none."""
+        """Add to a node's weights. `at` is the time of access, or None if this is no access."""
         vertex = self.nodes.get(id)
         if vertex is not None:
             vertex.repeat = _bounded(vertex.repeat + repeat)
@@ -140,7 +140,7 @@ class GraphState:
             self._changed(vertex, ["tell", id, dict(about), text])
 
     def alias(self, id: str, key: str) -> None:
-        """Let the key of another wording lead to a node."""
+        """Add the key of another wording to a node."""
         vertex = self.nodes.get(id)
         if vertex is not None and (vertex.type, key) not in self.by_key:
             vertex.aliases.append(key)
@@ -168,7 +168,7 @@ class GraphState:
         self._changed(self.nodes[to])
 
     def cut(self, arc_id: str) -> None:
-        """Remove an edge, and the answer or feedback that it alone led to."""
+        """Remove an edge. If it was the only edge of an answer or feedback, remove that too."""
         if arc_id in self.arcs:
             self.steps.append(["cut", arc_id])
             self._cut(arc_id)
@@ -192,14 +192,14 @@ class GraphState:
         for arc_id in list(vertex.edges):
             self._cut(arc_id)
         if self.nodes.pop(vertex.id, None) is None:
-            return  # It went with the last of its edges.
+            return  # Removed together with its last edge.
         for key in (vertex.key, *vertex.aliases):
             if key is not None and self.by_key.get((vertex.type, key)) == vertex.id:
                 del self.by_key[vertex.type, key]
         self.on_change(vertex, False)
 
     def wear(self, half_life_min: float, at: int) -> None:
-        """Lower every weight for the time it was not used since the last wear (A24)."""
+        """Lower every weight by its unused time since the last wear (A24)."""
         since, self.decayed_at = self.decayed_at or 0, at
         self.steps.append(["wear", half_life_min, at])
         for vertex in self.nodes.values():
@@ -242,12 +242,12 @@ class GraphState:
         return (vertex for vertex in self.nodes.values() if vertex.type is type)
 
     def units_answering(self, query_id: str) -> list[str]:
-        """The units of a memory that a question was answered with."""
+        """The units of a memory that answered a question."""
         answers = self.neighbours(query_id, EdgeType.RESPONDED_WITH)
         return [unit for id, _ in answers if (unit := self.nodes[id].about.get("unit")) is not None]
 
     def neighbours(self, id: str, type: EdgeType) -> Iterator[tuple[str, float]]:
-        """The nodes at the other end of this node's edges of one type, with the weights of the edges."""
+        """The neighbours over a node's edges of one type, with the weights of the edges."""
         return ((arc.other(id), arc.weight) for arc in self.nodes[id].edges.values() if arc.type is type)
 
     def with_key(self, type: NodeType, key: str, text: str | None) -> str | None:
@@ -264,7 +264,7 @@ class GraphState:
         return edge_id(one, type, other) in self.arcs or edge_id(other, type, one) in self.arcs
 
     def weakest_arc(self, may_go: Callable[[Arc], bool]) -> Arc | None:
-        """The lightest edge that may go; of equals, the least recently used (A23)."""
+        """The removable edge with the lowest weight. Among equals, the least recently used one (A23)."""
         if len(self._by_weight) > 2 * len(self.arcs) + 64:
             self._sort_arcs()
         passed: list[tuple[float, int, str]] = []
@@ -284,12 +284,12 @@ class GraphState:
         heapify(self._by_weight)
 
     def takes_along(self, arc: Arc) -> bool:
-        """Whether cutting the edge would remove the answer or feedback it leads to."""
+        """Whether a cut of this edge would remove the answer or feedback it leads to."""
         vertex = self.nodes[arc.to]
         return vertex.type in _DEPENDENT and vertex.degree == 1 and not vertex.pinned
 
     def all_steps(self) -> list[Step]:
-        """The steps that rebuild this graph from nothing."""
+        """The steps that rebuild this graph from an empty one."""
         # On an empty graph `wear` only sets the time.
         steps: list[Step] = [] if self.decayed_at is None else [["wear", 1.0, self.decayed_at]]
         for vertex in self.nodes.values():

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from mnemarch.graph import files, snapshot
     from mnemarch.graph.state import About, Vector
 else:
-    # A recall reads a graph and has no use for its files.
+    # A recall reads a graph without its files.
     files = Lazy("mnemarch.graph.files")
     snapshot = Lazy("mnemarch.graph.snapshot")
 
 _K_MAX = 10_000
 _NAMES_MAX = 64
 _NOMINATING_MAX, _NOMINATED_MAX = 64, 8
-# What each type of edge leads from and to.
+# The types of node that each type of edge joins.
 _ENDS = {
     EdgeType.SIMILAR_TO: (NodeType.QUERY, NodeType.QUERY),
     EdgeType.RESPONDED_WITH: (NodeType.QUERY, NodeType.ANSWER),
@@ -69,9 +69,9 @@ class GraphStore(core.Graph):
     # Questions
 
     def upsert_query(self, text: str) -> str:
-        """The node of a question: a new one, or that of the same question asked before, in these words or others.
+        """The node of a question: a new node, or the node of the same question in these or other words.
 
-        Questions in other words are one only if no number, negation, quotation or identifier differs (R6).
+        Questions in other words are the same only if no number, negation, quotation or identifier differs (R6).
         """
         question = core.storable(text, "The question")
         with self.reading():
@@ -80,7 +80,7 @@ class GraphStore(core.Graph):
         return self.change("asked", lambda now: self.ask(question, now, vector))
 
     def ask(self, text: str, now: int, vector: Vector | None = None) -> str:
-        """The node of a question that was checked, as part of an act; its vector is best made before that."""
+        """The node of a checked question, as part of an act. Compute its vector before, to keep the act short."""
         key = canonical_key(text)
         known = self.state.with_key(NodeType.QUERY, key, text)
         near = [] if known is not None else self._similar(vector := vector or self._vector(text))
@@ -91,7 +91,7 @@ class GraphStore(core.Graph):
             return known
         id = self._new(NodeType.QUERY, key, text, now, {}, vector)
         linked = [(sim, other.id) for sim, other in near[: self.config.similar_max] if sim >= self.config.tau_sim]
-        # The nearest last: if there is room for few edges, those to the nearest stay.
+        # The nearest come last: if there is room for few edges, their edges stay.
         for sim, other in reversed(linked):
             if other in self.state.nodes:
                 self._join_if_there_is_room(id, EdgeType.SIMILAR_TO, other, sim, now)
@@ -100,7 +100,7 @@ class GraphStore(core.Graph):
         return id
 
     def known_query(self, text: str) -> str | None:
-        """The node that a question would be merged into, without asking it."""
+        """The node that a question would be merged into. Nothing is recorded."""
         question = core.storable(text, "The question")
         with self.reading():
             return self.known(question)
@@ -114,7 +114,7 @@ class GraphStore(core.Graph):
         return self.table().similar(vector, min(self.config.tau_sim, self.config.tau_dup))
 
     def _duplicate(self, text: str, near: Sequence[tuple[float, Vertex]]) -> str | None:
-        """The same question in other words; never one with another number, negation, quotation or identifier (R6)."""
+        """The same question in other words, with equal numbers, negations, quotations and identifiers (R6)."""
         sameness = getattr(self.embedder, "sameness", lambda _text, _other, cosine: cosine)
         for sim, vertex in near:
             other = vertex.text or ""
@@ -125,7 +125,7 @@ class GraphStore(core.Graph):
         return None
 
     def search_similar_queries(self, text: str, k: int = 5) -> list[GraphHit]:
-        """The questions most like this one, by `0.7 * similarity + 0.3 * rank`, best first. Nothing is changed."""
+        """The most similar questions, ordered by `0.7 * similarity + 0.3 * rank`. The graph doesn't change."""
         question = checked_text(text, "The question", core.TEXT_BYTES_MAX)
         checked_count(k, "k", _K_MAX)
         with self.reading() as now:
@@ -137,12 +137,12 @@ class GraphStore(core.Graph):
     # Answers and feedback
 
     def record_answer(self, query_id: str, text: str | None = None, *, unit_id: str | None = None) -> str:
-        """Record what a question was answered with, a text or a unit of a memory; returns the answer's node."""
+        """Record the answer to a question, a text or a unit of a memory. Returns the answer's node."""
         answer = core.checked_answer(text, unit_id)
         return self.change("answered", lambda now: self.answer(query_id, *answer, now))
 
     def answer(self, query_id: str, text: str | None, unit_id: str | None, now: int) -> str:
-        """Link a question to its answer, which was checked, as part of an act."""
+        """Link a question to its checked answer, as part of an act."""
         query = self.vertex(query_id, NodeType.QUERY)
         key = _hashed("unit", unit_id or "") if text is None else canonical_key(text)
         known = self.state.with_key(NodeType.ANSWER, key, text)
@@ -158,7 +158,7 @@ class GraphStore(core.Graph):
 
         def judge(now: int) -> tuple[str, list[str]]:
             query = self.vertex(query_id, NodeType.QUERY)
-            # The same feedback again is the same node. Its edge grows.
+            # Repeated feedback is one node whose edge gains weight.
             key = _hashed(query.id, checked_label, "" if clean_note is None else canonical(clean_note))
             known = self.state.by_key.get((NodeType.FEEDBACK, key))
             new = key, clean_note, {"label": checked_label}
@@ -176,7 +176,7 @@ class GraphStore(core.Graph):
         return feedback
 
     def _other_end(self, query: Vertex, type: EdgeType, known: str | None, new: Any, now: int) -> str:
-        """A question's answer or feedback, known or new. Without room for it, it is refused before anything changes."""
+        """The node of an answer or feedback, existing or new. Raises before any change if the graph is full."""
         self.keep.add(query.id)
         if known is None:
             self._require_room_for_a_node()
@@ -193,15 +193,15 @@ class GraphStore(core.Graph):
     def upsert_entity(
         self, user_id: str, canonical_id: str, text: str | None = None, aliases: Sequence[str] | None = None
     ) -> str:
-        """Name a thing that questions are about. Questions that mention it, before or after, are linked to it (A30).
+        """Name an entity that questions are about. Earlier and later questions that mention it are linked to it (A30).
 
-        It is one thing for all users: their names for it add up.
+        All users share the entity, and it has all of their names for it.
         """
         users, thing, clean_text, names = core.checked_entity(user_id, canonical_id, text, aliases)
 
         def name(now: int) -> str:
             known = self._entity(thing)
-            # A text that is too long for a name is a description.
+            # A text too long for a name is a description.
             title = [clean_text] if clean_text and len(clean_text) <= NAME_CHARS_MAX else []
             all_names = list(dict.fromkeys([*(known.about["names"] if known else [thing]), *title, *names]))
             if len(all_names) > _NAMES_MAX:
@@ -215,7 +215,7 @@ class GraphStore(core.Graph):
         return self.change("named", name)
 
     def bring(self, about: About, text: str | None) -> str:
-        """Copy an entity from another graph, with as many names as there is room for. This counts as no mention."""
+        """Copy an entity from another graph, with as many names as fit. This doesn't count as a mention."""
 
         def bring(now: int) -> str:
             known = self._entity(about["entity"])
@@ -232,7 +232,7 @@ class GraphStore(core.Graph):
 
     def _have_entity(self, users: Sequence[str], thing: str, text: str | None, names: list[str], now: int) -> str:
         mentions = Mentions()
-        mentions.add(thing, names)  # Refuses an unreadable name before anything changes.
+        mentions.add(thing, names)  # Raises for an unreadable name before anything changes.
         known = self._entity(thing)
         about = {"entity": thing, "users": sorted({*(known.about["users"] if known else ()), *users}), "names": names}
         if known is None:
@@ -246,7 +246,7 @@ class GraphStore(core.Graph):
         return id
 
     def entities_in(self, text: str) -> list[str]:
-        """The nodes of the entities that a text mentions, in its order."""
+        """The nodes of the entities that a text mentions, in the text's order."""
         checked = core.storable(text, "The text")
         with self.reading():
             return list(self.mentions.found_in(checked))
@@ -267,7 +267,7 @@ class GraphStore(core.Graph):
         if ends[0] == ends[1]:
             raise InvalidInput(f"Node {from_id} can't be linked to itself.", hint="Name two nodes.")
         if type is EdgeType.SIMILAR_TO and edge_id(ends[1], type, ends[0]) in self.state.arcs:
-            ends = ends[1], ends[0]  # Similarity has no direction.
+            ends = ends[1], ends[0]  # Similarity edges have no direction.
         id = edge_id(ends[0], type, ends[1])
         if id not in self.state.arcs and (weakest := self._edge_to_cut(*ends)) is not None:
             self.state.cut(weakest.id)
@@ -284,30 +284,30 @@ class GraphStore(core.Graph):
         self.change("adjusted", lambda _: self.state.weigh(self.vertex(id).id, *deltas, None))
 
     def pin(self, id: str, pinned: bool = True) -> None:
-        """Never evict a node, or evict it again."""
+        """Protect a node from eviction, or end the protection."""
         self.change("pinned", lambda _: self.state.pin(self.vertex(id).id, bool(pinned)))
 
     def decay(self) -> None:
-        """Lower every weight for the time since the last decay; worn-out edges go (A24)."""
+        """Lower every weight by the time since the last decay, and remove worn-out edges (A24)."""
         self.change("worn", self._wear)
 
     # Reading
 
     def node(self, id: str) -> Node:
-        """A node as it is now; a question with its vector, if that was needed before."""
+        """A node's current state. A question includes its vector if that was computed before."""
         with self.reading() as now:
             self._check_embedder()
             return self._node(self.vertex(id), now, with_vector=True)
 
     def nodes(self, type: NodeType | str | None = None) -> list[Node]:
-        """All nodes, or those of a type, the hottest first."""
+        """All nodes, or all of one type, the hottest first."""
         kind = None if type is None else member_of(NodeType, type, "type of node")
         with self.reading() as now:
             nodes = [self._node(one, now) for one in self.state.nodes.values() if kind in (None, one.type)]
         return sorted(nodes, key=lambda node: (-node.rank, node.id))
 
     def edges(self, node_id: str | None = None) -> list[Edge]:
-        """All edges, or those of a node, the heaviest first."""
+        """All edges, or all of one node, the heaviest first."""
         with self.reading():
             arcs = self.state.arcs if node_id is None else self.vertex(node_id).edges
             edges = [
@@ -323,7 +323,7 @@ class GraphStore(core.Graph):
             return [self._node(self.state.nodes[id], now) for id, _ in sorted(near, key=lambda one: (-one[1], one[0]))]
 
     def nominated(self, text: str) -> dict[str, float]:
-        """Units that answered similar questions without bad feedback, and how similar those are. Needs no numpy."""
+        """Units that answered similar questions without bad feedback, with the similarity. Doesn't load numpy."""
         question = core.storable(text, "The question")
         with self.reading() as now:
             answered: dict[str, list[str]] = {}
@@ -368,17 +368,17 @@ class GraphStore(core.Graph):
             return snapshot.record_of(self, now)
 
     def from_snapshot(self, record: Mapping[str, Any]) -> None:
-        """Become the graph of a snapshot. Vectors of another embedder are made again from their texts (R18)."""
+        """Replace the graph by a snapshot. Vectors of another embedder are computed again from the texts (R18)."""
         state = snapshot.restored(record, self.embedder)
         self.change("restored", lambda now: self._become(state, now))
 
     def save_to_file(self, file: str | os.PathLike[str], *, only_if_dirty: bool = False) -> bool:
-        """Write the graph to a file, all of it or nothing; returns whether it was written."""
+        """Write the graph to a file atomically. Returns whether it was written."""
         return files.save(self, file, only_if_dirty=only_if_dirty)
 
     @classmethod
     def load_from_file(cls, file: str | os.PathLike[str], store: GraphStore | None = None) -> GraphStore:
-        """The graph of a snapshot or checkpoint file, in `store` or in a new one with the file's settings."""
+        """Load a snapshot or checkpoint file into `store`, or into a new graph with the file's settings."""
         return files.load(cls, file, store)
 
 
