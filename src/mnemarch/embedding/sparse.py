@@ -1,6 +1,6 @@
 """Sparse vectors without a model: n-grams (A10), questions, bags of words; and the cosine.
 
-A vector is `{feature: weight}` of length 1 and knows its embedder: those of two embedders are never compared (R18).
+A vector is `{feature: weight}` of length 1 with its embedder's id. Vectors of two embedders are never compared (R18).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     K = TypeVar("K")
-    # Numbers and weights: the units of a word, and its other features.
+    # The units of a word and its other features, as numbers with weights.
     _Word = tuple[list[tuple[int, float]], dict[int, float]]
 else:
     K = object
@@ -45,8 +45,8 @@ class SparseVector(dict[K, float]):
 
 
 def unit_vector(weights: Mapping[K, float], embedder_id: str) -> SparseVector[K]:
-    """The weights scaled to length 1, in the order of their features; zeros are left out."""
-    # fsum: the length must not depend on the order in which a text names its features.
+    """The weights scaled to length 1, ordered by feature, without zeros."""
+    # fsum: the length must not depend on the order of features in the text.
     length = sqrt(fsum([weight * weight for weight in weights.values()]))
     vector: SparseVector[K] = SparseVector()
     if length:
@@ -57,7 +57,7 @@ def unit_vector(weights: Mapping[K, float], embedder_id: str) -> SparseVector[K]
 
 
 def cosine(left: Mapping[K, float], right: Mapping[K, float]) -> float:
-    """The cosine of two sparse vectors, 0 if one is empty. Vectors of different embedders are refused."""
+    """The cosine of two sparse vectors, 0 if one is empty. Raises for vectors of different embedders."""
     makers = getattr(left, "embedder_id", None), getattr(right, "embedder_id", None)
     if makers[0] != makers[1] and None not in makers:
         raise InvalidInput(
@@ -103,12 +103,12 @@ class NgramHashEmbedder:
         self.ngram_range: tuple[int, int] = sizes
         self.dim: int = dim
         self.seed: int = seed
-        # What the vectors depend on, in one string.
+        # Everything that the vectors depend on, in one string.
         self.id = f"ngram-hash/{sizes[0]}-{sizes[1]}/{dim}/{seed}/{HASH_ALGO}/{NORM_VERSION}"
 
     def embed(self, text: str) -> SparseVector[int]:
         """The unit vector of `text`; empty for an empty text."""
-        # Whole counts, a root and a quotient: IEEE 754 rounds each in one way, so machines agree to the last bit.
+        # Integer counts, a root and a quotient: IEEE 754 defines their rounding, so all machines give equal bits.
         counted: dict[int, float] = {}
         for gram in ngrams(text, *self.ngram_range):
             place = xxh3_128_intdigest(gram.encode("utf-8", "surrogatepass"), self.seed) % self.dim
@@ -142,38 +142,38 @@ class NgramHashEmbedder:
         self._become(state["ngramRange"], state["dim"], state["seed"])
 
 
-# Other features or weights make other vectors: a change of meaning raises the version.
+# Increase the version for every change of features or weights, since it changes the vectors.
 FEATURES_VERSION = 2
 
 # A Korean word has two or three syllables, so an English word weighs as much as two.
 _OF_WORD, _OF_SYLLABLE, _OF_LETTERS = 2.0, 1.0, 0.7
 _OF_PAIR, _OF_TRIPLE = 0.5, 0.4
-# The weights of a particle or ending, and of a stop word: about as much as if it had n-grams.
+# The weights of a particle or ending, and of a stop word. A stop word weighs about as much as if it had n-grams.
 _OF_ENDING, _OF_STOP_WORD = 0.3, 1.4
 
-# What an ending may follow: the syllable 까 is one only in forms such as 할까.
+# Syllables that an ending may follow: 까 is an ending only in forms such as 할까.
 _BEFORE_ENDINGS = ("", "하", "한", "할", "합")
-# A feature has so many bits of a hash: numbers of this size are multiplied in one step. Odd factors keep apart numbers
+# A feature has this many bits of a hash, so that a multiplication takes one step. Odd factors keep numbers distinct
 # that differ in the lowest bits.
 _BITS = 30
 _OF_FIRST, _OF_FIRST_OF_THREE, _OF_SECOND_OF_THREE = 0x2545F491, 0x1B873593, 0x3C6EF373
-# Stands before the first unit and after the last.
+# The unit before the first and after the last unit.
 _EDGE = (1, 0.0)
 _KNOWN_MAX = 8_192
-# The size of a question of some twelve words.
+# The size of a question with some twelve words.
 _USUAL_SIZE = 90.0
-# Another particle or ending changes the sense, however small a part of the text it is.
+# The maximum sameness of texts with different particles or endings, which change the sense even in long texts.
 _IN_OTHER_GRAMMAR = 0.95
 
 
 class QuestionEmbedder:
-    """Sparse vectors `{place: weight}` like those of `NgramHashEmbedder`; `ngram_range` is for the letters.
+    """Sparse vectors `{place: weight}` like those of `NgramHashEmbedder`. `ngram_range` applies to letters.
 
-    Two questions are near if they ask the same, whatever the spacing, particles or endings. A text in canonical form,
+    Two questions are near if they ask the same with different spacing, particles or endings. A text in canonical form,
     in which Korean has no spaces, becomes a row of units: each syllable, and each stem of a word in letters. Features
     are the units, the runs of two or three units (so that word order counts), and the n-grams of the letters of a word.
-    A syllable that may be grammar weighs little. A stop word has no n-grams, and an empty word no place in the row. A
-    feature is a number: that of a unit or an n-gram is a hash of its text, that of a run is computed from its units'.
+    A syllable that may be grammar weighs little. A stop word has no n-grams, and an empty word is not in the row. A
+    feature is a number: the hash of a unit's or n-gram's text, or a number computed from the units of a run.
     """
 
     def __init__(self, dim: int = 16_384, seed: int = DEFAULT_SEED, ngram_range: tuple[int, int] = (3, 3)) -> None:
@@ -186,7 +186,7 @@ class QuestionEmbedder:
 
     def embed(self, text: str) -> SparseVector[int]:
         """The unit vector of `text`; empty for an empty text."""
-        # Sums, products, a root and a quotient of fixed weights: machines agree to the last bit.
+        # Sums, products, a root and a quotient of fixed weights give equal bits on all machines.
         features = features_of(text, self.seed, *self.ngram_range)
         dim = self.dim
         places = [feature % dim for feature in features]
@@ -198,9 +198,9 @@ class QuestionEmbedder:
         return unit_vector(weights, self.id)
 
     def sameness(self, text: str, other: str, cosine: float) -> float:
-        """How far two texts of this cosine ask the same. A difference weighs in a long text as in a usual one.
+        """How far two texts with this cosine ask the same. A difference counts equally in long and usual texts.
 
-        Otherwise "fix this" would be the same as "ignore this", once a page of the same log follows both.
+        Without that, "fix this" and "ignore this" would be the same if a page of the same log follows both.
         """
         ours, theirs = (self._size(each) for each in (text, other))
         sameness = 1.0 - (1.0 - cosine) * max(1.0, sqrt(ours * theirs) / _USUAL_SIZE)
@@ -230,10 +230,10 @@ class QuestionEmbedder:
         self._become(hashing)
 
 
-# One act compares a question with several graphs.
+# Cached because one act compares a question with several graphs.
 @cached(16)
 def features_of(text: str, seed: int, low: int = 3, high: int = 3) -> dict[int, float]:
-    """Each feature of a text once, with its weight: units, runs of them, and n-grams of `low` to `high` letters."""
+    """The distinct features of a text with weights: units, runs of units, and n-grams of `low` to `high` letters."""
     plain = canonical(text)
     if not plain:
         return {}
@@ -258,23 +258,23 @@ def features_of(text: str, seed: int, low: int = 3, high: int = 3) -> dict[int, 
     return features
 
 
-# Questions share most of their words, so each word is read once.
+# Questions share most of their words, so each word's features are cached.
 @cached(8)
 def _known_words(_seed: int, _low: int, _high: int) -> dict[str, _Word]:
     return {}
 
 
 def _read(piece: str, seed: int, low: int, high: int) -> _Word:
-    """The units of a syllable or a word for the row, and its other features."""
+    """The units of a syllable or word, and its other features."""
     if pattern(_SYLLABLE).match(piece):
         return [(_number(piece, seed), _OF_SYLLABLE * (_OF_ENDING if _is_ending(piece) else 1.0))], {}
     word = bare if (bare := piece.removesuffix("'s")) in STOP_WORDS else piece
     if word in EMPTY_WORDS:
         return [], {_number(word, seed): _OF_STOP_WORD}
-    if word in STOP_WORDS:  # When is not why, and from is not to.
+    if word in STOP_WORDS:  # Stop words count, since "when" differs from "why" and "from" from "to".
         return [(_number(word, seed), _OF_STOP_WORD)], {}
     padded = f" {piece} "
-    # Canonical text has no tab: an n-gram is no unit.
+    # The tab keeps n-grams apart from units, because canonical text has no tab.
     grams = ["\t" + padded[at : at + size] for size in range(low, high + 1) for at in range(len(padded) - size + 1)]
     units = [(_number(token, seed), _OF_WORD) for token in telling_tokens(piece) or [piece]]
     return units, {_number(gram, seed): _OF_LETTERS for gram in grams}
@@ -286,11 +286,11 @@ def _number(text: str, seed: int) -> int:
 
 
 def _is_ending(syllable: str) -> bool:
-    """Whether the syllable may be a particle or the end of an ending; in some words it is neither."""
+    """Whether the syllable may be a particle or the end of an ending. In some words it is neither."""
     return any(korean.is_suffix(before + syllable) for before in _BEFORE_ENDINGS)
 
 
-# Hangul, kana and ideographs: each tells about as much as a syllable, and words need no space between them.
+# Hangul, kana and ideographs. Each carries about a syllable's meaning, and words need no spaces between them.
 _SYLLABLE = "[\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]"
 _PIECES = f"{_SYLLABLE}|[^ {_SYLLABLE[1:]}+"
 
@@ -298,20 +298,20 @@ _PIECES = f"{_SYLLABLE}|[^ {_SYLLABLE[1:]}+"
 # Bags of words
 
 BAG_VERSION = 1
-# A Korean word has about four features, any other word one. So both weigh the same.
+# A Korean word has about four features and other words have one. This weight makes them equal.
 _OF_ONE_TOKEN = 4.0
 _HANGUL_RUNS = "[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+"
 _BAG_STATE = ("featuresVersion", "tokensVersion", "documents", "frequencies")
 
 
 class BagOfWordsEmbedder:
-    """Sparse vectors `{feature: weight}`, weighted by rarity once frequencies were learnt."""
+    """Sparse vectors `{feature: weight}`, weighted by rarity after `learn` was called."""
 
     def __init__(self) -> None:
         self._become(0, {})
 
     def _become(self, documents: int, counts: Mapping[str, int]) -> None:
-        # In how many of `documents` texts each feature occurs. The fewer, the more it tells.
+        # How many of the `documents` texts contain each feature. Rarer features weigh more.
         self.documents, self.counts = documents, counts
         lines = sorted(f"{feature}\t{count}" for feature, count in counts.items() if count)
         digest = xxh3_64_hexdigest("\n".join((str(documents), *lines)).encode("utf-8", "surrogatepass"))
@@ -334,7 +334,7 @@ class BagOfWordsEmbedder:
         self._become(documents, counts)
 
     def _rarity(self, feature: str) -> float:
-        """ln((N + 1) / (df + 0.5)): always above 0."""
+        """ln((N + 1) / (df + 0.5)), always above 0."""
         return log((self.documents + 1) / (self.counts.get(feature, 0) + 0.5))
 
     def export_state(self) -> dict[str, Any]:
@@ -365,7 +365,7 @@ class BagOfWordsEmbedder:
 
 
 def bag_of(text: str) -> dict[str, float]:
-    """Each feature of a text once, with the weight of its kind."""
+    """The distinct features of a text, each with the weight of its kind."""
     features: dict[str, float] = {}
     if not text.isascii():
         text = composed(text)
@@ -382,7 +382,7 @@ def _features_of_word(word: str) -> dict[str, float]:
     runs = pattern(_HANGUL_RUNS)
     features = dict.fromkeys([token for token in tokens if not runs.search(token)], _OF_ONE_TOKEN)
     for run in runs.findall(word):
-        # What search tokens leave out, such as the particle of a foreign word, is left out here too.
+        # Leave out runs that search tokens leave out, such as the particle of a foreign word.
         if set(tokens).issuperset(korean.features(run)):
             features.update(dict.fromkeys(korean.fine_features(run), 1.0))
     return features

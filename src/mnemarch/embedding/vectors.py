@@ -1,4 +1,4 @@
-"""The vectors of units in one SQLite file: derived, so what is damaged or belongs to something else counts as empty."""
+"""Stores the vectors of units in one SQLite file. They are derived, so a damaged or foreign file counts as empty."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Searchable
 
     T = TypeVar("T")
-    # Scopes, states, kinds and domains to search in; None is all.
+    # Scopes, states, kinds and domains to search in. None allows all.
     Within = Sequence[Sequence[str] | None]
 else:
     np = Lazy("numpy")
@@ -38,7 +38,7 @@ else:
 FILE = "vectors.db"
 LOCK = "follow.lock"
 _ROOM_MIN = 256
-# How many vectors a search compares number by number, for each that it gives, and at least.
+# How many vectors a search compares exactly: per result, and at least.
 _COMPARED_EACH = 40
 _COMPARED_MIN = 2_000
 _PIECE = 256
@@ -46,7 +46,7 @@ _SETTLED_NS = 100_000_000
 
 
 class Head(Frozen):
-    """What a set of vectors says of itself. `born` names one filling of it, `serial` its last change."""
+    """The metadata of a set of vectors. `born` identifies when it was begun, `serial` its last change."""
 
     embedder: str = ""
     store: str = ""
@@ -73,14 +73,14 @@ class VectorFile(Forkable):
         self._event_at = event_at
         self._wait_s_max = wait_s_max
         self._rows = Rows(Head())
-        # What the file was when its head was read, and the head.
+        # The file's identity when the head was read, and the head.
         self._last: tuple[tuple[int, int, int] | None, Head] = None, Head()
         self._lock = allocate_lock()
         self._connecting = allocate_lock()
         watch(self)
 
     def _rest(self) -> bool:
-        """No connection is carried into a child: see `stores.sql.store`."""
+        """Fork only without an open connection. See `stores.sql.store`."""
         return self._connecting.acquire(blocking=False)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:
@@ -91,7 +91,7 @@ class VectorFile(Forkable):
             self._rows = Rows(Head())
 
     def _run(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run one transaction. A damaged file is removed, and an empty one takes its place."""
+        """Run one transaction. A damaged file is replaced by an empty one."""
         try:
             make_folder(os.path.dirname(self._path))
             make_private(self._path)
@@ -114,15 +114,15 @@ class VectorFile(Forkable):
         return self._run(begin, work)
 
     def _is_ours(self, head: Head) -> bool:
-        """Another event at its position: the store went back meanwhile (a backup was restored)."""
+        """Whether the head fits this embedder and store. A different event means that a backup was restored."""
         return (head.embedder, head.store) == self._ours and head.event == self._event_at(head.position)
 
     # Reading
 
     def head(self) -> Head:
-        """What the file says of itself. It is opened only after a change, and only by SQLite.
+        """The file's head. The file is opened only after a change, and only by SQLite.
 
-        Whoever closes a file lets go of all locks that the process has on it.
+        Closing a file releases all locks that the process has on it.
         """
         try:
             seen = os.stat(self._path)
@@ -130,13 +130,13 @@ class VectorFile(Forkable):
             return Head()
         changes = seen.st_ino, seen.st_size, seen.st_mtime_ns
         if changes != self._last[0]:
-            # What was written just now may be written once more at what the file's clock calls the same time.
+            # A recently written file may change again within the same tick of the file system's clock.
             is_settled = time.time_ns() - seen.st_mtime_ns > _SETTLED_NS
             self._last = changes if is_settled else None, self._run("BEGIN", _head)
         return self._last[1]
 
     def read(self, work: Callable[[Rows], T]) -> T:
-        """Run `work` on the vectors as they are now; on none if they are another embedder's, or of another past."""
+        """Run `work` on the current vectors, or on none if they are of another embedder, store or history."""
         with self._lock:
             head = self.head()
             if not self._is_ours(head):
@@ -171,7 +171,7 @@ class VectorFile(Forkable):
         return locked_if_free(os.path.join(os.path.dirname(self._path), LOCK))
 
     def begin(self, *, may_replace: bool) -> Head | None:
-        """The head of this embedder's vectors, which begin anew if there are none; None if another's may not go."""
+        """The head of this embedder's vectors, new if there are none. None if another's may not be replaced."""
 
         def work(file: sqlite3.Connection) -> Head | None:
             head = _head(file)
@@ -186,9 +186,9 @@ class VectorFile(Forkable):
         return self._run("BEGIN IMMEDIATE", work)
 
     def save(self, begun: Head, changes: Sequence[tuple[Searchable, Any]], position: int, *, complete: bool) -> bool:
-        """Write units with their vectors and how far they reach. A unit whose text has a vector keeps it.
+        """Write units with their vectors, and the position reached. A unit whose text has a vector keeps it.
 
-        False if the vectors were begun anew meanwhile. An erased unit stays erased, whenever it was read from the log.
+        False if the vectors were restarted meanwhile. An erased unit stays erased even if it was read before.
         """
 
         def work(file: sqlite3.Connection) -> bool:
@@ -201,7 +201,7 @@ class VectorFile(Forkable):
         return self._run("BEGIN IMMEDIATE", work)
 
     def erase(self, unit_ids: Iterable[str]) -> None:
-        """Overwrite the vectors of these units, of whichever embedder (R16)."""
+        """Overwrite the vectors of these units for all embedders (R16)."""
 
         def work(file: sqlite3.Connection) -> None:
             file.executemany(_sql()["erase"], [[unit_id] for unit_id in unit_ids])
@@ -210,13 +210,13 @@ class VectorFile(Forkable):
         self._run("BEGIN IMMEDIATE", work)
 
     def close(self) -> None:
-        """Nothing to let go: each call has a connection of its own."""
+        """Do nothing: each call has its own connection."""
 
 
 def erase_vectors(folder: str, unit_ids: Iterable[str], wait_s_max: float) -> None:
-    """Overwrite the vectors of these units, also where no embedder is in use now.
+    """Overwrite the vectors of these units, even if no embedder is in use.
 
-    Folders in it were made by an earlier version, for an embedder each: nobody reads them, so they go.
+    This also removes subfolders, one per embedder, which an earlier version made and nothing reads.
     """
     for entry in os.scandir(folder) if os.path.isdir(folder) else ():
         if entry.is_dir(follow_symlinks=False):
@@ -231,16 +231,16 @@ def _head(file: sqlite3.Connection) -> Head:
 
 
 def row_of(unit: Searchable, vector: Any) -> tuple[Any, ...]:
-    """What is kept of a unit: id, the key of its text, scope, state, kind, domain, and its vector's bytes or None."""
+    """The row of a unit: id, the key of its text, scope, state, kind, domain, and its vector's bytes or None."""
     packed = packed_of(vector) if vector is not None and vector.any() else None
     return unit.id, text_key(unit.content), unit.scope_key, unit.state, unit.kind, unit.domain, packed
 
 
 def packed_of(vector: Any) -> bytes:
-    """Half a byte for each number, from -7 to 7: only the direction counts.
+    """The vector with half a byte for each number, from -7 to 7. Only the direction is kept.
 
-    They reach over three and a half standard deviations, or to the largest number where that keeps the direction
-    better. A vector of odd size ends with a half byte of its own, 0.
+    The range is three and a half standard deviations, or up to the largest number if that keeps the direction better.
+    A vector of odd size is padded with the half byte 0.
     """
     steps = np.sqrt(np.mean(np.square(vector))) / 2, np.abs(vector).max() / 7
     choices = [np.clip(np.rint(vector / step), -7, 7) for step in steps]
@@ -251,7 +251,7 @@ def packed_of(vector: Any) -> bytes:
 
 
 def unpacked(packed: bytes, rows: int = 1) -> Any:
-    """The whole numbers of vectors of one size, a row for each."""
+    """The integers of packed vectors of one size, one row each."""
     pairs = np.frombuffer(packed, np.uint8).reshape(rows, -1)
     numbers = np.stack([pairs >> 4, pairs & 15], axis=-1).reshape(rows, -1).astype(np.int8) - np.int8(8)
     return numbers[:, :-1] if (numbers[:, -1] == -8).all() else numbers
@@ -262,10 +262,10 @@ def text_key(text: str) -> str:
 
 
 class Rows:
-    """The vectors in memory, by row, with the group of equal labels that each belongs to.
+    """The vectors in memory, by row, each with its group of equal labels.
 
-    Of each vector there are its numbers, a byte for each, and the sign of each, a bit, in which a search over all of
-    them finds a few thousand that are worth comparing.
+    Each vector has its numbers (a byte each) and their signs (a bit each). A search scans the signs of all vectors to
+    select a few thousand for exact comparison.
     """
 
     def __init__(self, head: Head) -> None:
@@ -275,14 +275,14 @@ class Rows:
         self._texts: dict[str, str] = {}
         self._numbers: Any = None
         self._lengths: Any = None
-        # Sixty-four signs of every vector on each line, so that a search reads line by line.
+        # Each line has 64 signs of every vector, so that a search reads memory sequentially.
         self._signs: Any = None
-        # Group 0 has no label: its rows are found by nobody.
+        # Group 0 has no labels, so searches never find its rows.
         self._groups: dict[tuple[str, ...], int] = {(): 0}
         self._group = array("i")
 
     def take(self, head: Head, changed: Iterable[tuple[Any, ...]]) -> None:
-        """Take rows that changed in the file."""
+        """Apply rows that changed in the file."""
         self.head = head
         vectors: dict[int, bytes] = {}
         for id, text, *labels, packed in changed:
@@ -318,16 +318,16 @@ class Rows:
         self._signs[:, rows] = signs
 
     def has(self, unit: Searchable) -> bool:
-        """Whether this text of the unit has its vector."""
+        """Whether the unit's current text has a vector."""
         return self._texts.get(unit.id) == text_key(unit.content)
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
-        """The nearest of the units whose scope, state, kind and domain are among those allowed; None allows all.
+        """The nearest units with an allowed scope, state, kind and domain. None allows all.
 
-        Of many, those that agree with the vector in most signs are compared, which misses hardly any.
+        If there are many, only vectors that agree in most signs are compared. That misses hardly any.
         """
         allowed = [
             bool(labels) and all(names is None or label in names for label, names in zip(labels, within, strict=True))
@@ -339,7 +339,7 @@ class Rows:
         few = max(_COMPARED_MIN, _COMPARED_EACH * count)
         if len(rows) > few:
             unlike = self._unlike(vector)[rows]
-            # As many as that, and all that are as far as the last of them.
+            # Keep this many rows, and all rows that tie with the last one.
             most = np.searchsorted(np.bincount(unlike).cumsum(), few)
             rows = rows[unlike <= most]
         cosines = self._cosines(rows, vector)
@@ -349,14 +349,14 @@ class Rows:
         return self._ranked(rows, cosines)
 
     def _unlike(self, vector: Any) -> Any:
-        """In how many signs each vector differs from this one."""
+        """The number of signs that differ between each vector and this one."""
         unlike = np.zeros(len(self._ids), np.uint16)
         for line, signs in zip(self._signs, _signs(vector.reshape(1, -1)), strict=True):
             unlike += np.bitwise_count(line[: len(unlike)] ^ signs)
         return unlike
 
     def _cosines(self, rows: Any, vector: Any) -> Any:
-        # In pieces: memory for one of megabytes would be asked of the system for each question.
+        # In pieces, because an array of megabytes would be allocated by the system for each question.
         pieces = [rows[at : at + _PIECE] for at in range(0, len(rows), _PIECE)]
         products = [self._numbers[piece].astype(np.float32) @ vector for piece in pieces]
         return np.concatenate(products) / self._lengths[rows]
@@ -372,13 +372,13 @@ class Rows:
 
 
 def _signs(numbers: Any) -> Any:
-    """The signs of each row's numbers as bits, 64 of each row on a line."""
+    """The signs of each row's numbers as bits, with 64 signs of every row per line."""
     bits = np.packbits(numbers > 0, axis=1)
     return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))).view(np.uint64).T
 
 
 def best_first(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Best first. One that rose to the org may still be its project's too, for a while."""
+    """The rows without repeats, best first. A unit promoted to the org may stay in its project for a while."""
     best: dict[str, float] = {}
     for id, cosine in rows:
         best[id] = max(cosine, best.get(id, -1.0))
