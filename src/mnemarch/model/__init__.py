@@ -1,4 +1,4 @@
-"""Model. Takes: plain values. Gives: the frozen values that every other part speaks in. Never: does anything."""
+"""Model. Takes: plain values. Gives: the frozen values that all other parts exchange. Never: has side effects."""
 
 from mnemarch.lazy import submodules_of
 
