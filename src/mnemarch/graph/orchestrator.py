@@ -37,7 +37,7 @@ _MICROS_PER_MS = 1_000
 
 
 class MemoryOrchestrator(Forkable):
-    """What one agent asks and learns, session by session. Safe to share between threads; it needs no `Memory`."""
+    """One agent's graph and those of its sessions. Safe to share between threads; needs no `Memory`."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class MemoryOrchestrator(Forkable):
     # Graphs
 
     def get_agent_store(self) -> GraphStore:
-        """What the agent knows across its sessions."""
+        """The agent's own graph, which outlives its sessions."""
         return self._agent
 
     def get_session_store(self, session_id: str) -> GraphStore:
@@ -262,6 +262,18 @@ class MemoryOrchestrator(Forkable):
         record = {"agentId": self.agent_id, "sessionId": session_id} | where | record
         return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
 
+    def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
+        """Begin a session with the content of a checkpoint."""
+        session = checked_name(session_id, "a session")
+        with self._lock:
+            if self._is_active(session):
+                other = "Finalize it first, or restore under another name."
+                raise InvalidInput(f"Session {session!r} is under way.", hint=other)
+            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._agent.embedder))
+            store = self.get_session_store(session)
+            store.from_snapshot(loaded.to_snapshot())
+            return store
+
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
         """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""
         age_ms = finite(older_than_ms, "older_than_ms", least=0)
@@ -279,7 +291,7 @@ class MemoryOrchestrator(Forkable):
 
 
 def _again_if_ended(act: Callable[[], T]) -> T:
-    """Run an act. If somebody ends the session at that moment, run it again in the next one."""
+    """Run an act; if the session is ended meanwhile, run it again in the next one."""
     while True:
         try:
             return act()

@@ -1,8 +1,4 @@
-"""Parses the command line: the command, its words and options, standard input and files.
-
-argparse is not used: the table of verbs would have to be repeated for it, and loading it takes a quarter of the time
-that a bare Python takes.
-"""
+"""Parses the command line. Loading argparse would take a quarter of the time that a bare Python takes to start."""
 
 from __future__ import annotations
 
@@ -23,11 +19,7 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 # What other programs call a command.
-_MEANT = {word: name for name, words in {
-    "erase": "forget delete remove rm", "recall": "search find query ask", "remember": "add save store note",
-    "units": "list ls", "import": "restore", "verify": "test run",
-}.items() for word in words.split()}  # fmt: skip
-
+_MEANT = dict.fromkeys(("forget", "delete", "remove"), "erase") | dict.fromkeys(("search", "find", "ask"), "recall")
 # Commands that are no verbs, by section, and the module beside this one that has them.
 PLAIN_COMMANDS = {
     "decisions: versioned, ranked, with their blast radius": dict.fromkeys(
@@ -98,9 +90,8 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
         from difflib import get_close_matches
 
         near = _MEANT.get(word) or "".join(get_close_matches(word, {name.split()[0] for name in command_names()}, n=1))
-        raise InvalidInput(
-            f"There is no command {word!r}.", hint=f"Did you mean {near}?" if near else "See: mnemarch --help"
-        )
+        hint = f"Did you mean {near}?" if near else "See: mnemarch --help"
+        raise InvalidInput(f"There is no command {word!r}.", hint=hint)
     rest = list(argv)
     if word not in names:
         second, rest = split(argv, [parameter for name in names for parameter in command_named(name).takes])
