@@ -178,7 +178,7 @@ def is_courtesy(text: str) -> bool:
 
 
 def importance_of(text: str, classified: Classified) -> float:
-    """How far up in its bucket a text ranks (R22); it decides nothing else. Below 0.2 is left to retention."""
+    """How far up in its bucket a text ranks (R22); it decides nothing else."""
     if classified.why == ASKED:
         return _IMPORTANCE_OF_QUESTIONS
     base = _IMPORTANCE[classified.bucket]
