@@ -44,7 +44,8 @@ def test_what_exists_is_not_overwritten(cli):
 
 
 def test_a_near_miss_is_named(cli):
-    assert "Did you mean recall?" in cli("recal", "x").err
+    for typed, meant in {"recal": "recall", "forget": "erase", "delete": "erase", "search": "recall"}.items():
+        assert f"Did you mean {meant}?" in cli(typed, "x").err
 
 
 @pytest.mark.parametrize("argv", [["log", "thought", "-"], ["log", "thought"], ["remember", "-"]])

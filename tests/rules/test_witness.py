@@ -13,7 +13,7 @@ from mnemarch import InvalidInput
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.witness.commands import runner_of
 from mnemarch.witness.output import from_output
-from mnemarch.witness.reports import read_report
+from mnemarch.witness.reports import of_tap, read_report
 from mnemarch.witness.run import GoText
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
@@ -238,3 +238,11 @@ def test_a_file_that_could_not_be_loaded_passes_with_a_clean_run_of_it(tmp_path)
     assert [result.name for result in run.results] == ["tests/test_a.py"]
     elsewhere = from_output("pytest -q tests/test_b.py", 0, ". [100%]\n1 passed in 0.1s\n", **where)
     assert elsewhere.results == ()
+
+
+def test_an_error_of_several_lines_is_read_from_tap_as_node_writes_it():
+    text = (
+        "# Subtest: adds tax\nnot ok 1 - adds tax\n  ---\n  duration_ms: 1.9\n  error: |-\n"
+        "    Expected values to be strictly equal:\n    \n    13 !== 12\n    \n  code: 'ERR_ASSERTION'\n  ...\n1..1\n"
+    )
+    assert [each.message for each in of_tap(text)] == ["Expected values to be strictly equal: 13 !== 12"]

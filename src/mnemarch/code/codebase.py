@@ -13,12 +13,11 @@ from mnemarch.code.clones import clone_at, in_clone
 from mnemarch.code.home import is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, trouble_with
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import is_missing, place_of
+from mnemarch.code.tests import lacks_tests, place_of, still_expected
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
-from mnemarch.model.testrun import meant
 from mnemarch.model.unit import Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.words import in_a_line
@@ -179,13 +178,14 @@ class CodeCheck(Frozen):
 
     `is_confirmed`: all that it cites was found. What can't be told is neither stale nor confirmed. `missing` is the
     code that is gone; here, or from every branch where stale means that. `lacks_tests`: it rests on tests alone, and
-    none of them is here.
+    none of them is here. `has_other_tests`: they are here, and expect something else than when they verified it.
     """
 
     reason: str | None = None
     is_stale: bool = False
     is_confirmed: bool = False
     lacks_tests: bool = False
+    has_other_tests: bool = False
     notes: tuple[str, ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
     missing: tuple[Citation, ...] = ()
@@ -256,8 +256,9 @@ class CodeView:
         def takes_effect(before: Unit, after: Unit) -> bool:
             if after.status is Status.ARCHIVED:
                 return not (after.archive_reason or "").startswith(STALE)
-            if after.id in checks and checks[after.id].reason is not None:
-                return False
+            check = checks.get(after.id, CodeCheck())
+            if check.reason is not None or (check.has_other_tests and still_expected(self._tree, before.proof)):
+                return False  # By its tests the earlier one holds here.
             return bool(_checkable(after)) or contained.get(before.valid_to_commit or "") is not False
 
         return {
@@ -273,8 +274,9 @@ class CodeView:
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
         """Code that the unit cites decides; where it cites none, its commits do. Tests alone withhold nothing."""
         citations = _checkable(unit)
+        has_other_tests = still_expected(self._tree, unit.proof) is False
         if citations:
-            return self._check_code(citations)
+            return replace(self._check_code(citations), has_other_tests=has_other_tests)
         begins = _begins(unit)
         outside = next((commit for commit in begins if contained.get(commit) is False), None)
         if outside is not None:
@@ -286,16 +288,7 @@ class CodeView:
             for commit in begins
             if commit in contained and contained[commit] is None
         )
-        return CodeCheck(notes=notes, lacks_tests=self._lacks_tests(unit))
-
-    def _lacks_tests(self, unit: Unit) -> bool:
-        """Whether tests alone verified it, and none of them is here. What happened in a task happened everywhere."""
-        if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
-            return False
-        kinds = {citation.kind for citation in unit.citations}
-        tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
-        is_alone = bool(tests) and CitationKind.HUMAN not in kinds
-        return is_alone and all(is_missing(self._tree, test) for test in meant(tests))
+        return CodeCheck(notes=notes, lacks_tests=lacks_tests(self._tree, unit), has_other_tests=has_other_tests)
 
     def _check_code(self, citations: Sequence[Citation]) -> CodeCheck:
         moves: dict[str, str] = {}

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import IO, Any
 
+# What other programs call a command.
+_MEANT = {word: name for name, words in {
+    "erase": "forget delete remove rm", "recall": "search find query ask", "remember": "add save store note",
+    "units": "list ls", "import": "restore", "verify": "test run",
+}.items() for word in words.split()}  # fmt: skip
+
 # Commands that are no verbs, by section, and the module beside this one that has them.
 PLAIN_COMMANDS = {
     "decisions: versioned, ranked, with their blast radius": dict.fromkeys(
@@ -92,9 +98,9 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
     if not names:
         from difflib import get_close_matches
 
-        near = get_close_matches(word, {name.split()[0] for name in command_names()}, n=1)
+        near = _MEANT.get(word) or "".join(get_close_matches(word, {name.split()[0] for name in command_names()}, n=1))
         raise InvalidInput(
-            f"There is no command {word!r}.", hint=f"Did you mean {near[0]}?" if near else "See: mnemarch --help"
+            f"There is no command {word!r}.", hint=f"Did you mean {near}?" if near else "See: mnemarch --help"
         )
     rest = list(argv)
     if word not in names:

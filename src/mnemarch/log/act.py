@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
@@ -11,7 +10,7 @@ from mnemarch.log.chain import entry_hash, header_around, payload_hash
 from mnemarch.model.caller import Caller, Level, Stream, checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.stamps import checked_instant, new_id, short_id
+from mnemarch.model.stamps import checked_instant, new_id, random_bytes, short_id
 from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_key, checked_mapping, checked_name, checked_text
 from mnemarch.text.secrets import redacted_tree
@@ -148,7 +147,7 @@ def drafted(
 ) -> Event:
     """An event that is still to be appended, of a payload without secrets."""
     body = canonical_json(clean)
-    salt = os.urandom(16)
+    salt = random_bytes()
     return Event(
         id=new_id(),
         stream=stream,

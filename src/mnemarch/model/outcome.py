@@ -305,7 +305,7 @@ class AgentAtWork(Frozen):
 
 
 class TaskUnderWay(Frozen):
-    """A task of the last day (open, verified), or one that is stuck since whenever, and why."""
+    """A task of the last day (open, verified, blocked), or one that is stuck since whenever, and why."""
 
     scope: Scope
     state: str

@@ -190,7 +190,7 @@ def judged(
         # The window contains the text itself; its neighbours' share is the rest.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
-        if sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
+        if lexical and sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
             lexical = 0.0
         bonuses: Bonuses = {}
         is_meant = lexical or near or session[number] or meanings.get(sketch.id, 0.0) > noise
@@ -220,7 +220,7 @@ def _word_scores(
     own, window, alone, covered = [], [], [], []
     for sketch in sketches:
         counts = counted[sketch.id]
-        seen, length = _window(sketch, counts, counted, placed, coherence) if coherence else (counts, sketch.length)
+        seen, length = _window(sketch, counted, placed, coherence)
         said = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
         covered.append(sum(said) / weights.asked_total)
         own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
@@ -231,9 +231,11 @@ def _word_scores(
 
 def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
     counts: Counts = {}
+    has_repeats = " :" in sketch.words
     # In the order of the terms, so that a sum is the same in every process.
     for word in sorted(numbers.keys() & sketch.words.split(), key=numbers.__getitem__):
-        counts[numbers[word]] = counts.get(numbers[word], 0.0) + sketch.count(f" {word} ")
+        number = numbers[word]
+        counts[number] = counts.get(number, 0.0) + (sketch.count(f" {word} ") if has_repeats else 1)
     return counts
 
 
@@ -255,13 +257,15 @@ class Weights:
 
 def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
     """The score of a text. However many other words it has for one that was asked, the word itself says more."""
+    if not counts:
+        return 0.0
     damping = _K1 * (1 - _B + _B * relative_length)
     total = 0.0
-    weights = terms.weights
+    weights, all_asked = terms.weights, terms.asked
     wider: Counts = {}
     for number, count in counts.items():
         share = weights[number] * count / (count + damping)
-        if number < terms.asked:
+        if number < all_asked:
             total += share
         else:
             asked = terms.instead_of[number]
@@ -271,18 +275,16 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
     return total
 
 
-def _window(
-    sketch: Sketch, counts: Counts, counted: Mapping[str, Counts], placed: Placed, coherence: float
-) -> tuple[Counts, float]:
+def _window(sketch: Sketch, counted: Mapping[str, Counts], placed: Placed, coherence: float) -> tuple[Counts, float]:
     """The counts of a text and of its neighbours by nearness, and the length of it all."""
-    length: float = sketch.length
-    if not sketch.session or length > SELF_CONTAINED:
+    counts, length = counted[sketch.id], float(sketch.length)
+    session, window = sketch.session, None
+    if not placed or not session or length > SELF_CONTAINED:
         return counts, length
-    window = None
     for step in (-1, 1):
         gap = sketch.length / 2
-        for hops in range(step, step * (HOPS + 1), step):
-            neighbour = placed.get((sketch.session, sketch.turn + hops))
+        for turn in range(sketch.turn + step, sketch.turn + step * (HOPS + 1), step):
+            neighbour = placed.get((session, turn))
             if neighbour is None:
                 break
             nearness = exp(-(gap + neighbour.length / 2) / _REACH)

@@ -328,7 +328,9 @@ class UnitVerbs:
     def _with_current_trust(self, outcome: Stored | Refused) -> Stored | Refused:
         from mnemarch.model.outcome import Stored
 
-        return replace(outcome, unit=self._aged(outcome.unit)) if isinstance(outcome, Stored) else outcome
+        if isinstance(outcome, Stored) and (unit := self._aged(outcome.unit)) is not outcome.unit:
+            return replace(outcome, unit=unit)
+        return outcome
 
     def _disputes(self, type: str) -> list[Dispute]:
         """Open disputes, after the near-duplicates of what was written last have been looked for."""

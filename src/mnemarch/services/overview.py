@@ -9,7 +9,7 @@ from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Caller, Scope, checked_id
 from mnemarch.model.event import Event, EventType
-from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, WorktreeInUse
+from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, Verdict, WorktreeInUse
 from mnemarch.model.stamps import checked_instant, datetime, instant, micros, timedelta
 from mnemarch.model.unit import Kind, LinkType, Status, Unit
 from mnemarch.policy.admission import checked_count, checked_list
@@ -38,8 +38,9 @@ _FORWARD = 1_000
 LOOK_S = 0.02
 _POSITION_MAX = 2**63 - 1
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
+_OUTCOMES = (EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED, EventType.ATTEMPTS_CLEARED)
 _NEWS = (
-    *(EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED),
+    *_OUTCOMES,
     *(EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED, EventType.UNIT_PUBLISHED),
 )
 NEWS_MAX = 500
@@ -239,10 +240,7 @@ def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
 
 def _under_way(activity: Activity, news: Sequence[Event], stuck: Sequence[Event]) -> tuple[TaskUnderWay, ...]:
     """Each task that is stuck, or was worked on: as its last verification or failure left it. Stuck ones come first."""
-    verified: dict[str, bool] = {}
-    for event in reversed(news):
-        if event.type in (EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED):
-            verified[event.scope.key] = bool((event.payload or {}).get("passed"))
+    last = {event.scope.key: event.payload or {} for event in reversed(news) if event.type in _OUTCOMES}
     tasks = {
         event.scope.key: TaskUnderWay(event.scope, "stuck", event.recorded_at, (event.payload or {}).get("reason"))
         for event in stuck
@@ -250,8 +248,11 @@ def _under_way(activity: Activity, news: Sequence[Event], stuck: Sequence[Event]
     }
     for _, scope, _, _, at in sorted(activity, key=lambda row: row[4], reverse=True):
         if scope.task is not None:
-            state = "verified" if verified.get(scope.key) else "open"
-            tasks.setdefault(scope.key, TaskUnderWay(scope, state, instant(at)))
+            outcome = last.get(scope.key, {})
+            is_blocked = outcome.get("verdict", {}).get("type") == Verdict.BLOCK
+            state = "blocked" if is_blocked else "verified" if outcome.get("passed") else "open"
+            reason = outcome.get("line") if is_blocked else None
+            tasks.setdefault(scope.key, TaskUnderWay(scope, state, instant(at), reason))
     return tuple(tasks.values())
 
 

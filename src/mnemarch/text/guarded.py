@@ -69,11 +69,13 @@ class _Scan:
 
     def read(self, match: re.Match[str], *, unquoted: bool) -> None:
         what, text = match.lastgroup, match[0]
-        if what == "quoted":
+        if what == "chunk":
+            self.read_chunk(text, match.start(), match.end())
+        elif what == "quoted":
             inner = " ".join(text[1:-1].split())
             name = _identifier_in(inner) if unquoted else None
             if name is None:
-                self.add("quoted", inner, '"')
+                self.add("quoted", inner, '"', inner or text)
             else:
                 self.add("identifier", name, "@", inner)
         elif what in {"tag", "called"}:
@@ -83,8 +85,6 @@ class _Scan:
                 self.add_opposite(*comparison_signs()[text], text)
             elif text == "!":
                 self.add_negation(text)
-        elif what == "chunk":
-            self.read_chunk(text, match.start(), match.end())
         elif what == "hangul":
             self.read_hangul(text, match.start())
         elif what == "han":
@@ -164,23 +164,19 @@ class _Scan:
         self.number_at = -1
 
     def read_chunk(self, chunk: str, start: int, end: int) -> None:
+        bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
+        is_name = bare[:1].isupper() and bool(self.pieces) and not self.shouted
         if chunk in _SIGNS:
             self.add_opposite((_SIGNS[chunk],), False, chunk)
-            return
-        bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
-        if bare.isalpha() and bare.isascii() and not _is_name(bare):
-            word = bare.lower()
-            # Nearly every word: nothing below would say anything else of it. Unleash is a name unless it begins a text.
-            is_name = bare[0].isupper() and bool(self.pieces) and not self.shouted
-            if word not in english.guarded() and (is_name or english.unprefixed(word) is None):
-                self.add_word(word, bare)
-                return
-        if self.read_number(bare, end) or not bare:
-            return
+        elif (plain := _plain_word(bare, is_name)) is not None:
+            self.pieces.append(plain)
+        elif bare and not self.read_number(bare, end):
+            self.read_compound(bare, start + chunk.find(bare))
+
+    def read_compound(self, bare: str, position: int) -> None:
         if bare.lower() not in {"e.g", "i.e"} and pattern(_IDENTIFIER).search(bare):
             self.add("identifier", bare, "@")
             return
-        position = start + chunk.find(bare)
         for part in pattern(_JOINTS).split(bare):
             # A hyphen may be a minus: a-b is not a+b. Other joints say nothing that the words beside them do not.
             if part in _SIGNS:
@@ -358,6 +354,15 @@ class _Scan:
         self.number_at = -1
         if counter:
             self.add("word", counter, counter)
+
+
+@cached(8192)
+def _plain_word(text: str, is_name: bool) -> Piece | None:
+    """The piece of nearly every word: a scan would say nothing else of it. Unleash is a name unless it comes first."""
+    word = text.lower()
+    is_plain = text.isalpha() and text.isascii() and not _is_name(text) and word not in english.guarded()
+    is_plain = is_plain and (is_name or english.unprefixed(word) is None)
+    return ("word", word, "" if word in LIGHT_WORDS else word, text, "") if is_plain else None
 
 
 def _continues(number: int, more: int) -> bool:

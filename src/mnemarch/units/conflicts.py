@@ -155,7 +155,13 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
     units = sorted(members, key=lambda unit: unit.id)
     contradicts = link.type is LinkType.CONTRADICTS
     statements = [stating.statement(unit.content) for unit in units] if contradicts else []
-    announces = contradicts and link.note.startswith(CHANGE)
+    texts = {unit.id: unit.content for unit in units}
+    # The earlier of the two may be the one that announces: who says the old state again has not ended it.
+    announces = (
+        contradicts
+        and link.note.startswith(CHANGE)
+        and changing.ended(texts.get(link.target, ""), texts.get(link.source, "")) is not None
+    )
     return Dispute(
         id=link.id,
         kind=link.type,
@@ -168,7 +174,7 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
         decision=link.decision,
         subject=stating.subject_shown(units[0].content) if statements else "",
         values=tuple(", ".join(each.written for each in one.values) for one in statements),
-        proposal=link.source if announces and link.source > link.target else None,
+        proposal=link.source if announces else None,
     )
 
 
@@ -241,9 +247,11 @@ def open_links(
     """
     if unit.kind not in DISPUTED_KINDS:
         return []
+    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
+    if is_new and is_new_text and not (topic or citing or candidates):
+        return []
     linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
     successors = [] if is_new_text else _successors(act, unit.content)
-    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
     members = {each.id: each for each in (unit, *topic)} | act.transaction.units(candidates)
     members |= {after.id: after for after, _ in successors}
     others = [each for each in members.values() if each.id not in linked and _is_rival(act, unit, each)]

@@ -34,8 +34,9 @@ class Gate:
         self.reader: Reader | None = None
         # Units that this reader's code contradicts, or has only under another name.
         self.unsettled: list[Unit] = []
-        # The ids of those that were admitted though the tests they rest on are not in this reader's tree.
-        self.elsewhere: set[str] = set()
+        # Those that were admitted though the tests they rest on are not in this reader's tree; or are, but expect
+        # something else by now.
+        self.elsewhere: dict[str, bool] = {}
 
     def admitted(self, units: Sequence[Unit], withheld: dict[str, str]) -> list[tuple[Unit, tuple[str, ...]]]:
         """Those that may be handed out, with their status here and what their reader should know.
@@ -58,8 +59,8 @@ class Gate:
                 withheld[unit.id] = reason
                 continue
             notes = check.notes if check is not None else ()
-            if check is not None and check.lacks_tests:
-                self.elsewhere.add(unit.id)
+            if check is not None and (check.lacks_tests or check.has_other_tests):
+                self.elsewhere[unit.id] = check.has_other_tests
             if is_valid_here and unit.status is Status.DEPRECATED:
                 notes = (*notes, REPLACED_ELSEWHERE.format(unit.superseded_by))
                 unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput
-from mnemarch.log.act import Act, Log, receipt_for
+from mnemarch.log.act import Act, Log, receipt_for, without_secrets
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
@@ -40,13 +40,7 @@ from mnemarch.units.same_text import (
     refusal_to_repeat,
     rejected_alike,
 )
-from mnemarch.units.status import (
-    as_gate,
-    check_citations,
-    proof_of,
-    raise_by_evidence,
-    whole_names,
-)
+from mnemarch.units.status import as_gate, check_citations, proof_of, raise_by_evidence, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,8 +68,9 @@ def remember(
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
-    check_citations(act.transaction, act.caller, claim.citations)
-    claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
+    if claim.citations:
+        check_citations(act.transaction, act.caller, claim.citations)
+        claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
     assert isinstance(claim.level, Level)
     proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources or {})
     carries = proof is not None and proof.carries
@@ -91,14 +86,7 @@ def remember(
     refusal = _refusal(act, claim, known, known_texts, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
-        event, found = act.record(
-            EventType.CLAIM_REFUSED,
-            payload,
-            subject=refusal.unit_id,
-            key=claim.key,
-            occurred_at=claim.occurred_at,
-            session=claim.session,
-        )
+        event, found = act.record(EventType.CLAIM_REFUSED, payload, subject=refusal.unit_id, **_told(claim))
         return refusal.answer(receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
@@ -229,14 +217,7 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
     voice = (caller.actor, caller.scope, claim.session or caller.session)
     heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
-    event, found = act.record(
-        type,
-        {"said": claim.content, "cite": cited},
-        subject=unit.id,
-        key=claim.key,
-        occurred_at=claim.occurred_at,
-        session=claim.session,
-    )
+    event, found = act.record(type, {"said": claim.content, "cite": cited}, subject=unit.id, **_told(claim))
     after = raise_by_evidence(act, act.known_unit(unit.id), None, sources)
     return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
 
@@ -257,27 +238,27 @@ def record_unit(act: Act, claim: Claim, proof: Proof | None) -> tuple[Event, tup
     decay = DecayPolicy(claim.decay_policy or KINDS[claim.kind].decay_policy)
     status = Status.HYPOTHESIS if proof is None else Status.VERIFIED
     confidence = rules.initial_draft if proof is None else rules.initial_verified
-    unit = {
-        "kind": str(claim.kind),
+    said = {
         "content": claim.content,
-        "scope": act.caller.scope.at(claim.level).segments,
         "domain": claim.domain,
-        "status": str(status),
-        "trust": trust_to_json(Trust(confidence=confidence, since=act.now, decay_policy=decay)),
-        "importance": claim.importance,
         "citations": [citation.to_json() for citation in (*claim.citations, *_seen(claim))],
         "attributes": dict(claim.attributes),
     }
-    if proof is not None:
-        unit["proof"] = proof.to_json()
-    return act.record(
-        EventType.UNIT_REMEMBERED,
-        {"unit": unit},
-        subject=new_id(),
-        key=claim.key,
-        occurred_at=claim.occurred_at,
-        session=claim.session,
-    )
+    # What the program itself says of a unit holds no secret.
+    clean, found = without_secrets(said if proof is None else said | {"proof": proof.to_json()})
+    unit = clean | {
+        "kind": str(claim.kind),
+        "scope": act.caller.scope.at(claim.level).segments,
+        "status": str(status),
+        "trust": trust_to_json(Trust(confidence=confidence, since=act.now, decay_policy=decay)),
+        "importance": claim.importance,
+    }
+    return act.append(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=new_id(), **_told(claim)), found
+
+
+def _told(claim: Claim) -> dict[str, Any]:
+    """What the header of an event says of a claim."""
+    return {"key": claim.key, "occurred_at": claim.occurred_at, "session": claim.session}
 
 
 def _seen(claim: Claim) -> list[Citation]:
@@ -352,8 +333,10 @@ class Intake:
         if has_fence(checked.content):
             checked = replace(checked, content=self._without_recalled(checked.content))
         content, kinds = redacted(checked.content)
-        citations = tuple(map(self.completed, checked.citations))
-        return replace(checked, content=content, citations=citations, seen=()), kinds
+        if kinds or checked.citations or checked.seen:
+            citations = tuple(map(self.completed, checked.citations))
+            checked = replace(checked, content=content, citations=citations, seen=())
+        return checked, kinds
 
     def _check_citations(self, claims: list[Claim]) -> None:
         def work(reader: Reader) -> None:

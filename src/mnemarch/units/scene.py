@@ -257,17 +257,10 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         fuller=fuller,
         set_aside=_red_before(met, places, codebase.tree),
         bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
-        outdated=frozenset(unit.id for unit in met.units if _is_outdated(unit, codebase.tree)),
+        outdated=frozenset(
+            unit.id for unit in met.units if code_tests.still_expected(codebase.tree, unit.proof) is False
+        ),
     )
-
-
-def _is_outdated(unit: Unit, tree: WorkTree) -> bool:
-    """Whether the tests that verified a unit no longer compare with all that they compared with then."""
-    proof = unit.proof
-    if proof is None or not proof.expects:
-        return False
-    by_test = [code_tests.expected_by(tree, name) for name in proof.tests]
-    return all(by_test) and not frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test))
 
 
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
@@ -362,7 +355,7 @@ class _Since:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
                 names = code_tests.names_in_test(self._codebase, name)
-                expects = code_tests.expected_by(self._codebase.tree, name)
+                expects = code_tests.expected_by(self._codebase.tree, name, path)
                 sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
         return sources
 

@@ -48,6 +48,7 @@ _LOCAL = (
 )
 # An event has a size limit, and so many names fit in it.
 _NAMES_MAX = 5_000
+_CHANGED = Refusal("S10.2", "Its test expects something else than when it verified this.", "Claim what it shows now.")
 _REPORTED = Refusal(
     "R21",
     "For the project only a test seen passing that is about it counts, or a person's word.",
@@ -202,7 +203,9 @@ class Verification:
 
     def _followed(self, unit: Unit) -> Unit:
         """The unit after this run: its status, its signatures, and whether the default branch has its test now."""
-        act, unit = self._act, follow_tests(self._act, unit)
+        act = self._act
+        if unit.status is not Status.HYPOTHESIS or unit.id not in self._scene.outdated:
+            unit = follow_tests(act, unit)
         if self._passed_of(unit):
             unit = life.retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
             proof = unit.proof
@@ -249,6 +252,9 @@ class Verification:
         candidates, held = self._candidates()
         for unit in candidates:
             before, unit = unit, self._with_whole_names(unit)
+            if unit.status is Status.HYPOTHESIS and unit.id in self._scene.outdated:
+                refused.append(self._still_hypothesis(unit, held.get(unit.id)))
+                continue
             if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
             elif self._passed_of(unit):
@@ -325,7 +331,8 @@ class Verification:
         """Why a unit stays a hypothesis. Recorded only when it is not what was `known`, however often it is asked."""
         act = self._act
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
-        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id) or _REPORTED
+        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
+        refusal = refusal or (_CHANGED if unit.id in self._scene.outdated else _REPORTED)
         payload = {"rule": refusal.rule, "reason": refusal.reason}
         if known is not None and (known.payload or {}).items() >= payload.items():
             receipt = receipt_for(known, duplicate=True)
