@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 else:
     histories = Lazy("mnemarch.code.history")
 
-# How the reason begins for which such a unit is withheld, and archived.
+# The prefix of the reason for which a stale unit is withheld and archived.
 STALE = "stale: "
 _COMMITS_MAX = 4
 _TAKERS_MAX = 20
 _ENDINGS_MAX = 4_096
-# How long git may look for the new name of a file: while somebody waits for an answer, and while nobody does.
+# How long git may look for the new name of a file, in a recall and in a sweep.
 _RECALL_PATIENCE_S = 0.25
 _SWEEP_PATIENCE_S = 10.0
 _HASH_CHARS = 12
@@ -44,7 +44,7 @@ _NOTE_CHARS_MAX = 700
 
 
 class Codebase:
-    """Where a reader stands. The answers of git and the parsers are cached here until the files change."""
+    """A reader's working tree and repository. Answers of git and the parsers are cached until the files change."""
 
     def __init__(self, root: str, *, is_shared: bool = False) -> None:
         self.root = root
@@ -86,16 +86,16 @@ class Codebase:
         return CodeView(self, self.tree_at(commit), commit, project)
 
     def committed_view(self, project: str | None, worktree: str | None, *, own: bool) -> CodeView | None:
-        """The committed code of a worktree, or of the default branch for what belongs to none; None if unknown.
+        """The committed code of a worktree, or without one of the default branch; None if unknown.
 
-        Where it is checked out, files that are not committed yet count too; and code of another branch is not gone.
+        Uncommitted files count where the branch is checked out, and code that another branch has is not gone.
         """
         if self.head() is None:
             return self.view(project, by_commit=True)  # A plain folder, or nothing committed yet.
         branch = git.default_branch(self.root) if worktree is None else None
         root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
         if worktree is None:
-            # What others have: a local branch may be behind it, or not pushed yet.
+            # The remote branch counts: the local one may be behind it, or not pushed yet.
             commit = None if branch is None else git.tip(self.root, branch, remote_first=True)
         else:
             commit = None if root is None else git.head(root)
@@ -112,9 +112,9 @@ class Codebase:
         )
 
     def is_root_of(self, unit: Unit) -> bool:
-        """Whether the unit's paths count from here: from the top of its repository, or of a clone.
+        """Whether the unit's paths are relative to this repository or a clone of it.
 
-        In doubt they don't; but of what was recorded in a plain folder nothing is known, and any folder may be its own.
+        In doubt they are not. A unit from a plain folder names no repository, so any folder may be the right one.
         """
         cited = {citation.get("root") for citation in unit.citations if citation.kind in OF_CODE} - {None}
         named = cited or ({unit.valid_from_commit} if unit.valid_from_commit else set())
@@ -174,11 +174,12 @@ class Codebase:
 
 
 class CodeCheck(Frozen):
-    """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
+    """The result of checking one unit against the code. With a `reason` the unit is withheld.
 
-    `is_confirmed`: all that it cites was found. What can't be told is neither stale nor confirmed. `missing` is the
-    code that is gone; here, or from every branch where stale means that. `lacks_tests`: it rests on tests alone, and
-    none of them is here. `has_other_tests`: they are here, and expect something else than when they verified it.
+    `is_stale`: the cited code is gone, so the unit may be archived. `is_confirmed`: everything it cites was found. A
+    unit that can't be checked is neither. `missing` is the code that is gone. `lacks_tests`: the unit rests on tests
+    alone, and this tree has none of them. `has_other_tests`: the tests are here, and expect something else than when
+    they verified the unit.
     """
 
     reason: str | None = None
@@ -222,9 +223,9 @@ class CodeView:
         self.commit = commit
 
     def checks(self, units: Iterable[Unit]) -> dict[str, CodeCheck]:
-        """What the code says of each unit it says anything about."""
+        """The check of each unit that this code can contradict."""
         about = {unit.id: unit for unit in units if self._is_about(unit)}
-        # Code decides where it is cited, so git is asked only about the others' commits.
+        # Cited code decides; git is asked about commits only for units that cite no code.
         contained = self._contained(
             commit for unit in about.values() if not _checkable(unit) for commit in _begins(unit)
         )
@@ -243,7 +244,7 @@ class CodeView:
         return checks
 
     def _is_about(self, unit: Unit) -> bool:
-        """Whether this code can contradict the unit: what an org knows may come from another project."""
+        """Whether the unit is about this project's code: a unit of the org may come from another project."""
         return unit.is_bound_to_code and (not unit.provenance or unit.provenance[0].scope.project == self._project)
 
     def still_valid(self, replaced: Iterable[Unit], successors: Mapping[str, Unit]) -> set[str]:
@@ -266,13 +267,13 @@ class CodeView:
         }
 
     def _contained(self, commits: Iterable[str]) -> Mapping[str, bool | None]:
-        """Of each commit, whether this reader's code has it: asked of git at once."""
+        """For each commit, whether it is in the reader's history; git is asked once."""
         asked = sorted({*commits} - {""}) if self._by_commit else []
         head = (self.commit or self._codebase.head()) if asked else None
         return {} if head is None else self._codebase.history.contains(head, asked)
 
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
-        """Code that the unit cites decides; where it cites none, its commits do. Tests alone withhold nothing."""
+        """Check the cited code or, if there is none, the commits. Missing tests alone withhold nothing."""
         citations = _checkable(unit)
         has_other_tests = still_expected(self._tree, unit.proof) is False
         if citations:
@@ -307,15 +308,15 @@ class CodeView:
         )
 
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
-        """What became of cited code, also under a new name or in another file if git knows one."""
+        """Check a citation, and if its code is gone follow it to a renamed file or to another file."""
         check = checked(self._tree, citation)
         if check.state != GONE:
             return check
         was = citation.get("was")
         if was is not None and (before := checked(self._tree, replace(citation, ref=was))).state != GONE:
-            return before  # This branch has not seen it move.
+            return before  # The file was not renamed on this branch yet.
         if self._other_branches is not None and self._other_branches.bring(citation):
-            return check  # What never was here was not renamed here, and git would look through all commits for it.
+            return check  # The file was never on this branch, and git would search all commits for a rename.
         head = self.commit or self._codebase.head()
         if head is None:
             return check

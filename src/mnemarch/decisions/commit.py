@@ -15,6 +15,7 @@ from mnemarch.model.stamps import micros, new_id
 from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.permissions import Deed, Policy
+from mnemarch.text import words
 from mnemarch.text.secrets import redacted, redacted_tree
 from mnemarch.units.conflicts import link_units
 from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
@@ -94,7 +95,7 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
     for other, note in against:
         link_units(act, unit_id, other.id, LinkType.CONTRADICTS, 1.0, note)
-    return Decision(_stored(act, unit_id))
+    return Decision(act.known_unit(unit_id))
 
 
 def decided_already(reader: Reader, proposal: DecisionProposal) -> Decision | None:
@@ -196,7 +197,7 @@ def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
     unit_id = new_id()
     unit = _verified(act, kind, content, level, claim.domain, dict(claim.attributes))
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
-    return _stored(act, unit_id)
+    return act.known_unit(unit_id)
 
 
 def _verified(
@@ -216,12 +217,6 @@ def _verified(
         "citations": [Citation.human(actor.id).to_json()] if actor.kind == "human" else [],
         "attributes": attributes,
     }
-
-
-def _stored(act: Act, unit_id: str) -> Unit:
-    unit = act.transaction.unit(unit_id)
-    assert unit is not None
-    return unit
 
 
 def _unchanged(act: Act, base: Decision) -> Decision:
@@ -258,15 +253,11 @@ def _require_override(caller: Caller, against: Sequence[tuple[Decision, str]], o
     if not against or (override and caller.actor.kind is ActorKind.HUMAN):
         return
     named = " ".join(
-        f'It opposes the {one.strength} {one.id} (version {one.version}), "{_short(one.text)}": {note}.'
+        f"It opposes the {one.strength} {one.id} (version {one.version}),"
+        f' "{words.in_a_line(one.text, _QUOTED_CHARS)}": {note}.'
         for one, note in against
     )
     raise NotAllowed(f"BLOCK: {named}", rule="R12", hint=Hint("override the opposed", id=against[0][0].id))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _QUOTED_CHARS else line[: _QUOTED_CHARS - 1] + "…"
 
 
 def check(caller: Caller, policy: Policy, proposal: DecisionProposal) -> None:

@@ -112,7 +112,7 @@ class Copying:
         return made == expected or self._target.write(rebuild, durable=True).digest_after == expected
 
     def _before_missing(self, reader: Reader, goal: Heads) -> int:
-        """The position before the first event that the target lacks. Refused unless the target is a beginning of it."""
+        """The position before the first event that the target lacks; raises if the target has events of its own."""
         if not self._heads:
             return 0
         for stream, (seq, _) in self._heads.items():

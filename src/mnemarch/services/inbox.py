@@ -17,7 +17,7 @@ from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, 
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
-from mnemarch.text.words import counted
+from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
@@ -50,7 +50,6 @@ _QUESTIONS_MAX = 100
 _ANSWERS_OF_A_QUESTION = 3
 # A question that shares less with a text was not after it.
 _SHARE_MIN = 0.5
-_SAID_CHARS = 160
 _TEXTS_OF_AN_IMPORT = 3
 # So many imported units are judged in one transaction: a quarter of a second.
 _BATCH = 200
@@ -187,14 +186,14 @@ class Inbox:
         for request in open_requests(reader, self._caller):
             asked = f"asked by {request.actor} in {request.scope}"
             why = str(request.reason.summary) + _what_it_revises(reader, request.revises)
-            yield InboxItem(request.id, REQUEST, _cut(request.text), why, asked, str(request.actor), request.at)
+            yield InboxItem(request.id, REQUEST, in_a_line(request.text), why, asked, str(request.actor), request.at)
         for event in reader.stuck_tasks(project, _STUCK_MAX):
             if event.id not in settled:
                 why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
                 task = f"Task {event.scope.task} is stuck"
                 yield InboxItem(event.id, STUCK, task, why, said, str(event.actor), event.recorded_at)
         for import_id, brought in waiting_imports(reader, project).items():
-            said = "; ".join(f"“{_cut(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
+            said = "; ".join(f"“{in_a_line(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
             first = brought[0]
             origin, by = first.attributes.get("import_from", ""), first.attributes.get("kept_by")
             more = " or more" if len(brought) == WAITING_MAX else ""
@@ -206,7 +205,7 @@ class Inbox:
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
             for dispute in open_disputes(reader, keys, type):
                 units = list(reader.units(dispute.units).values())
-                texts = " / ".join(f"“{_cut(unit.content)}” ({short_id(unit.id)})" for unit in units)
+                texts = " / ".join(f"“{in_a_line(unit.content)}” ({short_id(unit.id)})" for unit in units)
                 author = str(max(units, key=lambda unit: unit.id).author)
                 why = _way_out(what, units).format(short_id(dispute.id), short_id(units[0].id))
                 yield InboxItem(dispute.id, what, texts, dispute.reason, why, author, dispute.opened_at)
@@ -233,9 +232,7 @@ class Inbox:
     @staticmethod
     def _judged_claim(act: Act, unit_id: str, rejection: str | None) -> Unit:
         """A person's yes verifies a claim for the project; a lead's only lets it through, labelled so."""
-        unit = act.transaction.unit(unit_id)
-        assert unit is not None
-        there = acting_in(act, unit.scope)
+        there = acting_in(act, act.known_unit(unit_id).scope)
         if rejection is not None:
             return reject(there, unit_id, rejection, None)
         if act.caller.actor.kind is ActorKind.HUMAN:
@@ -334,7 +331,7 @@ def _in_turn(items: Sequence[InboxItem], limit: int) -> list[InboxItem]:
 def _what_it_revises(reader: Reader, decision_id: str | None) -> str:
     """What would no longer be in force after a yes."""
     old = None if decision_id is None else reader.unit(decision_id)
-    return "" if old is None else f"; revises the {old.attributes['strength']} {old.id}, “{_cut(old.content)}”"
+    return "" if old is None else f"; revises the {old.attributes['strength']} {old.id}, “{in_a_line(old.content)}”"
 
 
 def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> InboxItem:
@@ -345,8 +342,8 @@ def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> In
     evidence = f"{label_of(unit)} {', '.join(str(item) for item in unit.citations[:3]) or 'cites nothing'}"
     if questions:
         times = "once" if len(questions) == 1 else f"{len(questions)} times"
-        evidence += f"; asked for {times}, last as “{_cut(questions[0])}”"
-    what, said, author = LEFT if is_left else CLAIM, _cut(unit.content), str(unit.author)
+        evidence += f"; asked for {times}, last as “{in_a_line(questions[0])}”"
+    what, said, author = LEFT if is_left else CLAIM, in_a_line(unit.content), str(unit.author)
     return InboxItem(unit.id, what, said, evidence, why, author, unit.recorded_at, wanted=len(questions))
 
 
@@ -380,10 +377,5 @@ def _items_of_refusals(reader: Reader, events: Sequence[Event], settled: Collect
 
 
 def _item_of_refusal(what: str, event: Event, evidence: str, why: str) -> InboxItem:
-    said = _cut((event.payload or {})["claim"]["content"])
+    said = in_a_line((event.payload or {})["claim"]["content"])
     return InboxItem(event.id, what, said, evidence, why, str(event.actor), event.recorded_at)
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SAID_CHARS else f"{line[: _SAID_CHARS - 1]}…"

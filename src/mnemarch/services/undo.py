@@ -7,7 +7,9 @@ from contextlib import suppress
 from mnemarch.decisions import chain
 from mnemarch.decisions.guard import require_may_retire
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.lazy import Lazy
+from mnemarch.graph import files, sharing
+from mnemarch.learning import habits
+from mnemarch.loops import attempts
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Status, Unit
@@ -24,17 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.graph import files, sharing
-    from mnemarch.learning import habits
     from mnemarch.log.act import Act
-    from mnemarch.loops import attempts
     from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
     from mnemarch.units.undo import Undoing
-else:
-    # An erasure needs the first two, an undoing the others.
-    files, sharing = Lazy("mnemarch.graph.files"), Lazy("mnemarch.graph.sharing")
-    habits, attempts = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.attempts")
 
 
 # Erasing
@@ -168,7 +163,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
 
 
 def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
-    """Whether a code rule that the actor taught is there, and nobody else bore it out."""
+    """Whether a code rule still exists and nobody but the actor who taught it confirmed it."""
     told = [*act.transaction.events_of_subject(learned.id)]
     others = [event for event in told if not undoing.covers(event) and (event.payload or {}).get("success")]
     is_there = all(event.type is not EventType.RULE_DROPPED for event in told) and learned.payload is not None
@@ -184,7 +179,7 @@ def _in_words(fields: Mapping[str, Any]) -> str:
 
 
 def _reopened(act: Act, undoing: Undoing, why: str) -> Iterator[dict[str, Any]]:
-    """Open the conflicts again that the actor resolved, and whose units are live; gives what closes them again."""
+    """Reopen the conflicts that the actor resolved, if their units are live; yields what a revert closes them with."""
     reader = act.transaction
     for event in undoing.events(act, EventType.LINK_RESOLVED):
         resolved = event.payload or {}
@@ -201,9 +196,9 @@ def _is_settled(act: Act, claim: Event) -> bool:
 
 
 def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]]]:
-    """The failures of the actor that still count, and its word that a task is stuck, by the ledger they are in.
+    """By ledger, the actor's failures and stuck marks that still count, and the ids of its log entries.
 
-    Beside them the entries of the actor: what they changed was tried by nobody.
+    The changes that those entries tell of no longer count as tried.
     """
     events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
     logged: dict[str, list[str]] = {}

@@ -25,9 +25,6 @@ _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 _SIGNS = {"+": "sum+", "-": "sum-"}
 # Groups of opposites that say how far a statement goes and not what it is about: a skeleton goes without them.
 EXTENTS = frozenset({"always", "all", "everybody", "must", "sum"})
-_HAN_DIGITS = "零一二三四五六七八九"
-_HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
-_HAN_NUMBER = f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)"
 _NUMBER = (
     r"#?(?P<sign>[-+~^]?)(?P<money>[$€£¥₩]?)"
     r"(?P<body>0x[0-9a-fA-F]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d+/\d+|[vV]?\d+(?:[.:,]\d+)*(?:\.[xX*])?|\.\d+)"
@@ -87,9 +84,7 @@ class _Scan:
                 self.add_negation(text)
         elif what == "hangul":
             self.read_hangul(text, match.start())
-        elif what == "han":
-            self.read_han(text)
-        elif category(text)[0] != "P":
+        elif what == "han" or category(text)[0] != "P":
             self.add("word", text, text)
         self.read_to = match.end()
 
@@ -103,17 +98,17 @@ class _Scan:
         self.add("negation", "not", "", written)
 
     def add_negation_after(self, written: str) -> None:
-        """A negation of what stands before it, as in Korean: 허용하지 않는다 says what 금지한다 does."""
+        """A negation that denies what stands before it, as in Korean: 허용하지 않는다 means 금지한다."""
         if not (self.pieces and self.turn_around(f"{self.pieces[-1][3]} {written}")):
             self.add_negation(written)
 
     def is_deniable(self) -> bool:
-        """Whether what was read last has an opposite that says no more than that it is not so."""
+        """Whether the last piece has an opposite that means just its negation."""
         what, key, *_ = self.pieces[-1] if self.pieces else _NOTHING
         return what == "opposite" and key[:-1] in contradictory_groups()
 
     def turn_around(self, written: str) -> bool:
-        """Whether what was read last is denied by its opposite: not allowed is forbidden, not forbidden is allowed."""
+        """Turn the denied last piece into its opposite ("not allowed" is "forbidden"); False if it has none."""
         if not self.is_deniable():
             return False
         what, key, shape, *_ = self.pieces.pop()
@@ -136,7 +131,7 @@ class _Scan:
         if denied_at >= 0:
             negation = self.pieces[denied_at][3]
             if self.turn_around(negation if negation.endswith(written) else f"{negation} {written}"):
-                # What never is, always is not.
+                # "never X" means "always not X".
                 what, key, shape, as_written, particle = self.pieces[denied_at + 1]
                 key = "always+" if key == "always-" else key
                 self.pieces[denied_at + 1] = (what, key, shape, as_written, particle)
@@ -330,7 +325,7 @@ class _Scan:
         return korean.THERE_IS[match[0]] or self.turn_around(f"{self.pieces[-1][3]} {match[0]}")
 
     def add_plain(self, phrase: str, start: int, end: int, reduce_last: Callable[[str], str]) -> None:
-        """Words that the guard reads no more of; the last of them may be a verb that goes on in what comes next."""
+        """Add words that mean nothing special; the last one may be a verb whose ending is in the next piece."""
         words = phrase[start:end].split()
         if words and start == self.ended_at and not phrase[start].isspace():
             is_adverb = words[0] in ("로", "으로") and self.pieces[-1][0] == "opposite"  # 자동으로 says 자동.
@@ -339,21 +334,6 @@ class _Scan:
         for number, word in enumerate(words, start=1):
             reduce = reduce_last if is_joined and number == len(words) else korean.bare
             self.add("word", word, reduce(word))
-
-    def read_han(self, text: str) -> None:
-        match = pattern(_HAN_NUMBER).fullmatch(text)
-        if match is None:
-            self.add("word", text, text)
-            return
-        digits, counter = match["digits"], match["counter"]
-        if _HAN_SCALES.keys().isdisjoint(digits):
-            number = "".join(str(_HAN_DIGITS.index(digit)) for digit in digits)
-        else:
-            number = str(korean.numeral(digits, _HAN_DIGITS, _HAN_SCALES))
-        self.add("number", number, "#", digits)
-        self.number_at = -1
-        if counter:
-            self.add("word", counter, counter)
 
 
 @cached(8192)

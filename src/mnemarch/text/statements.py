@@ -7,6 +7,7 @@ their circumstances, without words that say nothing and without negations.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from mnemarch.model.value import Frozen
@@ -19,10 +20,6 @@ from mnemarch.text.slots import english_slots
 from mnemarch.text.slots_korean import has_hangul, is_hangul, is_name, korean_slots, without_particle
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import REWORDING_WORDS, kinds_of, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 # The verbs of use in a topic, which tell nothing of what it is about.

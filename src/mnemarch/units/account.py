@@ -87,15 +87,10 @@ def text_of(account: Account) -> str:
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {some_of(quoted, _APPROACHES_MAX)}.")
-    if account.faults and not account.critique:
-        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
-        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
     if account.approach and account.faults:
         lines.append(f"What worked, as it was said: “{account.approach}”.")
     unseen = {fault["test"]: fault["unseen"] for fault in account.faults if "unseen" in fault}
     lines += [f"Nothing shows that it was mended: {test} was {became}." for test, became in unseen.items()]
-    if account.critique and account.analyst == CALLER and (change := (account.faults or [{}])[-1].get("change")):
-        lines.append(f"It was gone after {', '.join(change)}.")
     if account.critique:
         lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None
@@ -142,18 +137,20 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
 def faults_of(
     staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt
 ) -> tuple[list[dict[str, Any]], str]:
-    """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
+    """The newest errors of a task, in order, and the last approach announced between the last error and the success.
 
-    And what somebody said last that they do, since the last error and before all was well.
+    An error has a `key` by which it is recognised, its `line`, and where they are known:
 
-    `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
-    program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
-    it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
-    it was said, when it was gone before another came: that says nothing against the approach. `gone` says that the
-    task got past it, `change` what was changed from then on until its test passed, `tried` until it failed again;
-    `unseen` says what became of a test that is not seen passing, though the task succeeded. `run` is the one that
-    shows it, None if the task failed. `doubt` says of a fault whose test passes, and the steps since, what became of
-    the test if that shows nothing.
+    - `command`: the command that failed; `next`: the first command that worked after it; `then`: the commands up to the
+      one that ran the same program with success;
+    - `test`: the first test that met it;
+    - `approach`: what was tried before it; `mended`: the approach after which another error came in its place, which
+      says nothing against that approach; `tried`: what was changed before it came again;
+    - `gone`: the task got past it; `change`: what was changed until its test passed;
+    - `unseen`: why its test was not seen passing, though the task succeeded.
+
+    `worked` is the test command that works now: whatever its earlier runs saw failing, failed in it. `run` is the run
+    that shows the success, None if the task failed. `doubt` gives the reason why a passing test shows nothing.
     """
     met = _Faults(worked, doubt)
     for event in staged:
@@ -182,9 +179,9 @@ def faults_of(
 
 
 class _Faults:
-    """The errors that a task met, by a name, in the order of its log; those of them that are still there, by key.
+    """The errors that a task met, in the order of its log, and by their keys those that are still `open`.
 
-    `steps` are what was done; so many of them came before a fault as its `since` says.
+    `steps` is everything that the task did. The `since` of a fault is the number of steps before it.
     """
 
     def __init__(self, worked: str, doubt: Doubt) -> None:
@@ -281,10 +278,10 @@ def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
 
 
 def changes_before_failures(staged: Sequence[Event]) -> dict[str, tuple[str, ...]]:
-    """What a task changed before each of its failures, by their events, and since the last one, by no name.
+    """What a task changed before each failure, by the failure's event; what came after the last one has the key "".
 
-    What came before the first failure since a success is what failed, and no try to mend it. Nor is what an actor did
-    that was undone.
+    Changes before the first failure after a success are left out: they are what failed, and no attempt to mend it. So
+    are the changes of an actor that was undone.
     """
     undone: dict[str, Sequence[str]] = {}
     for event in staged:

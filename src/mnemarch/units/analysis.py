@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
 from mnemarch.errors import AnalystFailed, Hint
+from mnemarch.lazy import Any
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import from_json
 from mnemarch.model.outcome import CALLER, Analysis
@@ -13,12 +16,6 @@ from mnemarch.text.choices import Choice, choice_of, choices_in
 from mnemarch.text.edits import Edit, as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import STOP_WORDS, Patterns, counted, in_a_line, some_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Any
-
 
 TROUBLE = frozenset({"error", "failure", "fail", "exception"})
 CHOICE = frozenset({"decision", "decide", "choice"})

@@ -12,6 +12,7 @@ from mnemarch.model.upkeep import Copy
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
 from mnemarch.text.fingerprint import telling_line
+from mnemarch.text.words import in_a_line
 from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from mnemarch.model.testrun import TestRecord
 
 _ERASED = "[ERASED]"
-_SHOWN_CHARS_MAX = 160
 # Entries with words of their own. Other events tell the life of a unit, a link or a graph, and go with that.
 _ENTRIES = frozenset(
     {
@@ -211,13 +211,9 @@ def _may_erase(act: Act, source: Unit | Event) -> bool:
 
 def _copy(source: Unit | Event, texts: Sequence[str]) -> Copy:
     if isinstance(source, Unit):
-        return Copy(source.id, str(source.kind), source.scope, source.author, _short(source.content))
+        return Copy(source.id, str(source.kind), source.scope, source.author, in_a_line(source.content))
     said = next(said for said in _said(source) if _has_copy(texts, said))
-    return Copy(source.id, str(source.type), source.scope, source.actor, _short(said))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARS_MAX else f"{text[: _SHOWN_CHARS_MAX - 1]}…"
+    return Copy(source.id, str(source.type), source.scope, source.actor, in_a_line(said))
 
 
 def _saying(act: Act, texts: Sequence[str]) -> Iterator[Event]:

@@ -170,8 +170,6 @@ class Importer:
             origin["import_author"] = note.author[:_TAG_CHARS_MAX]
         if note.tags:
             origin["import_tags"] = [tag[:_TAG_CHARS_MAX] for tag in note.tags[:_TAGS_MAX]]
-        if self._caller.session is not None:
-            origin["import_session"] = self._caller.session
         at = note.at if note.at is not None and note.at <= self._log.clock() else None
         claim = Claim(
             content=content,

@@ -8,6 +8,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Caller
 from mnemarch.model.stamps import ID_CHARS
 from mnemarch.stores.sql.reader import Reader
+from mnemarch.text import words
 
 _PART_CHARS_MIN = 6
 _CANDIDATES_MAX = 200
@@ -67,11 +68,9 @@ def _whole(typed: str, candidates_for: Callable[[str], dict[str, str]]) -> str:
     candidates = {} if is_whole(typed) else candidates_for(typed.lower())
     if len(candidates) < 2:
         return next(iter(candidates), typed)
-    listed = [f"{id[_LAST_GROUP:]} ({_first_words(text)})" for id, text in list(candidates.items())[:_LISTED_MAX]]
+    listed = [
+        f"{id[_LAST_GROUP:]} ({words.in_a_line(text, _WORDS_CHARS_MAX)})"
+        for id, text in list(candidates.items())[:_LISTED_MAX]
+    ]
     more = f" and {len(candidates) - _LISTED_MAX} more" if len(candidates) > _LISTED_MAX else ""
     raise InvalidInput(f"{typed!r} may be {', '.join(listed)}{more}.", hint="Name one of these.")
-
-
-def _first_words(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _WORDS_CHARS_MAX else f"{line[: _WORDS_CHARS_MAX - 1]}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemarch.lazy import Any
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.model.caller import ActorKind, Level, Scope
 from mnemarch.model.decision import version_key_of
@@ -13,10 +14,6 @@ from mnemarch.policy.promotion import Refusal, carries, refusal_to_promote
 from mnemarch.units.conflicts import with_open_disputes
 from mnemarch.units.same_text import refusal_to_repeat, twin_of
 from mnemarch.units.status import inherit, publish_if_reused, retire
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:

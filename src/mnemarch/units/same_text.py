@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Claim, Kind, Status, Unit
 from mnemarch.policy.promotion import Refusal
+from mnemarch.text import canonical
+from mnemarch.text import difference as differing
+from mnemarch.text import opposition as opposing
+from mnemarch.text import statements as stating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,18 +18,8 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import canonical
-    from mnemarch.text import difference as differing
-    from mnemarch.text import opposition as opposing
-    from mnemarch.text import statements as stating
 
     KnownTexts = tuple[list[Unit], list[Unit]]
-else:
-    # A run of tests mostly compares no statements, and their words take a while to load.
-    canonical = Lazy("mnemarch.text.canonical")
-    differing = Lazy("mnemarch.text.difference")
-    opposing = Lazy("mnemarch.text.opposition")
-    stating = Lazy("mnemarch.text.statements")
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
@@ -65,7 +58,7 @@ RULE = "R5"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
-# They say little, but not nothing: who may do a thing and who alone may are two statements.
+# Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
 _LIMITS = frozenset({"only", "also"})
 
 

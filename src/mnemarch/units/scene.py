@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code import git
+from mnemarch.code import citing, git
 from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
@@ -20,14 +19,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.worktree import WorkTree
     from mnemarch.log.act import Log
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
-else:
-    citing = Lazy("mnemarch.code.citing")
 
 # Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
@@ -63,11 +59,14 @@ class Task(Frozen):
 
 
 class Met(Frozen):
-    """What the store says of a run before it is judged, and its `position` then.
+    """What the store says of a run before it is judged; `position` is where the log ended then.
 
-    By its code the task `began` at that moment; `units` cite a test of the run; `code` are the files that units cite
-    which it met, with their ids; `cited` are the tests that units cite; `red` those that failed now and before the
-    task, or that it set aside before: then `logged` has what it logged.
+    - `began`: when the task began;
+    - `units`: the units that cite a test of the run;
+    - `code`: the units that the task met, each with a file that it cites;
+    - `cited`: the tests that units cite;
+    - `red`: the tests that fail now and failed before the task began, or that the task set aside earlier;
+    - `logged`: if there are any of these, what the task logged.
     """
 
     position: int
@@ -95,15 +94,18 @@ class TestSource(Frozen):
 
 
 class Scene(Frozen):
-    """Where tests ran.
+    """Where tests ran, and what the working tree says about them.
 
-    `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
-    tested; `sources` for the tests that units cite which may rise; `touched` are the ids of units that the task met
-    and whose files this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells
-    what tests that are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a
-    subfolder; `set_aside` are tests that failed, and had failed here before the task began: they count for nothing
-    (R2). `bodies` are hashes of the lines of some that failed; `outdated` are the ids of units whose tests expect
-    something else by now than when they verified them: that they pass says nothing of the unit.
+    - `places`: the worktree, and the default branch if that is checked out;
+    - `tree`: a digest of the content that was tested;
+    - `sources`: the source of each test that is cited by a unit whose status may rise;
+    - `touched`: the ids of units that the task met and whose files this line of work changed;
+    - `retaken`: for each unit its citations whose signature changed;
+    - `renamed`: the new name of each test that is gone, or None;
+    - `fuller`: the whole name of each test that was cited from a subfolder;
+    - `set_aside`: failing tests that failed here before the task began, which count for nothing (R2);
+    - `bodies`: hashes of the lines of failing tests;
+    - `outdated`: the ids of units whose tests expect something else now than when they verified the unit.
     """
 
     places: tuple[str, ...]
@@ -264,9 +266,9 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
 
 
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
-    """The tests that were seen failing in one of these places before the task began, and by the task ever since.
+    """The tests that failed in one of these places before the task began and have failed ever since.
 
-    Not those that the task is about: it has not succeeded while they fail.
+    A test that the task is about is not among them: the task has not succeeded while it fails.
     """
     red = {record.name for record in met.red if record.place in places}
     return frozenset(red - _wanted(met.logged, red, tree)) if red else frozenset()

@@ -100,9 +100,7 @@ def _whole_name(reader: Reader, stream: Stream, citation: Citation) -> Citation:
 def change(act: Act, type: EventType, unit: Unit, payload: dict[str, Any]) -> Unit:
     """Record one step in a unit's life and give the unit as it stands after it."""
     act.record(type, payload, subject=unit.id)
-    after = act.transaction.unit(unit.id)
-    assert after is not None
-    return after
+    return act.known_unit(unit.id)
 
 
 def signal(act: Act, type: EventType, unit: Unit, given: Signal, payload: dict[str, Any]) -> Unit:

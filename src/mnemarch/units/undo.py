@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping
+
+from mnemarch.lazy import Any
+from mnemarch.log.act import Act
 from mnemarch.log.audit import Replay
 from mnemarch.log.projection import PROVENANCE_MAX, project
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
@@ -16,13 +20,6 @@ from mnemarch.policy.trust import label_of
 from mnemarch.units.life import DECIDED, leaving, returning
 from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, proof_of, raise_by_evidence
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
-    from typing import Any
-
-    from mnemarch.log.act import Act
 
 _ALL = 1 << 62
 _SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
@@ -45,7 +42,7 @@ _JUDGING = (
     EventType.UNIT_CITED,
     EventType.UNIT_MERGED,
 )
-# Fields that change together. Those are given back whose first one the actor was the last to set.
+# Fields that change together. A group is given back if the actor was the last to set its first field.
 _TOGETHER = (
     (
         *("status", "archived_from", "archive_reason", "superseded_by", "superseded_from", "contradiction_note"),
@@ -79,12 +76,11 @@ class Undoing(Frozen):
         return [event for event in reversed(found) if self.covers(event)]
 
     def said(self, unit: Unit, source: Provenance) -> bool:
-        """Whether this voice is the actor's: the program itself says what somebody imports."""
+        """Whether this voice is the actor's. The program itself says what somebody imports, in no session."""
         if source.actor != IMPORTER:
             return self.covers(source)
-        kept = unit.attributes
-        is_session = self.session is None or kept.get("import_session") == self.session
-        return kept.get("kept_by") == str(self.actor) and is_session and (self.since is None or source.at >= self.since)
+        is_own = self.session is None and unit.attributes.get("kept_by") == str(self.actor)
+        return is_own and (self.since is None or source.at >= self.since)
 
     def is_one_of_several(self, act: Act, unit: Unit) -> bool:
         """Whether the actor said it, and others too."""
@@ -115,7 +111,10 @@ class Undoing(Frozen):
                 yield lesson, None if lesson.status is Status.HYPOTHESIS else "somebody verified it"
 
     def given_back(self, act: Act, going: Container[str]) -> Iterator[tuple[Unit, dict[str, Any], str | None]]:
-        """The units of others that its acts changed last: what they are without those, and why one stays as it is."""
+        """Units of others that the actor changed last, with their fields as they would be without those changes.
+
+        The last part says why a unit keeps what it has, if it does.
+        """
         touched = {event.subject: None for event in self.events(act, *_JUDGING) if event.subject not in going}
         for unit in act.transaction.units([id for id in touched if id]).values():
             is_own = all(self.said(unit, source) for source in _voices(act, unit))
@@ -198,7 +197,7 @@ def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
 
 
 def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
-    """Give a unit these fields, and what its tests warrant; gives what it had before and has now, for `put_back`."""
+    """Set fields of a unit, raise it as far as its tests allow, and return its old and new fields for `put_back`."""
     now = change(act, EventType.UNIT_RESTATED, unit, {"set": fields})
     proof = proof_of(act, now, now.scope, {})
     if now.status is Status.HYPOTHESIS and proof is not None and proof.witnessed:
@@ -209,7 +208,7 @@ def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def put_back(act: Act, unit_id: str, changed: Mapping[str, Any]) -> Fate | None:
-    """Give a unit what it had before `put_fields`, if that is still what it has; None if it was erased since."""
+    """Take `put_fields` back, unless the unit changed since; None if it was erased since."""
     unit = act.known_unit(unit_id)
     if unit.erased_at is not None:
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.lazy import Lazy
+from mnemarch.lazy import Any
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
@@ -16,6 +18,8 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
+from mnemarch.units import life, remember
+from mnemarch.units import promote as promotion
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.scene import NOT_CLAIMS, Met, Scene, Task, task_of, units_citing_tests
 from mnemarch.units.status import (
@@ -28,19 +32,6 @@ from mnemarch.units.status import (
     raise_by_evidence,
     signal,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.units import life, remember
-    from mnemarch.units import promote as promotion
-else:
-    # Most runs of tests raise nothing.
-    life = Lazy("mnemarch.units.life")
-    promotion = Lazy("mnemarch.units.promote")
-    remember = Lazy("mnemarch.units.remember")
 
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
