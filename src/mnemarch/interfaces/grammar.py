@@ -1,7 +1,6 @@
 """Parses the command line: the command, its words and options, standard input and files.
 
-argparse is not used: the table of verbs would have to be repeated for it, and loading it takes a quarter of the time
-that a bare Python takes.
+argparse would need the table of verbs a second time, and takes a quarter of a bare Python's start to load.
 """
 
 from __future__ import annotations
@@ -23,22 +22,19 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 # What other programs call a command.
-_MEANT = {word: name for name, words in {
-    "erase": "forget delete remove rm", "recall": "search find query ask", "remember": "add save store note",
-    "units": "list ls", "import": "restore", "verify": "test run",
-}.items() for word in words.split()}  # fmt: skip
+_MEANT = {"forget": "erase", "delete": "erase", "remove": "erase", "rm": "erase", "search": "recall", "find": "recall",
+    "query": "recall", "ask": "recall", "add": "remember", "save": "remember", "store": "remember", "note": "remember",
+    "list": "units", "ls": "units", "restore": "import", "test": "verify", "run": "verify"}  # fmt: skip
 
+DECIDE = "decide", "decisions import", "decisions export"
 # Commands that are no verbs, by section, and the module beside this one that has them.
 PLAIN_COMMANDS = {
-    "decisions: versioned, ranked, with their blast radius": dict.fromkeys(
-        ("decide", "decisions import", "decisions export"), "decide"
-    ),
+    "decisions: versioned, ranked, with their blast radius": dict.fromkeys(DECIDE, "decide"),
     "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
     "recall": {"graph": "graph"},
     "operate": {
         **dict.fromkeys(("demo", "init", "hook", "trust"), "plain_commands"),
-        "mcp": "mcp",
-        "copy": "operate",
+        **{"mcp": "mcp", "copy": "operate"},
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },

@@ -1,4 +1,4 @@
-"""Which errors a task is seen to have mended: a test that passes after it was changed shows nothing."""
+"""Decides which faults a task demonstrably fixed. A test that passes after it was edited proves nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mnemarch.model.unit import Unit
 from mnemarch.units.account import KEPT_MAX, changed_since, faults_of, named
 from mnemarch.units.analysis import LoggedStep, is_edit, is_worth_repeating
 
-# What became of a test that passes now, and failed before.
+# Why a test that failed before and passes now proves nothing.
 _CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
 
 
@@ -53,7 +53,7 @@ def faults_shown(
 
 
 def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
-    """The tests that failed and that nobody saw passing."""
+    """The tests that failed and were not seen passing since."""
     passing = (None, _CHANGED, _OTHERWISE, _FLAKY)
     return {fault["test"] for fault in faults if fault.get("unseen") not in passing} - {*run.named(Outcome.PASS)}
 
