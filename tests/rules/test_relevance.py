@@ -341,3 +341,19 @@ def test_of_texts_as_near_in_meaning_that_in_the_language_of_the_question_comes_
     )
     assert max(results, key=lambda result: result.total).sketch.id == first
     assert len({result.total for result in results}) == 2
+
+
+def test_beside_a_model_few_words_of_the_question_weigh_little_and_all_of_them_much():
+    question = Question("checkout retries payment slowly", RecallRules())
+    terms = [Term([word], weight, 2.0) for word, weight in question.weights.items()]
+    found = [
+        sketch("checkout", "few"),
+        sketch("checkout retries payment slowly", "all"),
+        sketch("a till is slow", "none"),
+    ]
+    meanings = {"few": 0.35, "all": 0.35, "none": 0.45}
+    results = judged(
+        question, terms, found, [], meanings=meanings, noise=0.2, coherence=0.0, own_session=None, rules=RecallRules()
+    )
+    results.sort(key=lambda result: -result.total)
+    assert [result.sketch.id for result in results] == ["all", "none", "few"]
