@@ -29,48 +29,10 @@ class _Wrapper:
         return call
 
 
-class AsyncDecisions(_Wrapper):
-    """`seat.decisions`, awaited."""
-
-
-class AsyncLoops(_Wrapper):
-    """`seat.loops`, awaited."""
-
-
-class AsyncGraph(_Wrapper):
-    """`seat.graph`, awaited."""
-
-
-class AsyncWorking(_Wrapper):
-    """`seat.working`, awaited."""
-
-
-class AsyncCore(_Wrapper):
-    """`seat.core`, awaited."""
-
-
-class AsyncRules(_Wrapper):
-    """`seat.rules`, awaited."""
-
-
-class AsyncEpisodes(_Wrapper):
-    """`seat.episodes`, awaited."""
-
-
-class AsyncKnowledge(_Wrapper):
-    """`seat.knowledge`, awaited."""
-
-
-_SYSTEMS = {
-    "decisions": AsyncDecisions,
-    "loops": AsyncLoops,
-    "graph": AsyncGraph,
-    "working": AsyncWorking,
-    "core": AsyncCore,
-    "rules": AsyncRules,
-    "episodes": AsyncEpisodes,
-    "knowledge": AsyncKnowledge,
-}
+# One class for each system of a seat, by the names that the stubs have.
+_NAMES = ("decisions", "loops", "graph", "working", "core", "rules", "episodes", "knowledge")
+_SYSTEMS = {name: type(f"Async{name.capitalize()}", (_Wrapper,), {}) for name in _NAMES}
+globals().update({each.__name__: each for each in _SYSTEMS.values()})
 
 
 class AsyncSeat(_Wrapper):

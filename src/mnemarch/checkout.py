@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterator, Mapping
 
 from mnemarch import user
 from mnemarch.code.git import output
@@ -11,15 +12,11 @@ from mnemarch.code.home import FOLDER, repository_at, upward
 from mnemarch.config import Config, config_from
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.files import read_small, write_private
+from mnemarch.lazy import Any
 from mnemarch.model.caller import Level
 from mnemarch.model.json_text import to_json
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.permissions import Deed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
 
 SETTINGS = "mnemarch.toml"
 MAKER, _IGNORE = "maker", ".gitignore"

@@ -13,11 +13,8 @@ import os
 
 from mnemarch.errors import InvalidInput
 from mnemarch.files import read_small, write_private
+from mnemarch.lazy import Any
 from mnemarch.model.stamps import blake2b
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _FILE_BYTES_MAX = 65_536
 _KEY_BYTES = 32

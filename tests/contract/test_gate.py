@@ -363,7 +363,7 @@ def test_r2_what_a_branch_alone_showed_falls_for_all_when_it_turns_red_there(mem
     (change,) = outcome(memory, there, False, tree="feat", task="T-2", name=name).trust_changes
     assert (change.unit_id, reader.get(unit.id).status) == (unit.id, Status.HYPOTHESIS)
     outcome(memory, tmp_path / "other", False, tree="other", task="T-3", name=name)
-    (there / "test_new.py").write_text("def test_new():\n    assert 2\n")
+    (there / "test_new.py").write_text("def test_new():\n    # Mended.\n    assert 1\n")
     outcome(memory, there, True, tree="feat", task="T-4", name=name)
     assert reader.get(unit.id).status is Status.VERIFIED
     outcome(memory, tmp_path / "other", False, tree="other", task="T-5", name=name)

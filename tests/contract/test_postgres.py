@@ -27,7 +27,7 @@ from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, opening
 from mnemarch.stores.postgres.search import DatabaseIndex
-from mnemarch.stores.postgres.sessions import Session, stored_row
+from mnemarch.stores.postgres.sessions import Session, stored
 from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
@@ -629,7 +629,7 @@ def statements_of_every_verb(monkeypatch, run):
 
     def noted(session, text, parameters=None):
         if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
-            sent.setdefault(text, stored_row(parameters or {}))
+            sent.setdefault(text, stored(parameters or {}))
         return execute(session, text, parameters)
 
     monkeypatch.setattr(Session, "execute", noted)

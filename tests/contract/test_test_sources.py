@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,19 @@ import pytest
 from fixtures.repositories import commit, git, made, worktree
 from mnemarch import Citation
 from mnemarch.code.codebase import Codebase
-from mnemarch.code.tests import Place, file_of, is_about, is_missing, names_in_test, place_of, renamed_test
+from mnemarch.code.tests import (
+    Place,
+    expected_by,
+    file_of,
+    is_about,
+    is_missing,
+    names_in_test,
+    place_of,
+    renamed_test,
+    still_expected,
+)
+from mnemarch.code.worktree import WorkTree
+from mnemarch.model.unit import Proof
 
 PAYMENTS = (Path(__file__).parents[1] / "fixtures" / "payments.txt").read_text(encoding="utf-8")
 TYPESCRIPT = """import { login } from "../src/user-store";
@@ -158,3 +171,23 @@ def test_a_renamed_test_is_followed_in_a_renamed_file_and_by_its_body(shop):
     (shop / "tests/test_money.py").write_text("def test_else():\n    assert 2\n")
     commit(shop, "all gone")
     assert renamed_test(Codebase(str(shop)), old) is None
+
+
+@pytest.mark.parametrize(
+    ("test", "path", "text"),
+    [
+        ("adds tax", "cart.test.js", "test('adds tax', () => { assert.equal(total([10]), 12); });\n"),
+        ("총합에 세금을 더한다", "cart.test.js", "test('총합에 세금을 더한다', () => { equal(total([10]), 12); });\n"),
+        ("test_tax", "test_cart.py", "def test_tax():\n    assert total([10]) == 12\n"),
+    ],
+)
+def test_what_a_test_expects_is_known_also_where_its_name_says_no_file(tmp_path, test, path, text):
+    (tmp_path / path).write_text(text)
+    tree = WorkTree(str(tmp_path))
+    expects = " ".join(expected_by(tree, test, path))
+    proof = Proof(by=(f"test:{test}",), witnessed=True, at=datetime.now(UTC), expects=expects)
+    assert still_expected(tree, proof) is True
+    (tmp_path / path).write_text(text.replace("12", "13"))
+    assert still_expected(WorkTree(str(tmp_path)), proof) is False
+    (tmp_path / path).unlink()
+    assert still_expected(WorkTree(str(tmp_path)), proof) is None

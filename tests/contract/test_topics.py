@@ -90,6 +90,22 @@ def test_r6_two_persons_preferences_do_not_dispute(seats):
     assert seats.human("ada").conflicts() == []
 
 
+@pytest.mark.parametrize(
+    ("ended", "again"),
+    [
+        ("We no longer use Redis for sessions", "Sessions live in Redis"),
+        ("더 이상 세션을 Redis에 저장하지 않는다", "세션은 Redis에 저장한다"),
+    ],
+)
+def test_who_says_the_old_state_again_announces_no_change(seats, ended, again):
+    agent = seats.agent()
+    for text in (ended, again):
+        agent.remember(text)
+    agent.recall("where are sessions stored?")
+    (dispute,) = agent.conflicts()
+    assert dispute.proposal is None
+
+
 def test_r6_an_announced_change_is_a_proposal_that_supersedes_nothing_by_itself(seats):
     agent = seats.agent()
     old = agent.remember("The search index lives in Elasticsearch", level="worktree").unit

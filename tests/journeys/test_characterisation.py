@@ -200,9 +200,6 @@ def test_every_act_of_the_commands_that_have_several_is_pinned():
             *("import", "export"),
         )
     }
-    assert {each[1] for each in words if each[0] == "graph"} - {"guess"} == {
-        *("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
-    }
 
 
 def test_no_answer_is_pinned_for_a_command_that_is_not_run():

@@ -28,7 +28,6 @@ FIRST = {
     "decisions": DECIDE,
     "promote": ("approve", "UNIT", *PERSON),
     "revive": ("archive", "UNIT", *BECAUSE, *PERSON),
-    "graph": ("graph", "ask", "how does checkout retry?", "--session", "s-1"),
     "import": ("export", "copy"),
     "uninstall": ("install", "claude-code"),
 }

@@ -1,8 +1,7 @@
-"""`mnemarch graph`: a session's questions from the first to the last, in the terminal and as a picture."""
+"""`mnemarch graph`: what a session asked, in the terminal and as a picture."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -29,20 +28,22 @@ def cli(tmp_path, monkeypatch, capsys) -> Cli:
     return Cli(tmp_path, monkeypatch, capsys)
 
 
-def ask(cli: Cli, text: str = QUESTION, *more: str) -> str:
-    return cli.ok("graph", "ask", text, *(more or SESSION))["id"]
-
-
 def filled(cli: Cli) -> str:
     """A session with everything in it; gives the id of its hottest question."""
-    query = ask(cli)
-    ask(cli)
-    ask(cli, LIKE_IT)
-    ask(cli, KOREAN)
-    cli.ok("graph", "answer", query, "--text", "Three times, with backoff.", *SESSION)
-    cli.ok("graph", "feedback", query, "up", "--note", "딱 필요했던 답", *SESSION)
-    cli.ok("graph", "entity", "checkout", "--alias", "결제", *SESSION)
+    with cli.seat("agent:cli") as seat:
+        graph = seat.graph
+        query = graph.upsert_query("s-1", QUESTION)
+        for text in (QUESTION, LIKE_IT, KOREAN):
+            graph.upsert_query("s-1", text)
+        graph.record_answer("s-1", query, "Three times, with backoff.")
+        graph.record_feedback("s-1", query, "up", "딱 필요했던 답")
+        graph.upsert_entity("agent:cli", "checkout", aliases=["결제"], session_id="s-1")
     return query
+
+
+def ask(cli: Cli, *texts: str) -> str:
+    with cli.seat("agent:cli") as seat:
+        return [seat.graph.upsert_query("s-1", text) for text in texts][-1]
 
 
 def view_of(graph: MemoryOrchestrator) -> GraphView:
@@ -50,100 +51,20 @@ def view_of(graph: MemoryOrchestrator) -> GraphView:
     return GraphView("agent:a, session s", store.nodes(), store.edges())
 
 
-# Answering
-
-
-@pytest.mark.parametrize(
-    ("first", "again"),
-    [(QUESTION, "How does CHECKOUT retry"), ("에이전트OS 설계 문서 링크", "에이전트 os 설계 문서 링크")],
-)
-def test_a_question_is_new_once_and_known_from_then_on(cli, first, again):
-    new = cli.ok("graph", "ask", first, *SESSION)
-    known = cli.ok("graph", "ask", again, *SESSION)
-    assert (new["known"], known["known"]) == (False, True)
-    assert known["id"] == new["id"]
-    assert known["node"]["weights"]["repeat"] == 2
-    said = cli("graph", "ask", again, *SESSION).out
-    assert said.startswith(f"known {new['id'][6:14]}  ")
-    assert "asked 3×" in said
-
-
-def test_a_question_is_told_which_ones_are_like_it_and_not_which_are_only_hot(cli):
-    ask(cli)
-    ask(cli, "the nightly export of invoices")
-    asked = cli.ok("graph", "ask", LIKE_IT, *SESSION)
-    assert [(hit["text"], hit["from"]) for hit in asked["similar"]] == [(QUESTION, "session")]
-
-
-@pytest.mark.parametrize("act", [["ask", "x"], ["answer", "abcd", "--text", "x"], ["feedback", "abcd", "up"], ["end"]])
-def test_what_belongs_to_a_session_needs_one(cli, act):
-    run = cli.begun()("graph", *act)
-    assert run.exit_code == 2
-    assert "--session" in run.err
-    assert "MNEMARCH_SESSION" in run.err
-
-
-# Answers, feedback, entities
-
-
-@pytest.mark.parametrize("cut", [slice(6, 10), slice(6, 14), slice(0, 12), slice(None)])
-def test_a_question_is_named_by_any_beginning_of_its_id(cli, cut):
-    query = ask(cli)
-    assert cli.ok("graph", "feedback", query[cut], "up", *SESSION)["query"] == query
-
-
-def test_an_id_that_could_be_two_questions_is_refused_with_both(cli):
-    ids = ask(cli), ask(cli, KOREAN)
-    run = cli("graph", "feedback", "query:", "up", *SESSION)
-    assert run.exit_code == 2
-    assert all(id in run.err for id in ids)
-
-
-@pytest.mark.parametrize("given", ["0000000", "answer:0000"])
-def test_an_id_that_names_no_question_is_wrong_use(cli, given):
-    ask(cli)
-    run = cli("graph", "feedback", given, "up", *SESSION)
-    assert run.exit_code == 2
-    assert "no question" in run.err
-    assert "hint:" in run.err
-
-
-def test_a_question_of_the_agents_own_graph_must_be_asked_here_first(cli):
-    query = filled(cli)
-    cli.ok("graph", "end", *SESSION)
-    ask(cli, KOREAN, "--session", "s-2")
-    assert "agent's own" in cli("graph", "feedback", query, "up", "--session", "s-2").err
-
-
 def test_a_unit_can_be_the_answer_and_is_quoted(cli):
     unit = cli.unit_at("worktree")
-    query = ask(cli)
-    assert cli.ok("graph", "answer", query, "--unit", unit, *SESSION)["unit"] == unit
+    with cli.seat("agent:cli") as seat:
+        seat.graph.record_answer("s-1", seat.graph.upsert_query("s-1", QUESTION), unit_id=unit)
     shown = cli("graph", *SESSION).out
     assert f"unit {unit}" in shown
     assert "Checkout retries three times." in shown
 
 
-def test_a_unit_that_is_not_there_answers_nothing(cli):
-    query = ask(cli)
-    run = cli("graph", "answer", query, "--unit", "01a1e10a-75ac-7d0c-9ca4-6a8510450e10", *SESSION, "--json")
-    assert run.exit_code == 2
-    assert run.json["error"]["type"] == "NotFound"
-    assert len(cli.ok("graph", *SESSION)["nodes"]) == 1
-
-
-def test_an_entity_is_the_sessions_or_the_agents(cli):
-    ask(cli)
-    here = cli.ok("graph", "entity", "checkout", "--alias", "결제", "--user", "user:kim", *SESSION)
-    assert here["node"]["about"] == {"entity": "checkout", "users": ["user:kim"], "names": ["checkout", "결제"]}
-    assert here["node"]["degree"] == 1
-    assert cli.ok("graph")["nodes"] == []
-    assert cli.ok("graph", "entity", "billing", "--text", "the billing service")["session"] is None
+def test_an_entity_that_no_question_mentions_is_told(cli):
+    with cli.seat("agent:cli") as seat:
+        seat.graph.upsert_entity("user:kim", "billing", "the billing service")
     assert [node["text"] for node in cli.ok("graph")["nodes"]] == ["the billing service"]
     assert "No question mentions: the billing service" in cli("graph").out
-
-
-# Showing
 
 
 def test_the_hottest_question_comes_first_with_all_that_belongs_to_it(cli):
@@ -163,8 +84,7 @@ def test_the_hottest_question_comes_first_with_all_that_belongs_to_it(cli):
 
 
 def test_the_colder_questions_are_counted(cli):
-    for text in ("one pool", "two cache", "three export", "four login"):
-        ask(cli, text)
+    ask(cli, "one pool", "two cache", "three export", "four login")
     assert "… 3 questions more" in cli("graph", "--limit", "1", *SESSION).out
     assert "more" not in cli("graph", *SESSION).out
     assert len(cli.ok("graph", "--limit", "1", *SESSION)["nodes"]) == 1
@@ -172,12 +92,15 @@ def test_the_colder_questions_are_counted(cli):
 
 
 @pytest.mark.parametrize("where", [[], ["--session", "s-1"]])
-def test_an_empty_graph_says_how_to_begin(cli, where):
+def test_an_empty_graph_says_so_and_the_sessions_under_way_are_named(cli, where):
     run = cli.begun()("graph", *where)
     assert run.exit_code == 0
-    assert "mnemarch graph ask" in run.out
+    assert "no questions yet" in run.out
     assert cli.ok("graph", *where)["nodes"] == []
-    assert cli.ok("graph", "sessions") == []
+    with cli.seat("agent:cli") as seat:
+        seat.graph.upsert_query("s-2", QUESTION)
+    assert "--session ID): s-2" in cli("graph", *where).out
+    assert cli.ok("graph", *where)["sessions"] == ["s-2"]
 
 
 def test_the_json_has_whole_ids_and_edges_between_them(cli):
@@ -192,16 +115,6 @@ def test_the_json_has_whole_ids_and_edges_between_them(cli):
     assert graph["nodes"][0]["id"] == query
 
 
-def test_a_search_looks_in_the_session_and_in_what_the_agent_keeps(cli):
-    filled(cli)
-    cli.ok("graph", "end", *SESSION)
-    ask(cli, "how often does checkout retry?", "--session", "s-2")
-    hits = cli.ok("graph", "search", "checkout retry", "--session", "s-2")
-    assert {hit["from"] for hit in hits} == {"session", "agent"}
-    assert [hit["from"] for hit in cli.ok("graph", "search", "checkout retry", "--k", "1")] == ["agent"]
-    assert "No question is like" in cli("graph", "search", "양자 얽힘").out
-
-
 def test_a_narrow_terminal_folds_korean_by_its_width(cli):
     ask(cli, f"{KOREAN} 그리고 실패하면 누구에게 알림이 가나요, 담당 팀의 당직표는 어디에 있나요?")
     shown, _ = shown_at_terminal(["graph", *SESSION, "--actor", "agent:cli"], [], cli.home, COLUMNS="40", TERM="dumb")
@@ -212,8 +125,9 @@ def test_a_narrow_terminal_folds_korean_by_its_width(cli):
 
 def test_what_others_wrote_cannot_steer_the_terminal(cli):
     query = ask(cli, HOSTILE)
-    cli.ok("graph", "feedback", query, "down", "--note", HOSTILE, *SESSION)
-    for argv in ([], ["--svg"], ["search", HOSTILE], ["ask", HOSTILE]):
+    with cli.seat("agent:cli") as seat:
+        seat.graph.record_feedback("s-1", query, "down", HOSTILE)
+    for argv in ([], ["--svg"]):
         said = cli("graph", *argv, *SESSION).out
         assert "fails" in said
         assert not {"\x1b", "\x07", "\u202e"} & set(said)
@@ -221,7 +135,7 @@ def test_what_others_wrote_cannot_steer_the_terminal(cli):
 
 @pytest.mark.parametrize("argv", [["graph", "--help"], ["graph", "--session", "s-1"]])
 def test_the_graph_is_loaded_when_it_is_used_and_numpy_when_it_is_searched(cli, argv):
-    ask(cli)
+    ask(cli, QUESTION)
     probe = (
         "import sys\nfrom mnemarch.interfaces.cli import main\n"
         f"main({argv!r})\nprint(*(name for name in sys.modules if name in ('numpy', 'mnemarch.graph')))"
@@ -280,8 +194,7 @@ def test_no_two_cards_of_a_picture_overlap_and_none_sticks_out(count, wording):
 
 
 def test_a_picture_holds_the_hottest_questions_and_says_so(cli):
-    for number in range(25):
-        ask(cli, f"where is service {number} configured?")
+    ask(cli, *(f"where is service {number} configured?" for number in range(25)))
     assert "25 nodes" in (picture := cli("graph", "--svg", *SESSION).out)
     assert "the hottest are drawn, 20 nodes" in picture
 
@@ -297,33 +210,3 @@ def test_a_picture_holds_the_hottest_questions_and_says_so(cli):
 )
 def test_a_label_is_folded_between_words_and_cut(text, lines):
     assert label(text, 14) == lines
-
-
-# The end
-
-
-def test_the_end_says_what_was_promoted_and_where_the_checkpoint_is(cli):
-    query = filled(cli)
-    (session,) = cli.ok("graph", "sessions")
-    assert (session["session"], session["nodes"], session["edges"]) == ("s-1", 6, 6)
-    run = cli("graph", "end", "--name", "mine", *SESSION)
-    assert run.exit_code == 0
-    assert f'promoted  {query[6:14]}  "{QUESTION}" (new)' in run.out
-    checkpoint = cli.home / ".agentos" / "checkpoints" / "mine.json"
-    assert str(checkpoint) in run.out
-    assert json.loads(checkpoint.read_text(encoding="utf-8"))["sessionId"] == "s-1"
-    assert QUESTION in cli("graph").out
-
-
-def test_a_session_can_end_without_a_trace(cli):
-    filled(cli)
-    ended = cli.ok("graph", "end", "--no-promote", "--no-checkpoint", *SESSION)
-    assert (ended["promoted"], ended["checkpoint"]) == ([], None)
-    assert cli.ok("graph")["nodes"] == []
-    assert not (cli.home / ".agentos").exists()
-    assert cli("graph", "end", "--no-checkpoint", "--name", "x", *SESSION).exit_code == 2
-
-
-def test_a_session_with_nothing_hot_says_what_it_would_have_taken(cli):
-    ask(cli)
-    assert "promoted  nothing: it takes rank" in cli("graph", "end", *SESSION).out

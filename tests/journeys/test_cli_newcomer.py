@@ -154,7 +154,7 @@ READING = [
     *(["export", "copy"], ["export", "-"], ["backup", "copy"], ["conflicts"], ["proposals"]),
     *(["get", NO_ID], ["explain", NO_ID], ["history", NO_ID], ["use", NO_ID], ["approve", NO_ID], ["promote", NO_ID]),
     *(["impact", NO_ID], ["decisions"], ["decisions", "show", NO_ID], ["decisions", "export", "adr"]),
-    *(["graph"], ["graph", "sessions"], ["graph", "search", "x"], ["import", "nothing.jsonl"]),
+    *(["graph"], ["import", "nothing.jsonl"]),
 ]
 
 
@@ -209,7 +209,6 @@ def test_at_a_narrow_terminal_no_id_is_broken_and_no_line_is_too_long(cli, colum
         (["decisions", "broken"], {anchor, one}),
         (["conflicts"], rivals),
         (["units"], rivals),
-        (["policy"], set()),
     ):
         shown, exit_code = shown_at_terminal(argv, [], cli.home, COLUMNS=columns)
         assert exit_code == 0
@@ -234,12 +233,6 @@ def test_both_sides_of_a_conflict_stand_below_it(cli):
         assert head.startswith("conflict  ")
         assert len([line for line in sides if SHORT_ID.search(line)]) == 2
         assert all(line.startswith("  ") for line in sides)
-
-
-def test_the_policy_names_the_level_of_every_cell(cli):
-    shown = cli("policy").out
-    assert "write      task worktree  up to project  project org  org\n" in shown
-    assert "cite       all            all            all          all\n" in shown
 
 
 # Hints
@@ -303,8 +296,6 @@ MISTAKES = [
     ["decide", "x", "--type", "risk", "--reason", "y"],
     ["decide", "x", *WHY, "--evidence", NO_ID],
     ["decisions", "anchor", "x", NO_ID, "poem"],
-    ["graph", "answer", "abcd", "--text", "x", "--session", "s"],
-    ["graph", "end", "--session", "s"],
 ]
 
 
@@ -366,10 +357,7 @@ def test_a_context_is_alone_on_standard_output(cli):
         (["decisions", "history", NO_ID, "--limit", "3"], "--limit"),
         (["decisions", "--tag", "x"], "--tag"),
         (["decisions", "relate", NO_ID, "REFINES", NO_ID, "--override", "x"], "--drop"),
-        (["graph", "ask", "x", "--svg", "--session", "s"], "--svg"),
-        (["graph", "search", "x", "--no-promote"], "--no-promote"),
         (["graph", "--k", "0"], "--k"),
-        (["graph", "end", "--agent", "--session", "s"], "--agent"),
     ],
 )
 def test_an_option_of_another_act_is_refused(cli, argv, named):

@@ -11,7 +11,7 @@ from cli_session import told
 
 import mnemarch
 from fixtures.repositories import git
-from mnemarch import Actor, NotAllowed, Scope, StoreUnavailable, checkout, user
+from mnemarch import Actor, InvalidInput, NotAllowed, Scope, StoreUnavailable, checkout, user
 from mnemarch.checkout import load
 from mnemarch.embedding.endpoint import EndpointEmbedder
 from mnemarch.model.caller import Level
@@ -188,9 +188,10 @@ def test_a_key_goes_only_to_an_address_of_the_users_own_configuration(cli, monke
 def test_a_link_that_came_with_a_repository_does_not_lead_checkpoints_out_of_it(cli, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (cli.home / ".agentos").symlink_to(tmp_path / "elsewhere")
-    cli.ok("graph", "ask", "How do we deploy?", "--session", "s")
-    ended = cli("graph", "end", "--session", "s")
-    assert (ended.exit_code, "leads out of" in ended.err) == (2, True)
+    with cli.seat() as seat:
+        seat.graph.upsert_query("s", "How do we deploy?")
+        with pytest.raises(InvalidInput, match="leads out of"):
+            seat.graph.finalize_session("s")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

@@ -95,11 +95,11 @@ def test_a_changed_default_is_noticed_and_a_secret_one_is_not_kept(memory, repo)
     commit(repo, "defaults", src__other_py="def ask(tries=3, password='hunter2-hunter2-hunter2'):\n    ...\n")
     unit = known(memory, repo, "ask tries three times", Citation.symbol("src/other.py", "ask"))
     (symbol,) = (item for item in unit.citations if item.kind == "symbol")
-    assert symbol.get("signature") == "ask(tries=3, password=…)"
+    assert symbol.get("signature") == "ask(tries = 3, password = …)"
     commit(repo, "password", src__other_py="def ask(tries=3, password=None):\n    ...\n")
     assert len(seat_at(memory, repo).recall("ask tries").items) == 1
     commit(repo, "tries", src__other_py="def ask(tries=5, password=None):\n    ...\n")
-    assert "is now ask(tries=5, password=None)" in seat_at(memory, repo).recall("ask tries").withheld[0].reason
+    assert "is now ask(tries = 5, password = None)" in seat_at(memory, repo).recall("ask tries").withheld[0].reason
 
 
 def test_what_was_cited_before_values_were_kept_still_holds(memory, repo, monkeypatch):

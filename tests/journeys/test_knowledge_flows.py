@@ -123,3 +123,64 @@ def test_a_test_that_expects_something_else_by_now_shows_nothing_of_an_older_cla
     assert recalled() == {}
     code.write_text("def retry_2(times=2, wait=0):\n    return times\n")
     assert recalled() == dict([after])
+
+
+def test_in_each_tree_the_claim_comes_first_whose_test_expects_what_it_showed(trees):
+    """Two branches make one test, cited by its bare name, expect two values: each reader is told which holds here."""
+
+    def recalled(number):
+        who = {"agent": "agent:coder-9", "task": "T-9"}
+        told = json.loads(finished(mnemarch(trees[number], "recall", QUESTION, "--kind", "fact", "--json", **who)))
+        return [(item["unit"]["content"], item["unit"]["confidence"], item["label"]) for item in told["items"]]
+
+    def claimed(number, text):
+        who = {"agent": f"agent:coder-{number}", "task": f"T-{number}"}
+        finished(mnemarch(trees[number], "remember", text, "--cite", "test:test_retry_2", **who))
+        finished(mnemarch(trees[number], "verify", "--", sys.executable, "-m", "pytest", "-q", **who))
+
+    def changed(text):
+        return text.replace("times=2", "times=4").replace("== 2", "== 4")
+
+    worked(trees[2], 2)
+    claimed(2, two := LESSONS[2])
+    commit(trees[2], "retry")
+    git(trees[6], "merge", "-q", "feat-2")
+    for path in (trees[6] / "src" / "mod2.py", trees[6] / "test_mod2.py"):
+        path.write_text(changed(path.read_text()))
+    claimed(6, four := two.replace("2 times", "4 times"))
+    shown, not_here = "[VERIFIED by test_retry_2] [CONTESTED]", "[VERIFIED by test_retry_2, not here] [CONTESTED]"
+    assert recalled(2) == [(two, 0.6, shown), (four, 0.6, not_here)]
+    assert recalled(6) == [(four, 0.6, shown), (two, 0.6, not_here)]
+    ada = {"agent": "human:ada", "task": "T-9"}
+    (conflict,) = json.loads(finished(mnemarch(trees[6], "conflicts", "--json", **ada)))
+    winner = max(conflict["units"])
+    finished(mnemarch(trees[6], "resolve", conflict["id"], "--winner", winner, "--reason", "it was raised", **ada))
+    assert [(text, label) for text, _, label in recalled(6)] == [(four, "[VERIFIED by test_retry_2]")]
+    # A replacement takes effect where it holds.
+    assert [text for text, _, _ in recalled(2)] == [two, four]
+
+
+def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_something_else(trees):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+
+    def recalled():
+        told = json.loads(finished(mnemarch(shop, "recall", QUESTION, "--kind", "fact", "--json", **who)))
+        return [item["label"] for item in told["items"]]
+
+    worked(shop, 2)
+    finished(mnemarch(shop, "remember", LESSONS[2], "--cite", "test:test_mod2.py::test_retry_2", **who))
+    finished(mnemarch(shop, *pytest_q, **who))
+    code, test = shop / "src" / "mod2.py", shop / "test_mod2.py"
+    code.write_text(code.read_text().replace("times=2", "times=4"))
+    mnemarch(shop, *pytest_q, **who).communicate(timeout=120)
+    assert recalled() == ["[HYPOTHESIS: test_retry_2 fails]"]
+    before = test.read_text()
+    test.write_text(before.replace("== 2", "== 4"))
+    (refused,) = json.loads(finished(mnemarch(shop, *pytest_q, **who)))["refused"]
+    assert "expects something else" in refused["reason"]
+    assert recalled() == ["[HYPOTHESIS: test_retry_2 changed]"]
+    code.write_text(code.read_text().replace("times=4", "times=2"))
+    test.write_text(before)
+    finished(mnemarch(shop, *pytest_q, **who))
+    assert recalled() == ["[VERIFIED by test_retry_2]"]

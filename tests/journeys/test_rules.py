@@ -9,7 +9,7 @@ import pytest
 from cli_session import Cli
 
 import mnemarch
-from fixtures.repositories import commit, git, repository
+from fixtures.repositories import commit, repository
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.learning import CodeRule, detect_code_rules_from_patch
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
@@ -335,27 +335,8 @@ def test_a_link_out_of_the_folder_and_a_read_only_file_are_left_alone_and_named(
     assert "universal_newlines" not in outside.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("form", ["staged", "diff"])
-def test_what_is_staged_and_a_diff_file_teach_as_well(cli, form):
-    (cli.home / "uses.py").write_text(USES.replace("universal_newlines", "text"), encoding="utf-8")
-    git(cli.home, "add", "-A")
-    if form == "diff":
-        (cli.home / "fix.diff").write_text(git(cli.home, "diff", "--cached") + "\n", encoding="utf-8")
-    learned = cli.ok("rules", "learn", "--staged" if form == "staged" else "fix.diff")
-    assert len(learned["new"]) == 1
-
-
-@pytest.mark.parametrize("longer", ["HEAD~20..HEAD", "HEAD~20.."])
-def test_a_range_longer_than_the_history_takes_all_there_is(cli, longer):
-    run = cli("rules", "learn", longer)
-    assert (run.exit_code, "1 changed file read" in run.out) == (0, True)
-    assert f"{longer} begins before the first commit; there are only 2 commits" in run.err
-    assert cli("rules", "learn", "HEAD~1..HEAD").err == ""
-
-
 def test_a_commit_that_is_not_there_is_wrong_use(cli):
-    assert [cli("rules", "learn", name).exit_code for name in ("nope~2..HEAD", "HEAD~20..nope", "HEAD~20")] == [2, 2, 2]
-    assert [cli("rules", "learn", name).exit_code for name in ("nope", "HEAD..nope", "--staged HEAD")] == [2, 2, 2]
+    assert [cli("rules", "learn", name).exit_code for name in ("nope", "HEAD..nope", "HEAD~20..HEAD")] == [2, 2, 2]
 
 
 def test_a_recall_loads_nothing_of_learning(cli):

@@ -275,7 +275,7 @@ def test_a_claim_is_raised_by_a_test_that_was_seen_to_pass(verifying):
     assert promotion["run"]["commit"] == git(verifying.home, "rev-parse", "HEAD")
 
 
-def test_on_a_terminal_the_runner_has_one_too(verifying):
+def test_on_a_terminal_the_runner_prints_colours(verifying):
     shown, exit_code = shown_at_terminal(["verify", "--", *PYTEST, "-q"], [], verifying.home, MNEMARCH_ACTOR="agent:a")
     assert exit_code == 0, shown
     assert "\x1b[32m" in shown

@@ -60,3 +60,18 @@ def test_processes_that_start_together_never_make_the_same_id():
     running = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     made = [id for process in running for id in process.communicate()[0].split()]
     assert len(made) == len(set(made)) == 8_000
+
+
+def test_a_forked_child_draws_other_random_bytes_than_its_parent():
+    script = """
+import os
+from mnemarch.model.stamps import random_bytes
+random_bytes()
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.write(writing, random_bytes())
+    os._exit(0)
+print(os.read(reading, 16) != random_bytes())
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"

@@ -23,7 +23,7 @@ from mnemarch.learning import (
 )
 from mnemarch.learning.categories import name_of
 from mnemarch.learning.detect import joint_rules
-from mnemarch.learning.patches import diff_patches, pieces
+from mnemarch.learning.patches import pieces
 from mnemarch.learning.rule import form_of
 from mnemarch.learning.trees import LANGUAGES, parsed
 from mnemarch.learning.working import counted_lines, line_changes
@@ -414,15 +414,6 @@ def test_a_file_is_cut_into_the_statements_that_changed():
     assert pieces(before, after, "python") == [
         ("import os\nos.x(p)\n", "import os\nos.y(p)\n"),
         ("return q == None\n", "return q is None\n"),
-    ]
-
-
-def test_a_diff_is_read_hunk_by_hunk():
-    diff = (
-        "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a == None\n+a is None\n--- a/x.txt\n+++ b/x.txt\n@@ -1 +1 @@\n-a\n+b\n"
-    )
-    assert [(patch.path, patch.before, patch.after) for patch in diff_patches(diff)] == [
-        ("m.py", "a == None\n", "a is None\n")
     ]
 
 

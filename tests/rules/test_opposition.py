@@ -101,6 +101,13 @@ def test_an_opposition_is_the_same_from_either_side(left, right):
     assert ours is None or (ours.kind, ours.left, ours.right) == (theirs.kind, theirs.right, theirs.left)
 
 
+@pytest.mark.parametrize(
+    ("blank", "other"), [('The separator is " "', 'The separator is "&"'), ("구분자는 ` `이다", "구분자는 `&`이다")]
+)
+def test_quoted_spaces_are_compared_with_other_quotes(blank, other):
+    assert opposes(blank, other) is None
+
+
 @given(STATEMENTS)
 def test_nothing_opposes_or_ends_itself(text):
     assert opposes(text, text) is None

@@ -76,7 +76,6 @@ CALLS = {
         fingerprint_skeleton.Fault(text, text), text
     ),
     "korean.is_other_grammar": lambda text: korean.is_other_grammar(text, f"가{text[::-1]}"),
-    "korean.numeral": lambda text: korean.numeral("이" * len(text), "영일이삼사오육칠팔구", {"십": 10, "만": 10_000}),
     "mentions.Mentions": _mentioned,
     "changes.ended": lambda text: PUBLIC["changes.ended"](text, f"no longer {text}"),
     "prompt.fenced": lambda text: PUBLIC["prompt.fenced"]([text, text]),

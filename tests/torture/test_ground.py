@@ -305,3 +305,44 @@ def test_the_log_stays_bounded_while_somebody_reads_at_all_times(folder, monkeyp
     # Without a bound it has 39 MB here. How far it goes above the limit depends on how long the reader's turns are.
     assert max(sizes) < 24 << 20
     memory.close()
+
+
+def test_readers_of_what_is_newest_who_take_turns_do_not_keep_the_log(folder, monkeypatch):
+    memory = mnemarch.open(folder)
+    seat, limit = seat_of(memory), "mnemarch.stores.sqlite.store._LOG_BYTES_MAX"
+    views = [sqlite3.connect(database(folder), isolation_level=None, check_same_thread=False) for _ in range(3)]
+
+    def read(view):
+        view.execute("BEGIN")
+        view.execute("SELECT count(*) FROM streams").fetchone()
+
+    def take_turns(is_waited_for, is_over):
+        is_waited_for.wait()
+        views[0].execute("ROLLBACK")
+        read(views[1])
+        now, then = views[1:]
+        while not is_over.is_set():
+            read(then)  # One begins before the other ends.
+            now.execute("ROLLBACK")
+            now, then = then, now
+        now.execute("ROLLBACK")
+
+    for _ in range(5):
+        monkeypatch.setattr(limit, 1 << 30)
+        seat.log("thought", "something for the log to hold")
+        read(views[0])
+        monkeypatch.setattr(limit, 0)
+        is_waited_for, is_over = threading.Event(), threading.Event()
+        memory._engine.store._writer.set_trace_callback(
+            lambda statement, seen=is_waited_for: seen.set() if "wal_checkpoint" in statement else None
+        )
+        others = threading.Thread(target=take_turns, args=(is_waited_for, is_over))
+        others.start()
+        seat.log("thought", "what the first reader does not see")
+        size = os.path.getsize(f"{database(folder)}-wal")
+        is_over.set()
+        others.join()
+        assert size == 0
+    for view in views:
+        view.close()
+    memory.close()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # A longer one (a name with dozens of overloads) is not stored: then only the name is checked later.
 _SIGNATURE_CHARS_MAX = 4_000
 _NAMED_MAX = 8
-_TEXT_DEFAULT = r"""=(?:"[^"]*"|'[^']*')"""
+_TEXT_DEFAULT = r"""= ?(?:"[^"]*"|'[^']*')"""
 
 
 def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None = None) -> Citation:
@@ -133,7 +133,7 @@ def _complete_symbol(citation: Citation, tree: WorkTree) -> Citation:
 
 def _storable_signature(signature: str) -> str:
     if not _is_storable(signature):
-        signature = pattern(_TEXT_DEFAULT).sub(f"={COMPUTED}", signature)  # A default value may be a secret.
+        signature = pattern(_TEXT_DEFAULT).sub(f"= {COMPUTED}", signature)  # A default value may be a secret.
     return signature if len(signature) <= _SIGNATURE_CHARS_MAX and _is_storable(signature) else ""
 
 

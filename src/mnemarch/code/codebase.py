@@ -13,12 +13,11 @@ from mnemarch.code.clones import clone_at, in_clone
 from mnemarch.code.home import is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, trouble_with
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import is_missing, place_of
+from mnemarch.code.tests import lacks_tests, place_of, still_expected
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
-from mnemarch.model.testrun import meant
 from mnemarch.model.unit import Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.words import in_a_line
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
 else:
     histories = Lazy("mnemarch.code.history")
 
-# How the reason begins for which such a unit is withheld, and archived.
+# The prefix of the reason for which a stale unit is withheld and archived.
 STALE = "stale: "
 _COMMITS_MAX = 4
 _TAKERS_MAX = 20
 _ENDINGS_MAX = 4_096
-# How long git may look for the new name of a file: while somebody waits for an answer, and while nobody does.
+# How long git may look for the new name of a file, in a recall and in a sweep.
 _RECALL_PATIENCE_S = 0.25
 _SWEEP_PATIENCE_S = 10.0
 _HASH_CHARS = 12
@@ -45,7 +44,7 @@ _NOTE_CHARS_MAX = 700
 
 
 class Codebase:
-    """Where a reader stands. The answers of git and the parsers are cached here until the files change."""
+    """A reader's working tree and repository. Answers of git and the parsers are cached until the files change."""
 
     def __init__(self, root: str, *, is_shared: bool = False) -> None:
         self.root = root
@@ -87,16 +86,16 @@ class Codebase:
         return CodeView(self, self.tree_at(commit), commit, project)
 
     def committed_view(self, project: str | None, worktree: str | None, *, own: bool) -> CodeView | None:
-        """The committed code of a worktree, or of the default branch for what belongs to none; None if unknown.
+        """The committed code of a worktree, or without one of the default branch; None if unknown.
 
-        Where it is checked out, files that are not committed yet count too; and code of another branch is not gone.
+        Uncommitted files count where the branch is checked out, and code that another branch has is not gone.
         """
         if self.head() is None:
             return self.view(project, by_commit=True)  # A plain folder, or nothing committed yet.
         branch = git.default_branch(self.root) if worktree is None else None
         root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
         if worktree is None:
-            # What others have: a local branch may be behind it, or not pushed yet.
+            # The remote branch counts: the local one may be behind it, or not pushed yet.
             commit = None if branch is None else git.tip(self.root, branch, remote_first=True)
         else:
             commit = None if root is None else git.head(root)
@@ -113,9 +112,9 @@ class Codebase:
         )
 
     def is_root_of(self, unit: Unit) -> bool:
-        """Whether the unit's paths count from here: from the top of its repository, or of a clone.
+        """Whether the unit's paths are relative to this repository or a clone of it.
 
-        In doubt they don't; but of what was recorded in a plain folder nothing is known, and any folder may be its own.
+        In doubt they are not. A unit from a plain folder names no repository, so any folder may be the right one.
         """
         cited = {citation.get("root") for citation in unit.citations if citation.kind in OF_CODE} - {None}
         named = cited or ({unit.valid_from_commit} if unit.valid_from_commit else set())
@@ -175,17 +174,19 @@ class Codebase:
 
 
 class CodeCheck(Frozen):
-    """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
+    """The result of checking one unit against the code. With a `reason` the unit is withheld.
 
-    `is_confirmed`: all that it cites was found. What can't be told is neither stale nor confirmed. `missing` is the
-    code that is gone; here, or from every branch where stale means that. `lacks_tests`: it rests on tests alone, and
-    none of them is here.
+    `is_stale`: the cited code is gone, so the unit may be archived. `is_confirmed`: everything it cites was found. A
+    unit that can't be checked is neither. `missing` is the code that is gone. `lacks_tests`: the unit rests on tests
+    alone, and this tree has none of them. `has_other_tests`: the tests are here, and expect something else than when
+    they verified the unit.
     """
 
     reason: str | None = None
     is_stale: bool = False
     is_confirmed: bool = False
     lacks_tests: bool = False
+    has_other_tests: bool = False
     notes: tuple[str, ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
     missing: tuple[Citation, ...] = ()
@@ -222,9 +223,9 @@ class CodeView:
         self.commit = commit
 
     def checks(self, units: Iterable[Unit]) -> dict[str, CodeCheck]:
-        """What the code says of each unit it says anything about."""
+        """The check of each unit that this code can contradict."""
         about = {unit.id: unit for unit in units if self._is_about(unit)}
-        # Code decides where it is cited, so git is asked only about the others' commits.
+        # Cited code decides; git is asked about commits only for units that cite no code.
         contained = self._contained(
             commit for unit in about.values() if not _checkable(unit) for commit in _begins(unit)
         )
@@ -243,7 +244,7 @@ class CodeView:
         return checks
 
     def _is_about(self, unit: Unit) -> bool:
-        """Whether this code can contradict the unit: what an org knows may come from another project."""
+        """Whether the unit is about this project's code: a unit of the org may come from another project."""
         return unit.is_bound_to_code and (not unit.provenance or unit.provenance[0].scope.project == self._project)
 
     def still_valid(self, replaced: Iterable[Unit], successors: Mapping[str, Unit]) -> set[str]:
@@ -256,8 +257,9 @@ class CodeView:
         def takes_effect(before: Unit, after: Unit) -> bool:
             if after.status is Status.ARCHIVED:
                 return not (after.archive_reason or "").startswith(STALE)
-            if after.id in checks and checks[after.id].reason is not None:
-                return False
+            check = checks.get(after.id, CodeCheck())
+            if check.reason is not None or (check.has_other_tests and still_expected(self._tree, before.proof)):
+                return False  # By its tests the earlier one holds here.
             return bool(_checkable(after)) or contained.get(before.valid_to_commit or "") is not False
 
         return {
@@ -265,16 +267,17 @@ class CodeView:
         }
 
     def _contained(self, commits: Iterable[str]) -> Mapping[str, bool | None]:
-        """Of each commit, whether this reader's code has it: asked of git at once."""
+        """For each commit, whether it is in the reader's history; git is asked once."""
         asked = sorted({*commits} - {""}) if self._by_commit else []
         head = (self.commit or self._codebase.head()) if asked else None
         return {} if head is None else self._codebase.history.contains(head, asked)
 
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
-        """Code that the unit cites decides; where it cites none, its commits do. Tests alone withhold nothing."""
+        """Check the cited code or, if there is none, the commits. Missing tests alone withhold nothing."""
         citations = _checkable(unit)
+        has_other_tests = still_expected(self._tree, unit.proof) is False
         if citations:
-            return self._check_code(citations)
+            return replace(self._check_code(citations), has_other_tests=has_other_tests)
         begins = _begins(unit)
         outside = next((commit for commit in begins if contained.get(commit) is False), None)
         if outside is not None:
@@ -286,16 +289,7 @@ class CodeView:
             for commit in begins
             if commit in contained and contained[commit] is None
         )
-        return CodeCheck(notes=notes, lacks_tests=self._lacks_tests(unit))
-
-    def _lacks_tests(self, unit: Unit) -> bool:
-        """Whether tests alone verified it, and none of them is here. What happened in a task happened everywhere."""
-        if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
-            return False
-        kinds = {citation.kind for citation in unit.citations}
-        tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
-        is_alone = bool(tests) and CitationKind.HUMAN not in kinds
-        return is_alone and all(is_missing(self._tree, test) for test in meant(tests))
+        return CodeCheck(notes=notes, lacks_tests=lacks_tests(self._tree, unit), has_other_tests=has_other_tests)
 
     def _check_code(self, citations: Sequence[Citation]) -> CodeCheck:
         moves: dict[str, str] = {}
@@ -314,15 +308,15 @@ class CodeView:
         )
 
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
-        """What became of cited code, also under a new name or in another file if git knows one."""
+        """Check a citation, and if its code is gone follow it to a renamed file or to another file."""
         check = checked(self._tree, citation)
         if check.state != GONE:
             return check
         was = citation.get("was")
         if was is not None and (before := checked(self._tree, replace(citation, ref=was))).state != GONE:
-            return before  # This branch has not seen it move.
+            return before  # The file was not renamed on this branch yet.
         if self._other_branches is not None and self._other_branches.bring(citation):
-            return check  # What never was here was not renamed here, and git would look through all commits for it.
+            return check  # The file was never on this branch, and git would search all commits for a rename.
         head = self.commit or self._codebase.head()
         if head is None:
             return check

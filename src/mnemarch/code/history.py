@@ -29,13 +29,13 @@ _CHANGED_BY_FETCHING = ("FETCH_HEAD", "packed-refs", "shallow", "objects/pack")
 
 
 class History:
-    """The commits of the repository that a folder is in. Any number of threads may ask."""
+    """Questions about the commits of a repository. Safe to share between threads."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         # The state of the repository, and the answers by head and commit, which hold until it changes.
         self._known: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
-        # With how many seconds were given for the answer.
+        # The answer, and how many seconds were allowed for it.
         self._moves: dict[object, tuple[str | None, float]] = {}
 
     def has(self, commits: Collection[str]) -> bool:
@@ -51,11 +51,11 @@ class History:
         return all(self._answers(repository, "", commits, ask).values())
 
     def contains(self, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-        """Of each commit, whether `head` has what it changed: it is `head` or before it, or its lines came another way.
+        """For each commit, whether `head` contains its changes: it is an ancestor, or its lines came by another commit.
 
-        That way is an amended, rebased, picked or squashed commit, which brings more than half of the lines of the old
-        one to the same files. None if it can't be told: the repository doesn't have the commit, or it may lie behind
-        the cut of a shallow clone.
+        The other commit is an amended, rebased, picked or squashed one that brings more than half of the lines to the
+        same files. None if it is unknown: the repository lacks the commit, or it may lie behind the cut of a shallow
+        clone.
 
         Whole hashes only (see `git.full_hash`). However many are asked, git is started three times for ancestry, and
         once for each commit beside it that changed something. The history is the one that `git log` shows: joined by
@@ -89,7 +89,7 @@ class History:
         return answers
 
     def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
-        """Where a file that is gone went by `head`, or by what is staged on top of it; None if git doesn't know.
+        """The new path of a file that is gone at `head` or in the index; None if git doesn't know.
 
         Renames are followed one after another, in commits and then in the index. Git takes two files for one if they
         are half the same; a file that was moved and not added is unknown to it. In a long history this can take
@@ -110,7 +110,7 @@ class History:
         return new
 
     def took_over(self, path: str, name: str, head: str, *, wait_s_max: float, in_tree: bool) -> list[str]:
-        """Other files that a name came into or left when it last did so in this file: in a commit, or since `head`."""
+        """Other files in which a name appeared or vanished in the last change that did so in this file."""
         repository = repository_around(self._root)
         if repository is None or not is_hash(head) or trouble_with(path) is not None:
             return []
@@ -166,9 +166,9 @@ def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict
 
 
 def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-    """Of each commit that is not before `head`, whether other commits brought most of its lines there.
+    """For each commit that is no ancestor of `head`, whether other commits brought most of its lines there.
 
-    What there was no time for is left out.
+    Commits for which there was no time are left out.
     """
     import re
 
@@ -216,13 +216,13 @@ def _may_be_cut_off(repository: Repository, head: str, commit: str, cuts: Collec
 
 
 def _present(repository: Repository, commits: Sequence[str]) -> set[str] | None:
-    """Those that git has; None if it gives no answer."""
+    """The commits that git has; None if it gives no answer."""
     types = _checked_names(repository, commits)
     return None if types is None else {row.removesuffix(" commit") for row in _rows(types)}.intersection(commits)
 
 
 def _state_of(repository: Repository) -> frozenset[tuple[str, int, int]]:
-    """Changes when objects arrived, here or in a repository that lends its own. What is known of the others stays."""
+    """A value that changes when objects arrive, here or in a repository whose objects are borrowed."""
     lent = (text_of(os.path.join(repository.common, "objects/info/alternates")) or "").splitlines()
     commons = (repository.common, *(os.path.dirname(objects) for objects in lent))
     files = [os.path.join(common, name) for common in commons for name in _CHANGED_BY_FETCHING]
@@ -238,7 +238,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def _followed(repository: Repository, path: str, head: str, until: float, *, in_index: bool) -> str | None:
-    """The new place of a file, searched for until the time is over."""
+    """Follow the renames of a file until the time is over."""
 
     def look(*arguments: str) -> dict[bytes, bytes | None]:
         left_s = until - time.monotonic()
@@ -251,7 +251,7 @@ def _followed(repository: Repository, path: str, head: str, until: float, *, in_
         last = ("log", "--max-count=1", "--format=", "--full-diff", "-m", *_RENAMES, head, "--", os.fsdecode(current))
         changes = look(*last)
         if current not in changes:
-            return None  # It never was here, or there is no time left.
+            return None  # The file was never here, or there is no time left.
         moved = changes[current]
         if moved == current:
             break
@@ -267,7 +267,7 @@ def _followed(repository: Repository, path: str, head: str, until: float, *, in_
 
 
 def _changes(listed: bytes | None) -> dict[bytes, bytes | None]:
-    """Where each file of a list of changes is afterwards: under its old name, a new one, or nowhere."""
+    """The path of each file after a list of changes; None if it was deleted."""
     changes: dict[bytes, bytes | None] = {}
     fields = iter((listed or b"").split(b"\0"))
     for status in fields:

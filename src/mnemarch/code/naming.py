@@ -7,20 +7,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
+
+from ast_grep_py import SgNode
 
 from mnemarch.model.json_text import from_json
 from mnemarch.model.value import Frozen
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from ast_grep_py import SgNode
-
-    # The name, another kind than the grammar's (or None), and the nodes that make the signature.
-    Named = tuple[str, str | None, list[SgNode]]
+# The name, another kind than the grammar's (or None), and the nodes that make the signature.
+Named = tuple[str, str | None, list[SgNode]]
 
 # A block that only lends its name: Rust's `impl`, Swift's `extension`.
 OUTER = "outer"
@@ -55,11 +52,18 @@ def is_around(node: SgNode) -> bool:
 
 
 def by_field(node: SgNode) -> Iterator[Named]:
-    """Definitions whose names are in the field `name`, or are the first identifier."""
+    """Definitions whose names are in the field `name`, or in declarators behind a type, or are the first identifier."""
+    declaring = child_of(node, "variable_declaration") or node
+    children = declaring.children()
+    declarators = [item for item in children if item.kind() == "variable_declarator"]
+    for item in declarators:
+        name = item.field("name") or child_of(item, "identifier")
+        if name is not None:
+            yield name.text(), _if_upper(name.text()), [*children[: children.index(declarators[0])], name]
     names = [item for item in node.field_children("name") if item.is_named()] or [
         item for item in node.children() if item.kind() in _NAMES
     ][:1]
-    for item in names:
+    for item in names if not declarators else ():
         yield item.text(), None, [node]
 
 
@@ -176,31 +180,6 @@ def in_rust(node: SgNode) -> Iterator[Named]:
         yield name.text(), None, [node]
 
 
-def in_java(node: SgNode) -> Iterator[Named]:
-    declarators = node.field_children("declarator")
-    for item in declarators:
-        name, kind = item.field("name"), node.field("type")
-        if name is not None and kind is not None:
-            yield name.text(), _if_upper(name.text()), [kind, name]
-    if not declarators:
-        yield from by_field(node)
-
-
-def in_csharp(node: SgNode) -> Iterator[Named]:
-    if node.kind() in {"field_declaration", "event_field_declaration"}:
-        declared = child_of(node, "variable_declaration")
-        children = named_in(declared) if declared is not None else []
-        for item in children[1:]:
-            name = item.field("name") or child_of(item, "identifier")
-            if name is not None:
-                yield name.text(), None, [children[0], name]
-    elif node.kind() == "operator_declaration":
-        sign = node.field("operator")
-        yield f"operator{sign.text() if sign is not None else ''}", None, [node]
-    else:
-        yield from by_field(node)
-
-
 def in_c(node: SgNode) -> Iterator[Named]:
     around = node.parent()
     is_template = around is not None and around.kind() == "template_declaration"
@@ -272,50 +251,16 @@ def in_kotlin(node: SgNode) -> Iterator[Named]:
         yield from by_field(node)
 
 
-def in_swift(node: SgNode) -> Iterator[Named]:
-    kind = node.kind()
-    what = node.field("declaration_kind")
-    if kind in {"subscript_declaration", "init_declaration"}:
-        yield kind.removesuffix("_declaration"), None, [node]
-    elif kind in {"property_declaration", "protocol_property_declaration", "enum_entry"}:
-        names = [item for item in node.field_children("name") if item.is_named()]
-        for item in names:
-            name = item.text().split()[-1]
-            yield name, _if_upper(name), [node if len(names) == 1 else item]
-    elif what is not None:
-        as_type = {"extension": OUTER, "actor": "class", "protocol": "interface"}.get(what.text(), what.text())
-        yield from ((name, as_type, nodes) for name, _, nodes in by_field(node))
-    else:
-        # A result's type is in a field of the same name.
-        yield from list(by_field(node))[:1]
-
-
-def in_scala(node: SgNode) -> Iterator[Named]:
-    pattern = node.field("pattern")
-    if pattern is None:
-        yield from by_field(node)
-        return
-    for name in [pattern] if pattern.kind() == "identifier" else pattern.children():
-        if name.kind() == "identifier":
-            # A constant's name starts with a capital here.
-            header = node if name == pattern else name
-            yield name.text(), "constant" if name.text()[:1].isupper() else None, [header]
-
-
 _NAMED = {
     "python": in_python,
     "javascript": in_javascript,
     "typescript": in_javascript,
     "go": in_go,
     "rust": in_rust,
-    "java": in_java,
     "c": in_c,
     "cpp": in_c,
     "ruby": in_ruby,
     "kotlin": in_kotlin,
-    "csharp": in_csharp,
-    "swift": in_swift,
-    "scala": in_scala,
 }
 
 

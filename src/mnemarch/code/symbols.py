@@ -123,16 +123,19 @@ def find(symbols: Mapping[str, Symbol], name: str) -> list[Symbol]:
 
 
 def agrees(cited: str, current: str) -> bool:
-    """Whether two signatures or values have an alternative in common; one that can't be read contradicts none."""
-    now = current.split("\n")
-    if not cited or not current or not set(cited.split("\n")).isdisjoint(now):
+    """Whether two signatures or values have an alternative in common; one that can't be read contradicts none.
+
+    How they are spaced and quoted makes no difference.
+    """
+    was, now = (pattern(r"[^\S\n]").sub("", text.replace("'", '"')).split("\n") for text in (cited, current))
+    if not cited or not current or not set(was).isdisjoint(now):
         return True
     if COMPUTED not in cited:
         return False
     import re
 
     # A default value that was not kept may be any.
-    kept = [re.escape(line).replace(COMPUTED, _ANY_VALUE) for line in cited.split("\n") if COMPUTED in line]
+    kept = [re.escape(line).replace(COMPUTED, _ANY_VALUE) for line in was if COMPUTED in line]
     return any(re.fullmatch(line, other) for line in kept for other in now)
 
 
@@ -172,7 +175,7 @@ def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> 
         if is_local and node_kind in _VARIABLES and not grammar.variables_hold_functions:
             if language == "python" and outer == "method":
                 for attribute in naming.python_attributes(node):
-                    signature = signatures.of_python(node, attribute)
+                    signature = signatures.signature_of([node], "field", "", frozenset())
                     yield Symbol(around[-2][1] + attribute, "field", signature, *lines)
             continue
         names = [] if node_kind == "nameless" else list(grammar.named(node))
@@ -187,11 +190,8 @@ def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> 
             if dotted and len(names) == 1 and naming.is_around(node):
                 inside = f"{prefix}{dotted}."
             if dotted and kind != naming.OUTER:
-                if language == "python":
-                    signature = signatures.of_python(node, dotted)
-                    value = signatures.python_value(node) if kind in _VALUED else ""
-                else:
-                    signature = signatures.signature_of(nodes, kind, dotted)
-                    value = signatures.value_of(node) if kind in _VALUED and len(names) == 1 else ""
+                silent = frozenset[str]() if language == "python" else signatures.SILENT
+                signature = dotted if kind == "import" else signatures.signature_of(nodes, kind, dotted, silent)
+                value = signatures.value_of(node) if kind in _VALUED and len(names) == 1 else ""
                 yield Symbol(prefix + dotted, kind, signature, *lines, value)
         around.append((span.end.index, inside, inner))

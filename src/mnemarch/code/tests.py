@@ -6,10 +6,12 @@ import builtins
 import os
 
 from mnemarch.code import git
-from mnemarch.code.sources import Check, Source
+from mnemarch.code.sources import Check
 from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import WorkTree, content_hash, lines_of
-from mnemarch.model.citation import OF_CODE, Citation
+from mnemarch.model.citation import OF_CODE, Citation, CitationKind
+from mnemarch.model.testrun import meant
+from mnemarch.model.unit import Kind, Proof, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED
@@ -25,6 +27,7 @@ _CLOSING = frozenset({"", ")", "]", "}"})
 _CALLED = r"([^\W\d]\w{2,})\("
 _GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
 _ITEM_CHARS = 8
+_IN_FILE = "@"
 # Texts, numbers and the words and signs of a comparison.
 _COMPARED = (
     r"""'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|\b\d[\w.]*|[=!<>]=+|[<>]|\b(?:not|raises|rejects|toThrow|assert\w+"""
@@ -85,6 +88,16 @@ def is_missing(tree: WorkTree, test: str) -> bool:
     return not inherits
 
 
+def lacks_tests(tree: WorkTree, unit: Unit) -> bool:
+    """Whether tests alone verified a unit, and a tree has none of them. What happened in a task happened everywhere."""
+    if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
+        return False
+    kinds = {citation.kind for citation in unit.citations}
+    tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
+    is_alone = bool(tests) and CitationKind.HUMAN not in kinds
+    return is_alone and all(is_missing(tree, test) for test in meant(tests))
+
+
 def is_removed(root: str | None, test: str) -> bool:
     """Whether the working tree at a root lacks the test; not if there is no tree."""
     return root is not None and os.path.isdir(root) and is_missing(WorkTree(root), test)
@@ -112,12 +125,23 @@ def file_of(codebase: Codebase, test: str) -> str | None:
     return None
 
 
-def body_of(tree: WorkTree, test: str) -> str:
-    """The lines of a test, told by indentation: no parser is loaded. Empty if they are unknown."""
-    place, at = place_of(test), -1
-    source = tree.read(place.path) if place.path and place.steps else None
-    lines = lines_of(source.text) if isinstance(source, Source) else []
-    for step in place.steps:
+def body_of(tree: WorkTree, test: str, path: str | None = None) -> str:
+    """The lines of a test, told by indentation: no parser is loaded. Empty if they are unknown.
+
+    `path` is the test's file, where its name does not say it.
+    """
+    place = place_of(test)
+    path, steps = place.path or path, place.steps
+    if not place.path:
+        last = pattern(_STEPS).split(test)[-1].strip()
+        steps = (last,) if " " in last else steps[-1:]  # A title, or a function below its modules and classes.
+    body = tree.answer(path, ("test", steps), lambda text: _body_in(lines_of(text), steps)) if path and steps else ""
+    return body if isinstance(body, str) else ""
+
+
+def _body_in(lines: Sequence[str], steps: Sequence[str]) -> str:
+    at = -1
+    for step in steps:
         at = next((number for number in range(at + 1, len(lines)) if _begins(step, lines[number])), len(lines))
     if not 0 <= at < len(lines):
         return ""
@@ -133,9 +157,28 @@ def body_hash(tree: WorkTree, test: str) -> str:
     return content_hash(body)[:_HASH_CHARS] if body else ""
 
 
-def expected_by(tree: WorkTree, test: str) -> frozenset[str]:
-    """Digests of what the lines of a test compare with: its numbers and texts, and how; nothing if they are unknown."""
-    return frozenset(content_hash(item)[:_ITEM_CHARS] for item in pattern(_COMPARED).findall(body_of(tree, test)))
+def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset[str]:
+    """Digests of what the lines of a test compare with: its numbers and texts, and how; nothing if they are unknown.
+
+    `path` is the test's file. It is among them where the name of the test does not say it.
+    """
+    is_named = bool(place_of(test).path)
+    found = pattern(_COMPARED).findall(body_of(tree, test, path))
+    where = [f"{_IN_FILE}{path}"] if found and path and not is_named and " " not in path else []
+    return frozenset([*where, *(content_hash(item)[:_ITEM_CHARS] for item in found)])
+
+
+def still_expected(tree: WorkTree, proof: Proof | None) -> bool | None:
+    """Whether the tests that alone verified a unit compare with all that they compared with then; None if unknown."""
+    if proof is None or not proof.expects or proof.person is not None:
+        return None
+    items = frozenset(proof.expects.split())
+    files = [item for item in items if item.startswith(_IN_FILE)]
+    by_test = []
+    for name in meant(proof.tests):
+        paths = [None] if place_of(name).path else [file.removeprefix(_IN_FILE) for file in files]
+        by_test.append(frozenset[str]().union(*(expected_by(tree, name, path) for path in paths)))
+    return (items - {*files}).issubset(frozenset[str]().union(*by_test)) if all(by_test) else None
 
 
 def called_in(body: str) -> frozenset[str]:
@@ -145,6 +188,8 @@ def called_in(body: str) -> frozenset[str]:
 
 def _begins(step: str, line: str) -> bool:
     """Whether a line begins the definition or the titled block of this name."""
+    if step not in line:
+        return False
     defined = pattern(NAMED).match(line.strip())
     return defined[1] == step if defined else any(f"{mark}{step}{mark}" in line for mark in "\"'`")
 

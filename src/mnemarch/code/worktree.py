@@ -66,22 +66,22 @@ class WorkTree(Forkable):
 
     def symbols(self, path: str) -> Symbols | Check:
         """What the file defines; UNKNOWN if there is no grammar for it."""
-        symbols = self._answer(path, "symbols", lambda text: symbols_of(path, text))
+        symbols = self.answer(path, "symbols", lambda text: symbols_of(path, text))
         return Check(UNKNOWN, f"{path} can't be parsed") if symbols is None else symbols
 
     def content_hash(self, path: str) -> str | Check:
-        return self._answer(path, "hash", content_hash)
+        return self.answer(path, "hash", content_hash)
 
     def holds_lines(self, path: str, first: int, last: int, sha256: str) -> tuple[int, int] | Check | None:
         """Where the lines with this hash stand now: in their old place, else nearest to it; None if nowhere."""
         question = ("lines", first, last, sha256)
-        return self._answer(path, question, lambda text: _whereabouts(path, text, first, last, sha256))
+        return self.answer(path, question, lambda text: _whereabouts(path, text, first, last, sha256))
 
     def mentions(self, path: str, name: str) -> bool | Check:
         """Whether the file has the name as a whole word."""
-        return self._answer(path, ("word", name), lambda text: _has_word(text, name))
+        return self.answer(path, ("word", name), lambda text: _has_word(text, name))
 
-    def _answer(self, path: str, question: object, find_out: Callable[[str], T]) -> T | Check:
+    def answer(self, path: str, question: object, find_out: Callable[[str], T]) -> T | Check:
         """A cached answer about a file's text, or a new one."""
         file = self._current(path)
         if isinstance(file, Check):

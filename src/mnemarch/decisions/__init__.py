@@ -1,6 +1,6 @@
 """Decisions. Takes: proposals with reason and evidence. Gives: versions, order, impact. Never: judges by texts.
 
-`Decisions` is imported when it is first used: a recall needs only what binds.
+`Decisions` is imported on first use, because a recall needs only `loading`.
 """
 
 from mnemarch.lazy import names_of

@@ -1,5 +1,6 @@
-"""A decision's versions and relations, read and stated (D4-D7, D10, D14), and requests: what an actor proposed who
-may not decide waits in the log for a person or an orchestrator (R12).
+"""Versions and relations of decisions (D4-D7, D10, D14), and requests (R12).
+
+A request is a proposal of an actor that may not decide. It waits in the log for a person or an orchestrator.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _CHANGE_THEIR_TARGET = frozenset({RelationType.CONSTRAINS, RelationType.SUPERSED
 
 
 def visible_decision(reader: Reader, caller: Caller, decision_id: str) -> Decision:
-    """The decision of that id, whichever version it names, if this seat may see it."""
+    """The version of a decision with this id. Raises NotFound if this seat may not see it."""
     unit = reader.unit(decision_id)
     if unit is None or version_key_of(unit) is None or not is_visible(unit, caller):
         raise NotFound(f"No decision {decision_id!r} here.", hint=Hint("find the decision"))
@@ -37,7 +38,7 @@ def visible_decision(reader: Reader, caller: Caller, decision_id: str) -> Decisi
 
 
 def in_force(reader: Reader, caller: Caller, decision_id: str) -> Decision:
-    """The version that holds of the decision that this id names."""
+    """The version in force of the decision with this id. The id may name any version."""
     _, holds = _named(reader, caller, decision_id)
     if holds is None:
         raise NotFound(
@@ -47,7 +48,7 @@ def in_force(reader: Reader, caller: Caller, decision_id: str) -> Decision:
 
 
 def revised(reader: Reader, caller: Caller, decision_id: str) -> Decision:
-    """The version that a proposal is made against: the very one that it names, which must still be in force (R5)."""
+    """The version that a proposal revises. Raises Conflict if it is no longer in force (R5)."""
     holds = in_force(reader, caller, decision_id)
     if decision_id != holds.id:
         raise stale(visible_decision(reader, caller, decision_id), holds)
@@ -55,7 +56,7 @@ def revised(reader: Reader, caller: Caller, decision_id: str) -> Decision:
 
 
 def stale(base: Decision, now: Decision | None) -> Conflict:
-    """The refusal to replace what the proposal did not see, with both versions."""
+    """The Conflict of a proposal against an outdated version, with both versions."""
     if now is None:
         stands = "is no longer in force"
     elif now.id != base.id:
@@ -73,16 +74,15 @@ def stale(base: Decision, now: Decision | None) -> Conflict:
 
 
 def root_of(reader: Reader, caller: Caller, decision_id: str) -> str:
-    """The root of the decision that this id names."""
+    """The root of the decision with this id."""
     root, _ = _named(reader, caller, decision_id)
     return root
 
 
 def _named(reader: Reader, caller: Caller, decision_id: str) -> tuple[str, Decision | None]:
-    """A decision's root and what is in force of it for this seat, by its root or by any version that the seat may see.
+    """A decision's root and its version in force, by the root or by any version that this seat may see.
 
-    The root first: who asks by it gets what holds without a look at the version that it was the id of (D7), which may
-    be erased by now, or of another worktree.
+    The id is tried as a root first (D7). The first version, which has that id, may be erased or in another worktree.
     """
     by_root = in_force_among(reader, caller, [decision_id])
     if by_root:
@@ -93,7 +93,7 @@ def _named(reader: Reader, caller: Caller, decision_id: str) -> tuple[str, Decis
 
 
 def versions(reader: Reader, caller: Caller, decision_id: str) -> list[Decision]:
-    """Every version that this seat may see, the first first."""
+    """Every version that this seat may see, oldest first."""
     units = reader.decision_versions(root_of(reader, caller, decision_id))
     return [Decision(unit) for unit in units if is_visible(unit, caller)]
 
@@ -105,9 +105,9 @@ def is_visible(unit: Unit, caller: Caller) -> bool:
 def blast_radius(
     reader: Reader, caller: Caller, root: str, *, depth_max: int, nodes_max: int
 ) -> tuple[Impact, list[Decision]]:
-    """What a change of a decision reaches, of what this seat may see, inside its connected subgraph only (D14).
+    """The impact of a change on the visible decisions in its connected subgraph (D14).
 
-    Also gives the decisions that were read on the way, in the order of the nodes.
+    Also returns the reached decisions, in the order of the nodes.
     """
     reached: dict[str, Decision] = {}
 
@@ -125,7 +125,7 @@ def _relations(reader: Reader, roots: Sequence[str]) -> list[Relation]:
 
 
 def relations(reader: Reader, caller: Caller, decision_id: str) -> list[Relation]:
-    """The relations at a decision whose other side this seat may know of, in force or not."""
+    """The relations of a decision whose other side is visible to this seat, in force or not."""
 
     def is_known(root: str) -> bool:
         if in_force_among(reader, caller, [root]):
@@ -139,9 +139,9 @@ def relations(reader: Reader, caller: Caller, decision_id: str) -> list[Relation
 
 
 def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None:
-    """Say that one decision bears on another."""
+    """State a relation between two decisions."""
     source = in_force(act.transaction, act.caller, source_id)
-    if type is RelationType.SUPERSEDES:  # What is superseded may be out of force already.
+    if type is RelationType.SUPERSEDES:  # A superseded decision may be out of force already.
         target = root_of(act.transaction, act.caller, target_id)
     else:
         target = in_force(act.transaction, act.caller, target_id).root_id
@@ -156,7 +156,7 @@ def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None
 
 
 def unrelate(act: Act, source_id: str, type: RelationType, target_id: str, override: str | None) -> None:
-    """Say that it no longer does, whatever became of the two."""
+    """Drop a relation. Both decisions may be out of force."""
     (source, unit), (target, _) = (_side(act, each) for each in (source_id, target_id))
     if (type, target) not in _stated(act, source):
         return
@@ -172,7 +172,7 @@ def _stated(act: Act, root: str) -> set[tuple[RelationType, str]]:
 
 
 def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
-    """One side of a relation: its root, and what is left of it to ask who may write there, in force or not."""
+    """One side of a relation: its root, and a unit of it for the check of permissions. It may be out of force."""
     holds = in_force_among(act.transaction, act.caller, [decision_id])
     if holds:
         return decision_id, holds[0].unit
@@ -184,7 +184,7 @@ def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
 
 
 def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str) -> None:
-    """What binds a decision so that the guardian blocks its change is not let go of in passing (D11)."""
+    """Raise unless a person drops the relation by which an axis constrains a decision (D11)."""
     sides = in_force_among(act.transaction, act.caller, [source, target])
     if type is not RelationType.CONSTRAINS or len(sides) < len({source, target}):
         return
@@ -207,7 +207,7 @@ def subject_of(stream: Stream) -> str:
 
 
 def ask(act: Act, proposal: DecisionProposal) -> DecisionRequest:
-    """Keep the whole proposal. What the same actor asked for already, and nobody has answered, is kept once."""
+    """Record a proposal as a request. Returns the open request of the same actor if it asks for the same."""
     asked = {
         "text": proposal.text,
         "strength": str(proposal.strength),
@@ -228,13 +228,13 @@ def ask(act: Act, proposal: DecisionProposal) -> DecisionRequest:
 
 
 def texts_asked_for(reader: Reader, stream: Stream) -> list[tuple[Scope, str]]:
-    """What was ever asked for in a project, answered or not, and where."""
+    """The texts of all requests of a project, answered or not, each with its scope."""
     asked = [event for event in reader.events_of_subject(subject_of(stream)) if "proposal" in (event.payload or {})]
     return [(event.scope, (event.payload or {})["proposal"]["text"]) for event in asked]
 
 
 def open_requests(reader: Reader, caller: Caller) -> list[DecisionRequest]:
-    """What nobody has answered yet in the caller's project, the oldest first."""
+    """The unanswered requests in the caller's project, oldest first."""
     return [_request(event) for event in _waiting(reader, caller.stream)]
 
 
@@ -258,13 +258,13 @@ def waiting_request(reader: Reader, caller: Caller, request_id: str) -> Decision
 
 
 def answer(act: Act, request_id: str, reason: str, decision_id: str | None, **more: bool) -> None:
-    """Say what came of a request: the decision that it became, or why it became none."""
+    """Answer a request with the decision that it became, or with the reason why not."""
     payload = {"request": request_id, "reason": reason, "decision": decision_id} | more
     act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
 
 
 def settled(act: Act, decision: Decision, accepted: DecisionRequest | None) -> Decision:
-    """The decision, once the accepted request has its answer, and all that ask for the same have theirs."""
+    """Answer the accepted request, and all other requests for the same. Returns the decision."""
     for request in open_requests(act.transaction, act.caller):
         is_same_place = request.scope.at(request.level) == decision.unit.scope and request.domain == decision.domain
         if accepted is not None and request.id == accepted.id:
@@ -275,12 +275,12 @@ def settled(act: Act, decision: Decision, accepted: DecisionRequest | None) -> D
 
 
 def reopen(act: Act, request_id: str, reason: str) -> None:
-    """Let a request wait again."""
+    """Reopen an answered request."""
     answer(act, request_id, reason, None, reopens=True)
 
 
 def seat_of(request: DecisionRequest, caller: Caller) -> Caller:
-    """Whoever answers, where the request was made: there its evidence can be seen and its level is the asker's."""
+    """The caller in the scope of the request, where the evidence is visible and the level means the same."""
     return Caller(caller.actor, request.scope, caller.session, caller.root)
 
 

@@ -1,4 +1,4 @@
-"""A proposal becomes a decision, or evidence is kept (D2, D3, D5, R12)."""
+"""Commits proposals as decisions, and stores evidence (D2, D3, D5, R12)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mnemarch.model.stamps import micros, new_id
 from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.permissions import Deed, Policy
+from mnemarch.text import words
 from mnemarch.text.secrets import redacted, redacted_tree
 from mnemarch.units.conflicts import link_units
 from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
@@ -35,9 +36,9 @@ _QUOTED_CHARS = 80
 def guarded(
     reader: Reader, caller: Caller, base: Decision | None, reached: Sequence[Decision], **standing: Any
 ) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
-    """The guardian's verdict, and the axis and lock decisions that stand against the proposal.
+    """The guardian's verdict, and the axes and locks that the proposal revises or that constrain it.
 
-    `standing` is the strength, domain and level that it would have.
+    `standing` has the strength, domain and level of the proposal.
     """
     constraining = [] if base is None else binding(reader, caller, base)
     against = [*([base] if base is not None else []), *constraining]
@@ -46,9 +47,9 @@ def guarded(
 
 
 def commit(act: Act, proposal: DecisionProposal, override: str | None, request: DecisionRequest | None) -> Decision:
-    """Make a proposal a decision: the version it replaces goes out of force and this one comes in, in one act (D5).
+    """Commit a proposal. It replaces the version that it revises in one act (D5).
 
-    `request` is what it was made from, if somebody else asked for it. Other requests for the same are answered by it.
+    `request` is the request that it was made from, if any. Other requests for the same are answered too.
     """
     return settled(act, _decided(act, proposal, override, request), request)
 
@@ -64,9 +65,9 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
         return _supported(act, same, proposal)
     base = None if proposal.base is None else _unchanged(act, proposal.base)
     if base is not None and base.unit.level > proposal.level:
-        # A narrower version takes the decision from everybody else who had it.
+        # A version at a narrower level takes the decision away from everybody else.
         act.require(Deed.DECIDE, base.unit)
-    # What its change reaches only warns, and the proposal has said so.
+    # The impact is left out: it only warns, and the proposal has shown it.
     standing = {name: getattr(proposal, name) for name in ("strength", "domain", "level")}
     verdict, _ = guarded(act.transaction, act.caller, base, (), **standing)
     _require_answer(act.caller, base, verdict, override)
@@ -94,11 +95,11 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
     for other, note in against:
         link_units(act, unit_id, other.id, LinkType.CONTRADICTS, 1.0, note)
-    return Decision(_stored(act, unit_id))
+    return Decision(act.known_unit(unit_id))
 
 
 def decided_already(reader: Reader, proposal: DecisionProposal) -> Decision | None:
-    """The decision in force, other than the revised one, that says the same in the same place and domain."""
+    """The decision in force with the same text, scope and domain, other than the revised one. None if there is none."""
     for unit in live_with_same_text(reader, [proposal.scope.key], proposal.text):
         key = version_key_of(unit)
         if key is not None and unit.domain == proposal.domain and key.root != proposal.revises:
@@ -107,10 +108,10 @@ def decided_already(reader: Reader, proposal: DecisionProposal) -> Decision | No
 
 
 def _supported(act: Act, known: Decision, proposal: DecisionProposal) -> Decision:
-    """The decision in force that says the same already, with what the proposal rests on as further evidence.
+    """Add the proposal's evidence to the decision in force that says the same, and return it.
 
-    A person's axis or lock stays as it is unless a person adds to it (R4). To make it stronger is a revision of it, and
-    no decision is revised to say what another says.
+    Only a person adds to a person's axis or lock (R4). Raises Conflict if the proposal is stronger, which needs a
+    revision, or if it revises another decision.
     """
     if proposal.revises is not None or known.strength < proposal.strength:
         raise Conflict(
@@ -132,13 +133,13 @@ def _supported(act: Act, known: Decision, proposal: DecisionProposal) -> Decisio
 
 
 def _kept_evidence(act: Act, proposal: DecisionProposal) -> list[str]:
-    """The ids of what a proposal rests on: carried to its level, or kept now."""
+    """The ids of a proposal's evidence, which is raised to its level, and of its snapshots, which are stored now."""
     carried = [_carried(act, each, proposal.level) for each in proposal.evidence]
     return carried + [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
 
 
 def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
-    """What this proposal became already: the decision has the proposal's id."""
+    """The decision that this proposal became already, or None. A decision has the id of its proposal."""
     event = next(act.transaction.events_of_subject(proposal.id), None)
     if event is None:
         return None
@@ -154,7 +155,7 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
 
 
 def _says(event: Event, proposal: DecisionProposal) -> bool:
-    """Whether the event that made a decision says what the proposal does; what it rests on may be worded anew."""
+    """Whether the event that made a decision has the same content as a proposal. Evidence and override may differ."""
     born = (event.payload or {}).get("unit", {})
     attributes = born.get("attributes", {})
     revises = attributes.get("root") if born.get("supersedes") else None
@@ -166,7 +167,7 @@ def _says(event: Event, proposal: DecisionProposal) -> bool:
 
 
 def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
-    """A proposal is for one place: whoever commits it from another would decide for people it was not shown for."""
+    """Raise if a proposal is committed from another place than it was made for."""
     if act.caller.scope.at(proposal.level) != proposal.scope:
         raise Conflict(
             f"Proposal {proposal.id} was made for {proposal.scope}; from here it would hold in"
@@ -176,19 +177,19 @@ def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
 
 
 def read_ahead(text: str) -> str:
-    """The text without secrets, its keys computed: nothing of that is left for the transaction."""
+    """The text without secrets. Its keys are computed and cached, so that the transaction stays short."""
     clean, _ = redacted(text)
     keys_of(clean)
     return clean
 
 
 def snapshot_of(content: str, tags: Sequence[str] = ()) -> Claim:
-    """A claim of evidence."""
+    """A claim of the kind evidence."""
     return Claim(content=content, kind=Kind.EVIDENCE, attributes={"tags": list(tags)})
 
 
 def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
-    """Keep evidence, an anchor or a policy that stands by the act of whoever keeps it."""
+    """Store evidence, an anchor or a policy, which is verified by this act. Returns a known unit if it is the same."""
     scope, kind, content = act.caller.scope.at(level), Kind.parse(claim.kind), claim.content
     for known in live_with_same_text(act.transaction, [scope.key], content):
         if is_same(known, kind, claim.domain, content, claim.attributes):
@@ -196,13 +197,13 @@ def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
     unit_id = new_id()
     unit = _verified(act, kind, content, level, claim.domain, dict(claim.attributes))
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
-    return _stored(act, unit_id)
+    return act.known_unit(unit_id)
 
 
 def _verified(
     act: Act, kind: Kind, content: str, level: Level, domain: str, attributes: dict[str, Any]
 ) -> dict[str, Any]:
-    """A unit that stands by the act that makes it (R4, R12)."""
+    """The record of a unit that is verified by the act that creates it (R4, R12)."""
     confidence, actor = act.config.trust.initial_verified, act.caller.actor
     trust = Trust(confidence=confidence, since=act.now, decay_policy=DecayPolicy.MANUAL_ONLY)
     return {
@@ -218,16 +219,10 @@ def _verified(
     }
 
 
-def _stored(act: Act, unit_id: str) -> Unit:
-    unit = act.transaction.unit(unit_id)
-    assert unit is not None
-    return unit
-
-
 def _unchanged(act: Act, base: Decision) -> Decision:
-    """What the proposal revises, if it still holds where it did when the proposal saw it (R5, R12).
+    """The revised version, if it is still in force at the scope that the proposal saw (R5, R12).
 
-    That it was used, cited or validated meanwhile changes nothing that was decided.
+    It may have been used, cited or validated meanwhile. Raises Conflict otherwise.
     """
     current = act.transaction.decision_in_force(base.root_id)
     if current is not None and (current.id, current.scope) == (base.id, base.unit.scope):
@@ -236,9 +231,9 @@ def _unchanged(act: Act, base: Decision) -> Decision:
 
 
 def _require_answer(caller: Caller, base: Decision | None, verdict: GuardianVerdict, override: str | None) -> None:
-    """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11).
+    """Raise if the guardian blocks the change, unless a person gives an override (D8, D11).
 
-    A person's lock takes a person too (R4).
+    Only a person revises a person's axis or lock (R4).
     """
     is_person = caller.actor.kind is ActorKind.HUMAN
     if base is not None and is_a_persons(base.unit) and not is_person:
@@ -254,29 +249,25 @@ def _require_answer(caller: Caller, base: Decision | None, verdict: GuardianVerd
 
 
 def _require_override(caller: Caller, against: Sequence[tuple[Decision, str]], override: str | None) -> None:
-    """A decision that opposes an axis or a lock in force is not committed in silence (R12)."""
+    """Raise if a decision opposes an axis or a lock in force, unless a person gives an override (R12)."""
     if not against or (override and caller.actor.kind is ActorKind.HUMAN):
         return
     named = " ".join(
-        f'It opposes the {one.strength} {one.id} (version {one.version}), "{_short(one.text)}": {note}.'
+        f"It opposes the {one.strength} {one.id} (version {one.version}),"
+        f' "{words.in_a_line(one.text, _QUOTED_CHARS)}": {note}.'
         for one, note in against
     )
     raise NotAllowed(f"BLOCK: {named}", rule="R12", hint=Hint("override the opposed", id=against[0][0].id))
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _QUOTED_CHARS else line[: _QUOTED_CHARS - 1] + "…"
-
-
 def check(caller: Caller, policy: Policy, proposal: DecisionProposal) -> None:
-    """Refuse whom `commit` would refuse whatever reason is given."""
+    """Raise if `commit` would refuse this caller with any override."""
     policy.require(caller.actor, Deed.DECIDE, proposal.level, "commit a decision")
     _require_answer(caller, proposal.base, proposal.guardian, "whatever the reason")
 
 
 def evidence_of(reader: Reader, caller: Caller, unit_id: str) -> Unit:
-    """What a decision may rest on, if it is there for this seat."""
+    """The evidence with this id. Raises if it is not visible to this seat, not live, or of another kind."""
     unit = reader.unit(unit_id)
     if unit is None or not is_visible(unit, caller):
         raise InvalidInput(
@@ -291,7 +282,7 @@ def evidence_of(reader: Reader, caller: Caller, unit_id: str) -> Unit:
 
 
 def _carried(act: Act, unit_id: str, level: Level) -> str:
-    """Who commits a decision vouches for its evidence, which must be seen wherever the decision is."""
+    """Raise evidence to the decision's level, so that both are visible there. Returns its id, or its twin's."""
     unit = evidence_of(act.transaction, act.caller, unit_id)
     if unit.level >= level:
         return unit.id
@@ -305,7 +296,7 @@ def _carried(act: Act, unit_id: str, level: Level) -> str:
 
 
 def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> list[Decision]:
-    """Take a version out of force. Gives the decisions in force with which it was in conflict."""
+    """Take a version out of force. Returns the decisions in force that it was in conflict with."""
     changes = {
         "status": str(Status.DEPRECATED),
         "superseded_by": new_id,

@@ -1,4 +1,4 @@
-"""Decisions from a seat (D1-D19): propose, commit, look up, relate, and what a change would reach."""
+"""The verbs of decisions: propose, commit, look up, relate, and impact (D1-D19)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain
 
 
 class Decisions:
-    """The decisions that a seat can see and make. Nothing is kept here: a proposal lives with whoever asked for it."""
+    """The decisions that a seat can see and make. It has no state: the caller holds a proposal until the commit."""
 
     def __init__(self, log: Log, caller: Caller, intake: Intake) -> None:
         self._log = log
@@ -58,14 +58,14 @@ class Decisions:
     # Evidence and anchors
 
     def add_evidence(self, content: str, tags: Sequence[str] = (), *, level: Level | str | None = None) -> Unit:
-        """Keep a snapshot, word for word, that decisions can rest on (D1)."""
+        """Store a snapshot, word for word, as evidence for decisions (D1)."""
         named = [checked_name(tag, "a tag") for tag in checked_list(tags, "tags")]
         return self._kept(commit.snapshot_of(content, named), level)
 
     def add_anchor(
         self, hint: str, target_id: str, kind: str, *, domain: str = "global", level: Level | str | None = None
     ) -> Unit:
-        """Leave a hint that leads to one version of a decision, or to an evidence (D19)."""
+        """Store a hint that leads to one version of a decision, or to evidence (D19)."""
         named = member_of(AnchorKind, kind, "kind of anchor")
         whole = self._whole(target_id)
         target = self._read(lambda reader: reader.unit(whole))
@@ -76,7 +76,7 @@ class Decisions:
         return self._kept(Claim(content=hint, kind=Kind.ANCHOR, domain=domain, attributes=attributes), level)
 
     def add_policy(self, text: str, *, domain: str = "global", level: Level | str = Level.ORG) -> Unit:
-        """Lay down a principle that binds before every decision (D15): of the org, or of this project alone."""
+        """Store a principle of the org or this project. It binds before every decision (D15)."""
         where = Level.parse(level)
         if where < Level.PROJECT:
             raise InvalidInput(f"No policy holds at {where} scope.", hint="Lay it down at org or project scope.")
@@ -90,7 +90,7 @@ class Decisions:
         return self._log.act(self._caller, work, durable=True)
 
     def _kept(self, claim: Claim, level: Level | str | None) -> Unit:
-        """Where knowledge needs no validation it is claimed like any other; elsewhere it is an exhibit (R4)."""
+        """Store a claim. At a level that requires validation, it is verified by this act (R4)."""
         from mnemarch.model.outcome import Refused
 
         where = self._own_level() if level is None else Level.parse(level)
@@ -109,9 +109,9 @@ class Decisions:
         return answered.unit
 
     def _own_level(self) -> Level:
-        """The narrowest level of this seat, up to its project, that its actor may write at: a person's is the project.
+        """The narrowest level of this seat, up to its project, that its actor may write at. A person's is the project.
 
-        Where there is none it is the seat's own, where the policy refuses with its words.
+        If there is none, it is the seat's own level, where the policy then refuses.
         """
         levels = [scope.level for scope in self._caller.scope.visible]
         allows, kind = self._log.config.policy.allows, self._caller.actor.kind
@@ -135,11 +135,10 @@ class Decisions:
         level: Level | str | None = None,
         revises: str | None = None,
     ) -> DecisionProposal:
-        """What a decision would be and break, before anybody commits it. Nothing is stored (D2).
+        """A proposal with the guardian's verdict, conflicts and impact. Nothing is stored (D2).
 
-        It rests on `evidence` that is there, or on `snapshots`, texts that `commit` keeps as evidence. `revises` is the
-        version that its maker saw, the first included. A revision keeps the strength, domain and level of what it
-        revises.
+        It rests on existing `evidence`, or on `snapshots`: texts that `commit` stores as evidence. `revises` is the
+        version that the caller saw. A revision keeps its strength, domain and level by default.
         """
         parts = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots}
         chosen = {"strength": strength, "domain": domain, "level": level}
@@ -176,7 +175,7 @@ class Decisions:
     def _checked(
         self, *, text: Any, reason: Any, evidence: Any, snapshots: Any, strength: Any, domain: Any, level: Any
     ) -> dict[str, Any]:
-        """What makes a decision (R12), every part of its proper type."""
+        """The checked parts of a decision (R12)."""
         cited = tuple(self._whole(each) for each in checked_list(evidence, "evidence"))
         quoted = tuple(self._text(each, "A snapshot") for each in checked_list(snapshots, "snapshots"))
         if not cited and not quoted:
@@ -192,16 +191,16 @@ class Decisions:
         }
 
     def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision | Refused:
-        """Make it a decision, durable at once (D3). Committed again, or in force already, it gives the same decision.
+        """Make a proposal a decision, durable at once (D3). A repeated commit, or a known text, returns that decision.
 
-        Of whoever may not decide it becomes a request that waits for a person or an orchestrator (R12).
+        If the actor may not decide, it becomes a request that waits for a person or an orchestrator (R12).
         """
         given: Any = proposal
         if not isinstance(given, DecisionProposal) or not is_id(given.id):
             raise InvalidInput(f"{given!r:.200} is no proposal.", hint=Hint("make a decision"))
         if given.revises != (given.base.root_id if isinstance(given.base, Decision) else given.base):
             raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint=Hint("revise the decision"))
-        # A proposal is anybody's to copy and change, so what R12 wants is asked again.
+        # The caller may have changed the proposal, so check R12 again.
         checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
         why = _override(override)
         if not self._log.config.policy.allows(self._caller.actor.kind, Deed.DECIDE, checked.level):
@@ -209,7 +208,7 @@ class Decisions:
         return self._log.act(self._caller, lambda act: commit.commit(act, checked, why, None), durable=True)
 
     def _requested(self, proposal: DecisionProposal) -> Refused:
-        """The answer to somebody who may not decide: it waits in the inbox."""
+        """The answer to an actor that may not decide. The proposal waits in the inbox."""
         from mnemarch.model.outcome import Refused
 
         known = self._read(lambda reader: commit.decided_already(reader, proposal))
@@ -223,14 +222,14 @@ class Decisions:
             unit_id=request.id,
         )
 
-    # What others asked for
+    # Requests of others
 
     def requests(self) -> list[DecisionRequest]:
-        """The decisions that somebody in this project asked for and nobody has answered, the oldest first."""
+        """The unanswered requests for decisions in this project, oldest first."""
         return self._ask(chain.open_requests)
 
     def accept_request(self, request_id: str, *, override: str | None = None) -> Decision:
-        """Decide what was asked for, as a fresh proposal of this actor against the version that the asker saw."""
+        """Decide a request, as a new proposal of this actor against the version that the asker saw."""
         named, why = checked_id(request_id, "a request's id"), _override(override)
         request = self._ask(chain.waiting_request, named)
         there = Decisions(self._log, chain.seat_of(request, self._caller), self._intake)
@@ -243,7 +242,7 @@ class Decisions:
         return self._log.act(there._caller, work, durable=True)
 
     def decline_request(self, request_id: str, reason: str) -> None:
-        """Say no to what was asked for, and why."""
+        """Decline a request, with a reason."""
         named, why = checked_id(request_id, "a request's id"), checked_text(reason, "The reason", _REASON_BYTES_MAX)
 
         def work(act: Act) -> None:
@@ -254,7 +253,7 @@ class Decisions:
         self._log.act(self._caller, work)
 
     def check(self, proposal: DecisionProposal) -> None:
-        """Refuse now what `commit` would refuse this actor whatever reason is given, before anybody takes pains."""
+        """Raise now if `commit` would refuse this actor with any override."""
         commit.check(self._caller, self._log.config.policy, proposal)
 
     # Looking up
@@ -264,21 +263,21 @@ class Decisions:
         return self._ask(chain.visible_decision, self._whole(decision_id))
 
     def in_force(self, decision_id: str) -> Decision:
-        """The version that holds of the decision that this id, of whichever version, names."""
+        """The version in force of a decision. The id may name any version."""
         return self._ask(chain.in_force, self._whole(decision_id))
 
     def active(self, domain: str = "global", *, limit: int = 50, after: str | None = None) -> list[Decision]:
-        """What is in force in a domain, the firmest first; `after` is the id of the last one of the page before."""
+        """The decisions in force in a domain, firmest first. `after` is the last id of the previous page."""
         last = None if after is None else self._whole(after)
         return self._ask(_page, _domain(domain), checked_count(limit, "limit", _LIMIT_MAX), last)
 
     def domains(self) -> list[str]:
-        """The domains in which something is in force for this seat."""
+        """The domains with decisions in force for this seat."""
         keys = self._caller.visible_keys
         return self._read(lambda reader: sorted({name for key in keys for name in reader.domains_decided(key)}))
 
     def history(self, decision_id: str) -> list[Decision]:
-        """Every version, the first first (D4, D7)."""
+        """Every version, oldest first (D4, D7)."""
         return self._ask(chain.versions, self._whole(decision_id))
 
     def load(
@@ -289,7 +288,10 @@ class Decisions:
         around: str | None = None,
         limit: int = 200,
     ) -> list[Loaded]:
-        """What to know first in a domain, in the order of D15; `around` is the decision that is being worked on."""
+        """The decisions and policies to know first in a domain, in the order of D15.
+
+        `around` is the decision that is being worked on.
+        """
         checked_count(limit, "limit", _LIMIT_MAX)
         named = None if domain is None else _domain(domain)
         at = None if around is None else self._whole(around)
@@ -303,23 +305,23 @@ class Decisions:
     # Relations
 
     def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
-        """Say how one decision bears on another (D10)."""
+        """State a relation between two decisions (D10)."""
         sides = (self._whole(source_id), RelationType.parse(relation), self._whole(target_id))
         self._log.act(self._caller, lambda act: chain.relate(act, *sides))
 
     def unrelate(
         self, source_id: str, relation: RelationType | str, target_id: str, *, override: str | None = None
     ) -> None:
-        """Say that it no longer does; `override` is why, where that frees a decision from an axis."""
+        """Drop a relation. `override` is the reason, needed if that frees a decision from an axis."""
         sides, why = (self._whole(source_id), RelationType.parse(relation), self._whole(target_id)), _override(override)
         self._log.act(self._caller, lambda act: chain.unrelate(act, *sides, why))
 
     def relations(self, decision_id: str) -> list[Relation]:
-        """The relations that begin or end at a decision, by the roots of both sides."""
+        """The relations from and to a decision, by the roots of both sides."""
         return self._ask(chain.relations, self._whole(decision_id))
 
     def impact(self, decision_id: str, *, depth: int | None = None, nodes: int | None = None) -> Impact:
-        """What changing a decision reaches, by explicit relations alone, with the path to each (D11-D14)."""
+        """The decisions that a change would reach by explicit relations, with the path to each (D11-D14)."""
         named = self._whole(decision_id)
         depth_max = None if depth is None else checked_count(depth, "depth", _DEPTH_MAX)
         nodes_max = None if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
@@ -342,12 +344,12 @@ class Decisions:
         )
 
     def broken_anchors(self, limit: int = 200) -> list[Unit]:
-        """Anchors whose target is gone or no longer in force: reported, never fatal, never moved (R12)."""
+        """Anchors whose target is gone or no longer in force. They are only reported, never moved (R12)."""
         checked_count(limit, "limit", _LIMIT_MAX)
         return self._read(lambda reader: list(islice(loading.broken_anchors(reader, self._caller), limit)))
 
     def _whole(self, id: str) -> str:
-        """The whole id of the unit of which this is a part."""
+        """The whole id of a unit for a partial id."""
         checked = checked_id(id, "an id")
         return checked if lookup.is_whole(checked) else self._ask(lookup.unit_id, checked)
 
@@ -379,7 +381,7 @@ def _domain(name: Any) -> str:
 
 def _checked_reason(reason: Any) -> Reason:
     try:
-        # Also of what is a reason already: a value can be made around its check.
+        # A Reason is checked too, because a value can be made without its check.
         parts = reason.to_json() if isinstance(reason, Reason) else reason
         checked = Reason(parts["type"], parts["summary"], parts.get("tradeoff"))
     except (TypeError, KeyError, AttributeError):

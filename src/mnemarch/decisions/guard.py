@@ -1,10 +1,9 @@
-"""Only a person takes out of force, or puts back, what the guardian protects, whichever verb is used (D8, D11)."""
+"""Protects decisions: only a person retires or restores what the guardian protects, with any verb (D8, D11)."""
 
 from __future__ import annotations
 
 from mnemarch.decisions.loading import GLOBAL
 from mnemarch.errors import NotAllowed
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level
 from mnemarch.model.decision import Decision, GuardianVerdict, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
@@ -12,6 +11,7 @@ from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind, Unit
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
+from mnemarch.text import opposition as opposing
 from mnemarch.units import life
 from mnemarch.units.same_text import rejection_of
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import opposition as opposing
-else:
-    opposing = Lazy("mnemarch.text.opposition")
 
 RULE = "D11"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
@@ -31,7 +28,7 @@ _RETURNING = frozenset({EventType.UNIT_APPROVED, EventType.UNIT_REVIVED})
 
 
 def in_force_among(reader: Reader, caller: Caller, roots: Iterable[str]) -> list[Decision]:
-    """Those of these roots that are in force and visible."""
+    """The decisions with these roots that are in force and visible."""
     units = (reader.decision_in_force(root) for root in roots)
     return [Decision(unit) for unit in units if unit is not None and unit.scope.key in caller.visible_keys]
 
@@ -41,23 +38,23 @@ def firmest_first(decision: Decision) -> tuple[int, str]:
 
 
 def binding(reader: Reader, caller: Caller, base: Decision) -> list[Decision]:
-    """The decisions that constrain this one, the firmest first."""
+    """The decisions that constrain this one, firmest first."""
     sources = [one.source for one in reader.relations_to([base.root_id]) if one.type is RelationType.CONSTRAINS]
     return sorted((one for one in in_force_among(reader, caller, sources) if binds(one, base)), key=firmest_first)
 
 
 def binds(source: Decision, target: Decision) -> bool:
-    """Whether it can: what holds in one worktree only can't bind what holds in the whole project."""
+    """Whether a decision can bind another. A worktree's decision can't bind a project's."""
     return source.unit.level >= target.unit.level
 
 
 def opposed(
     reader: Reader, caller: Caller, text: str, *, domain: str, level: Level, base: Decision | None
 ) -> list[tuple[Decision, str]]:
-    """The axes and locks that hold where a proposal would and say the opposite of it (R6, R12), and in what.
+    """The axes and locks that a proposal opposes where it would hold, each with the reason, firmest first (R6, R12).
 
-    The firmest come first. They are no part of the guardian's verdict, which rests on relations alone (D11). Axes and
-    locks are few, so each can be looked at; of normal decisions there may be 100,000 (D7).
+    They are not part of the guardian's verdict, which rests on relations alone (D11). Axes and locks are few, so each
+    is compared; there may be 100,000 normal decisions (D7).
     """
     root = None if base is None else base.root_id
     firm = [Decision(unit) for unit in reader.firm(caller.visible_keys, list(dict.fromkeys((domain, GLOBAL))))]
@@ -69,21 +66,21 @@ def opposed(
 def still_opposed(
     text: str, disputed: Iterable[Decision], known: Iterable[tuple[Decision, str]]
 ) -> list[tuple[Decision, str]]:
-    """Those with which the revised version was in conflict, and that the new one opposes too (R12)."""
+    """The decisions in conflict with the revised version that the new version opposes too, with the reasons (R12)."""
     ids = {one.id for one, _ in known}
     found = ((one, opposing.breaks(text, one.text)) for one in disputed if one.id not in ids)
     return [(one, opposition.reason) for one, opposition in found if opposition is not None]
 
 
 def is_a_persons(unit: Unit) -> bool:
-    """Whether a person laid it down and it binds: a policy, an axis or a lock."""
+    """Whether the unit is a person's policy, axis or lock."""
     key = version_key_of(unit)
     binds = unit.kind is Kind.POLICY if key is None else key.strength > Strength.NORMAL.rank
     return binds and unit.author is not None and unit.author.kind is ActorKind.HUMAN
 
 
 def verdict_on_retiring(reader: Reader, caller: Caller, unit: Unit) -> GuardianVerdict | None:
-    """What the guardian says to taking a decision out of force; None for a unit that is no decision in force."""
+    """The guardian's verdict on taking a decision out of force. None for other units."""
     if not unit.live or version_key_of(unit) is None:
         return None
     base = Decision(unit)
@@ -91,8 +88,11 @@ def verdict_on_retiring(reader: Reader, caller: Caller, unit: Unit) -> GuardianV
 
 
 def require_may_retire(act: Act, unit: Unit) -> None:
-    """Refuse to take out of force what only a person may: what the guardian blocks, what a person laid down that
-    binds, and the evidence under it (R4), also where that was retired before."""
+    """Raise if only a person may take the unit out of force (R4).
+
+    That holds for a decision that the guardian blocks, for a person's policy, axis or lock, and for evidence of a
+    protected decision, even if it was retired before.
+    """
     if act.caller.actor.kind is ActorKind.HUMAN or not (unit.live or unit.kind is Kind.EVIDENCE):
         return
     verdict = verdict_on_retiring(act.transaction, act.caller, unit)
@@ -110,7 +110,7 @@ def require_may_retire(act: Act, unit: Unit) -> None:
 
 
 def _above(act: Act, evidence: Unit) -> list[Decision]:
-    """The axes, and the locks of persons, that rest on this evidence."""
+    """The axes, and the locks of people, that rest on this evidence."""
     reader, firm = act.transaction, []
     for key in act.caller.visible_keys:
         domains = reader.domains_decided(key)
@@ -120,7 +120,7 @@ def _above(act: Act, evidence: Unit) -> list[Decision]:
 
 
 def require_may_relate(act: Act, type: RelationType, sides: Iterable[Decision]) -> None:
-    """Refuse a relation, or the end of one, that changes what a person's axis or lock does (R4)."""
+    """Raise if stating or dropping a relation would change a person's axis or lock, unless a person does it (R4)."""
     persons = next((one for one in sides if is_a_persons(one.unit)), None)
     if persons is not None and act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
@@ -132,7 +132,7 @@ def require_may_relate(act: Act, type: RelationType, sides: Iterable[Decision]) 
 
 
 def require_may_restore(act: Act, unit: Unit) -> None:
-    """Refuse to put a protected decision back in force if a person took it out."""
+    """Raise if a person took a protected decision out of force and another actor restores it."""
     if version_key_of(unit) is None or act.caller.actor.kind is ActorKind.HUMAN:
         return
     person = _who_took_out(act.transaction, unit)
@@ -148,7 +148,7 @@ def require_may_restore(act: Act, unit: Unit) -> None:
 
 
 def _who_took_out(reader: Reader, unit: Unit) -> Actor | None:
-    """The person who took a unit out of recall since it last came back."""
+    """The person who last took a unit out of recall, if it has not come back since."""
     person = None
     for event in reader.events_of_subject(unit.id):
         if event.type in _RETURNING:
@@ -158,7 +158,7 @@ def _who_took_out(reader: Reader, unit: Unit) -> Actor | None:
     return person
 
 
-# The verbs that take a unit out of force or put it back. Only decisions are protected; other units pass.
+# The verbs that retire or restore a unit, with these checks. Units that are not protected pass.
 
 
 def archive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:

@@ -1,4 +1,4 @@
-"""The loading order (D15-D19, R10): policy, structure, axes, locks, the rest, and what anchors lead to; then search."""
+"""The loading order: policies, related decisions, axes, locks, normal decisions, anchored units (D15-D19, R10)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 GLOBAL = "global"
 _PAGE = 50
 _POLICIES_MAX = 200
-# So many normal decisions are counted to say how many were left out.
+# Normal decisions are counted up to this number, to report how many were left out.
 _COUNTED_MAX = 10_000
 
 
 def loaded(reader: Reader, caller: Caller, domain: str | None, around: str | None, limit: int) -> list[Loaded]:
-    """What an agent in this domain should know first, in order; `around` is the root of what is being worked on."""
+    """The units that an agent should know first in a domain, in order. `around` is the root of the current decision."""
     if not limit:
         return []
     keys, domains = caller.visible_keys, _domains(domain)
@@ -41,10 +41,10 @@ def loaded(reader: Reader, caller: Caller, domain: str | None, around: str | Non
 def binding(
     reader: Reader, caller: Caller, domain: str | None, touched: Callable[[], Collection[str]], limit: int
 ) -> tuple[list[Loaded], int]:
-    """What binds whatever is asked (R10), up to a limit, and how much there is of it.
+    """The units that bind for any question, up to a limit, and their total number (R10).
 
-    Relations are followed from the decisions that the task used or cited, or that cite a touched file (D14). Which
-    files it touched is asked only if a decision cites code.
+    Relations are followed from decisions that the task used or cited, or that cite a touched file (D14). `touched` is
+    called only if a decision cites code.
     """
     keys, domains = caller.visible_keys, _domains(domain)
     policies, firm = _policies(reader, caller), reader.firm(keys, domains)
@@ -66,7 +66,7 @@ def _in_order(
     touched: Collection[str],
     limit: int,
 ) -> list[Loaded]:
-    """Each unit once, in its first tier. A domain's own come before what holds for every domain, but axes after it."""
+    """Each unit once, in its first tier. A domain's own decisions precede global ones, but its axes follow them."""
     axes = [unit for unit in firm if Decision(unit).strength is Strength.AXIS]
     locks = [unit for unit in firm if Decision(unit).strength is Strength.LOCK]
     locks.sort(key=lambda unit: (_cited_paths(unit).isdisjoint(touched), unit.domain == GLOBAL))
@@ -86,12 +86,12 @@ def _in_order(
 
 
 def _domains(domain: str | None) -> tuple[str, ...]:
-    """The domain itself, and then what holds for every domain."""
+    """The domain itself, then the global one."""
     return (GLOBAL,) if domain in (None, GLOBAL) else (str(domain), GLOBAL)
 
 
 def _policies(reader: Reader, caller: Caller) -> list[Unit]:
-    """The principles of the org and then of the project (R12), the newest first, whatever domain they name."""
+    """The policies of the org and then of the project, newest first, in every domain (R12)."""
     keys = [scope.key for scope in caller.scope.visible if scope.level >= Level.PROJECT]
     units = reader.units_in(keys, kind=Kind.POLICY, live=True, limit=_POLICIES_MAX)
     return sorted((unit for unit in units if unit.status in TRUSTED), key=lambda unit: -unit.level)
@@ -107,8 +107,10 @@ def _cited_paths(unit: Unit) -> frozenset[str]:
 
 
 def spoken_of(reader: Reader, caller: Caller, paths: Sequence[str]) -> list[Unit]:
-    """What somebody who changes these files has to know: axes and locks that cite or name them, in every domain, and
-    the bug patterns and lessons that cite them."""
+    """The units to know before changing these files.
+
+    These are axes and locks of every domain that cite or name a file, and bug patterns and lessons that cite one.
+    """
     keys = caller.visible_keys
     domains = {domain for key in keys for domain in reader.domains_decided(key)}
     firm = [
@@ -130,13 +132,13 @@ def _names(text: str, paths: Sequence[str]) -> bool:
     inside = [path for path in paths if path in text]
     if not inside:
         return False
-    import re  # A session that begins starts without it.
+    import re  # Loaded only here, because it slows the start of a session.
 
     return any(re.search(rf"(?<![\w/.-]){re.escape(path)}(?![A-Za-z0-9_/-])", text) for path in inside)
 
 
 def _worked_on(reader: Reader, caller: Caller, known: Iterable[Unit], touched: Collection[str]) -> list[str]:
-    """The roots of the decisions that the caller's task used or cited, and of those that cite a touched file."""
+    """The roots of decisions that the caller's task used or cited, and of known ones that cite a touched file."""
     near = [unit for unit in known if not _cited_paths(unit).isdisjoint(touched)]
     if caller.task_key is not None:
         used = reader.units(reader.used_in_task(caller.task_key))
@@ -145,7 +147,7 @@ def _worked_on(reader: Reader, caller: Caller, known: Iterable[Unit], touched: C
 
 
 def decided(reader: Reader, caller: Caller, domain: str, strength: Strength, after: str = "") -> Iterator[Unit]:
-    """What is in force for this seat in one domain with one strength, by id; read as far as it is asked for."""
+    """The decisions in force in one domain with one strength, ordered by id. Pages are read lazily."""
     each = [_pages(reader, key, domain, strength, after) for key in caller.visible_keys]
     return merge(*each, key=lambda unit: unit.id)
 
@@ -157,7 +159,7 @@ def _pages(reader: Reader, scope_key: str, domain: str, strength: Strength, afte
 
 
 def broken_anchors(reader: Reader, caller: Caller) -> Iterator[Unit]:
-    """Anchors whose target is gone or no longer in force, the newest first; read as far as they are asked for."""
+    """Anchors whose target is gone or no longer in force, newest first. Pages are read lazily."""
     before = None
     while anchors := reader.units_in(caller.visible_keys, kind=Kind.ANCHOR, live=True, limit=_PAGE, before=before):
         targets = reader.units(dict.fromkeys(map(target_of, anchors)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from threading import RLock
 
-from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_mine, is_torn, watch
 from mnemarch.graph import EmbeddingProvider, NodeType
 from mnemarch.graph.search import NodeTable, unit_vector
@@ -127,7 +127,7 @@ class Graph(Forkable):
 
         def run(now: int) -> T:
             if self.state.closed:
-                raise Ended("The session of this graph has ended.", hint=Hint("begin another session"))
+                raise Ended("The session of this graph has ended.", hint="Begin another with upsert_query.")
             every_min, last = self.config.decay_every_min, self.state.decayed_at
             if every_min and (last is None or now - last >= every_min * MICROS_PER_MIN):
                 self._wear(now)
@@ -225,7 +225,9 @@ class Graph(Forkable):
         """The node with this id, which must be of this type."""
         vertex = self.state.nodes.get(id) if isinstance(id, str) else None
         if vertex is None:
-            raise NotFound(f"No node {id!r} in this graph.", hint=Hint("ask it again"))
+            raise NotFound(
+                f"No node {id!r} in this graph.", hint="It may have been evicted: ask again with upsert_query."
+            )
         if type is not None and vertex.type is not type:
             raise InvalidInput(f"Node {id} is of type {vertex.type}, not {type}.", hint=f"Give the id of a {type}.")
         return vertex
@@ -316,7 +318,7 @@ def storable(text: str, what: str) -> str:
 def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:
     """An answer that may be stored: a text or a unit."""
     if (text is None) is (unit_id is None):
-        raise InvalidInput("An answer is a text or a unit.", hint=Hint("text or unit"))
+        raise InvalidInput("An answer is a text or a unit.", hint="Give text=... or unit_id=..., one of the two.")
     clean = None if text is None else storable(text, "The answer")
     return clean, None if unit_id is None else checked_name(unit_id, "a unit's id")
 

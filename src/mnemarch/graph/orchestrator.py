@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from threading import RLock
 
-from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_torn, watch
 from mnemarch.graph import EdgeType, EmbeddingProvider, Finalized, GraphHit, NodeType, Promoted
 from mnemarch.graph.core import Ended, Full, Keeper, checked_answer, checked_entity, checked_feedback, finite, storable
@@ -101,7 +101,7 @@ class MemoryOrchestrator(Forkable):
             active = self._agent.sessions()
             if session not in active:
                 self._sessions.pop(session, None)
-                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else Hint("begin a session")
+                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else "upsert_query begins one."
                 raise NotFound(f"Agent {self.agent_id} has no session {session!r} under way.", hint=hint)
             return self._opened(session)
 
@@ -261,18 +261,6 @@ class MemoryOrchestrator(Forkable):
         where = {} if self._scope is None else {"scope": self._scope.segments}
         record = {"agentId": self.agent_id, "sessionId": session_id} | where | record
         return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
-
-    def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
-        """Begin a session with the content of a checkpoint."""
-        session = checked_name(session_id, "a session")
-        with self._lock:
-            if self._is_active(session):
-                other = "Finalize it first, or restore under another name."
-                raise InvalidInput(f"Session {session!r} is under way.", hint=other)
-            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._agent.embedder))
-            store = self.get_session_store(session)
-            store.from_snapshot(loaded.to_snapshot())
-            return store
 
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
         """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 from mnemarch.errors import InvalidInput
 from mnemarch.importers import markdown
 from mnemarch.importers.source import Note, Source, head_of, moment_of, words_of
 from mnemarch.model.value import Frozen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
 
 # Where the stores of agents keep the text of a memory.
 _TEXTS = ("memory", "text", "content", "data", "fact", "summary")

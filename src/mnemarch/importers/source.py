@@ -7,18 +7,15 @@ import json
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.upkeep import Problem
 from mnemarch.model.value import Frozen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, BinaryIO
 
 TEXT_BYTES_MAX = 512 << 10
 _DOCUMENT_BYTES_MAX = 64 << 20

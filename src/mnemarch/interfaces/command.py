@@ -40,9 +40,9 @@ _HOW_NAMED = "A project is named by its git remote, or else by its folder; if th
 
 
 class Answer(Frozen):
-    """What a command found out: `data` for programs, `text` for people, made only if a person reads it.
+    """The result of a command: `data` for programs, and `text` for people, which is made only if a person reads it.
 
-    `aside` is about the answer and no part of it: people get it on stderr, so that it is in no pipe and no prompt.
+    `aside` is a remark about the answer. It goes to stderr, so that it reaches no pipe and no prompt.
     """
 
     data: Any
@@ -55,7 +55,7 @@ class Answer(Frozen):
 class Command(Frozen):
     """One command: what it does and takes; `help.txt` has its description and examples, by its name.
 
-    Only one that `begins_memory` makes a memory where there is none. One that `only_reads` asks nobody who they are.
+    A command that `begins_memory` creates a memory if there is none. One that `only_reads` does not ask who acts.
     """
 
     run: Callable[[Call], Answer]
@@ -120,7 +120,7 @@ class Call:
 
     @property
     def is_on_server(self) -> bool:
-        """Whether hooks can't open it themselves, and ask `mnemarch serve`."""
+        """Whether the memory is on a server, so that hooks have to ask `mnemarch serve`."""
         return bool(self.url) and not self.url.startswith(FILE_SCHEME)
 
     @property
@@ -129,7 +129,7 @@ class Call:
             missing = None if self.begins_memory else self._absent()
             if missing is not None:
                 raise missing
-            # The folder is named, not left to be found again: for a linked worktree that would ask git twice.
+            # The folder is passed on: finding it again would ask git twice in a linked worktree.
             self._memory = open_memory(self.store or self.home.folder)
             noted(self._memory.config)
         return self._memory
@@ -144,7 +144,7 @@ class Call:
     @property
     def seat(self) -> Seat:
         if self._seat is None:
-            # Who it is comes first: no memory is made for somebody who is not who they say.
+            # The actor is checked first, so that no memory is created for somebody who may not act.
             actor, home, memory = self.actor, self.home, self.memory
             segments: dict[str, Any] = {"project": memory.config.project or home.project}
             segments["worktree"] = worktree_in(memory, home)
@@ -161,10 +161,9 @@ class Call:
         return self._seat
 
     def answer_from_nothing(self) -> str:
-        """Where there is no memory yet, answer from an empty one that leaves no trace; gives what to say about it.
+        """Use an empty memory that leaves no trace if there is none; returns a remark about that.
 
-        For what hooks ask in every repository, which must not fail there. A store that was named and is not there is
-        a mistake all the same.
+        Hooks ask in every repository and must not fail there. A store that was named and does not exist is an error.
         """
         missing = self._absent() if self.places.store is None else None
         if missing is None:
@@ -196,7 +195,7 @@ class Call:
         self._memory = self.memory
 
     def again(self, arguments: dict[str, Any], session: str | None, task: str | None) -> Call:
-        """A further question to the same memory, of this conversation and task where nothing else was said."""
+        """Another call on the same memory, by default in this conversation and task."""
         from types import SimpleNamespace
 
         places = vars(self.places) | {
@@ -234,7 +233,7 @@ class Call:
             raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
 
     def _absent(self) -> NotFound | None:
-        """That there is no memory, if so: what only reads makes none."""
+        """The error that there is no memory, or None if there is one."""
         if self.store is not None and not _is_folder(self.store):
             return _missing_files(self.store, os.getcwd())
         try:
@@ -251,7 +250,7 @@ class Call:
         return None
 
     def _former_name(self) -> str:
-        """The folder's name, if there is knowledge under it: what a project was called before it had a remote."""
+        """The folder's name, if units are stored under it: a project has this name until it has a remote."""
         name, seat = os.path.basename(self.home.folder), self.seat
         if not name.strip() or name == seat.scope.project:
             return ""
@@ -265,14 +264,14 @@ def _is_folder(store: str) -> bool:
 
 
 def _missing_files(url: str, base: str) -> NotFound | None:
-    """The error that a memory in files has no folder, if it has none: a command that only reads makes none."""
+    """The error that a memory in files has no folder, or None if it has one."""
     folder = file_folder(url, base) if url.startswith(FILE_SCHEME) else ""
     is_missing = folder and not os.path.isdir(folder)
     return NotFound(f"There is no memory in {folder}.", hint=_HOW_TO_MAKE) if is_missing else None
 
 
 def noted(config: Config) -> Config:
-    """The same settings; what of the repository's was left out of them is said on stderr."""
+    """The settings, unchanged; warns on stderr about settings of the repository that are ignored."""
     if config.ignored:
         names = [setting.partition(" = ")[0] for setting in config.ignored]
         others = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
@@ -285,7 +284,7 @@ def noted(config: Config) -> Config:
 
 
 def at_terminal(stream: object) -> bool:
-    """Whether a person is at this end; a stream that was closed has nobody."""
+    """Whether the stream is a terminal; a closed one is not."""
     try:
         return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
     except ValueError:
@@ -296,7 +295,7 @@ def at_terminal(stream: object) -> bool:
 
 
 def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
-    """Who acts, and whether they may say so (R4). A terminal is no proof of a person: a person confirms it once."""
+    """The actor, if it may act under this name (R4). A person confirms the name once; a terminal is no proof."""
     host = user.host()
     if named is None:
         if host is not None:
@@ -359,7 +358,7 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
     answer = sys.stdin.readline()
     if not answer:
         raise InvalidInput("Nobody said who they are.", hint="Answer with a name, or add --actor agent:NAME.")
-    # A yes is one to the name in brackets.
+    # "yes" accepts the name in brackets.
     typed = "" if answer.strip().casefold() in _YES else answer.strip()
     if typed and not user.is_name(typed):
         print(

@@ -1,62 +1,74 @@
-"""The demo: some agents in processes of their own write to one memory at once, and the memory proves what it did.
+"""The demo: five agents in processes of their own write to one memory at once, and the memory proves what it did.
 
-Nothing that is printed is written here beforehand: every number and every id is read back from the memory.
+The agents are real commands. Every number and every id that is printed is read back from the memory.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from mnemarch.code.git import git
-from mnemarch.errors import InvalidInput, StoreUnavailable
-from mnemarch.interfaces.demo_agents import Agents, Proof, Witness, files_holding, proofs_of, receipts_in
-from mnemarch.interfaces.show import clean, short
+from mnemarch.errors import Conflict, InvalidInput, StoreUnavailable
+from mnemarch.interfaces.show import clean, short, table
+from mnemarch.memory import Memory
 from mnemarch.model.caller import Actor, Level, Scope
-from mnemarch.model.outcome import Refused
+from mnemarch.model.citation import Citation
+from mnemarch.model.outcome import Refused, Stored
+from mnemarch.model.value import Frozen
+from mnemarch.seat import Seat
 from mnemarch.wiring import open as open_memory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from mnemarch.interfaces.demo_agents import Step
-    from mnemarch.memory import Memory
-    from mnemarch.seat import Seat
 
 _SHOP = tomllib.loads(files(__package__).joinpath("demo_shop.toml").read_text(encoding="utf-8"))
 _PROJECT, _WORKTREE = _SHOP["project"], _SHOP["worktrees"][0]
-_RETRY_TEST, _FAILING_TEST = f"test:{_SHOP['retry_test']}", f"test:{_SHOP['failing_test']}"
-_AGENTS_MIN, _AGENTS_MAX = 2, 32
+_SHARED, _GUESS, _TOO_WIDE, _PERSONAL = (_SHOP[name] for name in ("shared", "guess", "too_wide", "personal"))
+_NAME = _SHOP["personal_name"]
 _BEAT_S = 0.9
+_ENTRIES, _ENTRIES_FAST = 240, 40
 # Nobody watches a log: there no line is wrapped.
 _LOG_WIDTH = 400
 _MARKS = {"pass": "✓", "fail": "✗"}
 
 
-def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) -> tuple[list[Proof], str]:
+class Proof(Frozen):
+    """One claim, what was counted for it, and whether it holds."""
+
+    claim: str
+    counted: str
+    ok: bool
+
+
+@dataclass
+class Told:
+    """What the memory answered, to be checked at the end."""
+
+    secret: str
+    receipts: list[dict[str, Any]] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+    won: list[str] = field(default_factory=list)
+    lost: int = 0
+
+
+def run(*, keep: str | None, fast: bool, aside: bool) -> tuple[list[Proof], str]:
     """Run the whole story; gives the proofs, and the id of a unit to look at.
 
     With `aside` the story is told on stderr, for stdout belongs to the answer.
     """
-    if not _AGENTS_MIN <= agents <= _AGENTS_MAX:
-        raise InvalidInput(f"{agents} agents are too few or too many.", hint=f"From {_AGENTS_MIN} to {_AGENTS_MAX}.")
-    if events < 2:
-        raise InvalidInput(f"{events} events are too few.", hint="At least 2 for each agent.")
     if keep and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
         raise InvalidInput(f"{keep!r} is not empty.", hint="Give a new folder; nothing was overwritten.")
     with tempfile.TemporaryDirectory(prefix="mnemarch-demo-", ignore_cleanup_errors=True) as temporary:
@@ -64,10 +76,9 @@ def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) 
         started = time.monotonic()
         desks = _made_shop(folder)
         with open_memory(folder) as memory:
-            story = _Story(memory, folder, desks, agents, sys.stderr if aside else sys.stdout, fast=fast)
-            story.write_at_once(events)
-            story.promote()
-            story.revise_at_once()
+            story = _Story(memory, folder, desks, sys.stderr if aside else sys.stdout, fast=fast)
+            story.write_at_once(_ENTRIES_FAST if fast else _ENTRIES)
+            story.revise()
             story.settle()
             story.recall()
             story.erase()
@@ -90,51 +101,16 @@ def _made_shop(folder: str) -> list[str]:
     return desks
 
 
-def _parts(agents: int, events: int, secret: str) -> list[tuple[list[Step], list[Step], list[Step]]]:
-    """What each agent logs, claims and verifies. The last one's test fails; however many there are, together they play
-    every part."""
-    known = [*(_SHOP["known"][number :: agents - 1] for number in range(agents - 1)), []]
-    claims = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
-    for own, facts in zip(claims, known, strict=True):
-        own += [_claim("known", fact["content"], f"test:{fact['test']}", fact["code"]) for fact in facts]
-    for own, text in zip(claims, _SHOP["opposed"], strict=False):
-        own.append(_claim("opposed", text, "symbol:shop/checkout.py::pay"))
-    claims[0].append(_claim("unproven", _SHOP["unproven"]))
-    claims[1].append(_claim("personal", _SHOP["personal"]))
-    claims[2 % agents].append(_claim("too wide", _SHOP["too_wide"], level="project"))
-    claims[3 % agents].append(_log("tool_output", f"deploying with {secret}", what="secret"))
-    claims[4 % agents] += [_log("result", "pushed the branch", what=what, key="push-1") for what in ("once", "again")]
-    claims[-1].append(_claim("failing", _SHOP["failing"], _FAILING_TEST))
-    code = [line.strip() for text in _SHOP["files"].values() for line in text.splitlines() if line.strip()]
-    parts = []
-    for number, facts in enumerate(known):
-        is_last = number == agents - 1
-        tests = [_SHOP["failing_test"]] if is_last else [_SHOP["retry_test"], *(fact["test"] for fact in facts)]
-        lines = [f"settle {', '.join(tests)}", *(f"read: {code[line % len(code)]}" for line in range(1, events))]
-        thoughts: list[Step] = [_log("thought", line) for line in lines]
-        parts.append((thoughts, claims[number], [{"do": "verify", "tests": tests}]))
-    return parts
-
-
-def _log(kind: str, text: str, **more: str) -> Step:
-    return {"do": "log", "kind": kind, "text": text, **more}
-
-
-def _claim(what: str, text: str, *citations: str, level: str = "worktree") -> Step:
-    return {"do": "remember", "what": what, "text": text, "citations": citations, "level": level}
-
-
 class _Story:
     """The acts, in order. Each does something to the memory and tells what the memory answered."""
 
-    def __init__(self, memory: Memory, folder: str, desks: list[str], agents: int, stream: Any, *, fast: bool) -> None:
+    def __init__(self, memory: Memory, folder: str, desks: list[str], stream: Any, *, fast: bool) -> None:
         self._memory = memory
         self._folder, self._desks = folder, desks
         self._data_folder = os.path.join(folder, ".mnemarch")
         self._console = Console(file=stream, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)
         self._beat_s = _BEAT_S if stream.isatty() and not fast else 0.0
-        secret = "AKIA" + base64.b32encode(os.urandom(10)).decode()
-        self._witness = Witness(shop=_SHOP, agents=agents, secret=secret)
+        self._told = Told("AKIA" + base64.b32encode(os.urandom(10)).decode())
         self._ada = self._seat(Actor.human("ada"))
 
     def _seat(self, actor: Actor) -> Seat:
@@ -147,113 +123,130 @@ class _Story:
 
     def _tell(self, who: str, what: str, then: str = "", style: str = "green") -> None:
         """One thing that happened: who, what, and what the memory answered."""
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(width=12, style="bold")
-        grid.add_column(overflow="fold")
-        grid.add_row(who, Text(clean(what)))
-        if then:
-            grid.add_row("", Text(f"→ {clean(then)}", style))
-        self._console.print(Padding(grid, (0, 0, 0, 3), expand=False))
+        line = Text.assemble(
+            (f"{who:<12}", "bold"), clean(what), *([(f"\n            → {clean(then)}", style)] * bool(then))
+        )
+        self._console.print(Padding(line, (0, 0, 0, 3), expand=False))
 
-    def _agents(self, names: Iterable[str]) -> Agents:
-        """A process for each name: a coder has a task, an orchestrator has none."""
-        places = {}
-        for name in names:
-            kind, _, number = name.partition("-")
-            scope = {"project": _PROJECT, "worktree": _WORKTREE} | ({"task": f"T-{number}"} if kind == "coder" else {})
-            actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
-            places[name] = {"store": self._folder, "root": self._desks[0], "actor": actor, "scope": scope}
-        return Agents(places)
+    def _at_once(self, commands: dict[str, list[str]], lines: dict[str, list[Any]], desk: int = 0) -> dict[str, Any]:
+        """What the memory answers to each agent's command; all have been started before one is waited for."""
+        ours = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
+        started = {}
+        for name, argv in commands.items():
+            who = {"MNEMARCH_ACTOR": f"agent:{name}", "MNEMARCH_TASK": name.replace("coder", "T")}
+            with tempfile.TemporaryFile() as given:
+                given.write("".join(f"{json.dumps(line)}\n" for line in lines.get(name, ())).encode())
+                given.seek(0)
+                started[name] = subprocess.Popen(  # noqa: S603 - our own module, no shell
+                    [sys.executable, "-m", "mnemarch", *argv],
+                    cwd=self._desks[desk],
+                    env=ours | who | {"PYTHONIOENCODING": "utf-8"},
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    encoding="utf-8",
+                )
+        printed = {name: process.communicate()[0] for name, process in started.items()}
+        if silent := [name for name, text in printed.items() if not text.strip()]:
+            raise StoreUnavailable(
+                f"{silent[0]} of the demo broke off.", hint="Run it again; mnemarch doctor may help."
+            )
+        return {name: json.loads(text) if "--json" in commands[name] else text for name, text in printed.items()}
 
-    def _reports(self, agents: Agents, steps_of: dict[str, list[Step]]) -> list[tuple[str, dict[str, Any]]]:
-        """What the agents report, all at work at once; their receipts are kept for the proof."""
-        with self._console.status("The agents are at work"):
-            reports = list(agents.reports(steps_of))
-        self._witness.receipts += [receipt for _, report in reports for receipt in receipts_in(report)]
-        return reports
+    def write_at_once(self, entries: int) -> None:
+        agents = {agent["name"]: agent for agent in _SHOP["agents"]}
+        self._console.print(Text(f"\n{len(agents)} agents, {len(agents)} processes, one memory", "bold"))
+        self._console.print(Text(self._data_folder, "dim"))
+        code = [line.strip() for text in _SHOP["files"].values() for line in text.splitlines() if line.strip()]
+        thoughts = [{"kind": "thought", "text": f"read: {code[at % len(code)]}"} for at in range(entries)]
+        said = json.loads(
+            json.dumps({name: agent.get("logs", []) for name, agent in agents.items()}).replace(
+                "SECRET", self._told.secret
+            )
+        )
+        self._act(1, "Staging: everybody writes at once")
+        batch = ["log", "--batch", "--json"]
+        logged = self._at_once(dict.fromkeys(agents, batch), {name: [*thoughts, *said[name]] for name in agents})
+        for name, receipts in logged.items():
+            self._told.receipts += receipts
+            self._tell(name, f"{len(receipts)} receipts")
+            for entry, receipt in zip(said[name], receipts[entries:], strict=True):
+                if receipt["redacted"]:
+                    self._tell("", "logs a line with an API key in it", f"redacted {receipt['redacted'][0]}", "yellow")
+                elif receipt["duplicate"]:
+                    self._tell("", f"retries {entry['key']}", f"the first receipt again: #{receipt['seq']}", "yellow")
+        self._act(2, "The same moment: what the agents said, and what the memory made of it")
+        batch = ["remember", "--batch", "--json"]
+        claims = {
+            name: [{"content": _SHARED, "citations": _SHOP["shared_citations"]}, *agent["claims"]]
+            for name, agent in agents.items()
+        }
+        self._tell_claims(claims, self._at_once(dict.fromkeys(agents, batch), claims))
+        self._act(3, "Gate: each task runs its tests, and the memory sees them")
+        tested = {
+            name: ["verify", "--json", "--", sys.executable, "-m", "unittest", *agent["tests"]]
+            for name, agent in agents.items()
+        }
+        for name, judged in self._at_once(tested, {}).items():
+            self._tell_verification(name, judged)
 
-    def write_at_once(self, events: int) -> None:
-        count = self._witness.agents
-        title = Text(f"\n{count} agents, {count} processes, one memory", "bold")
-        self._console.print(title, Text(self._data_folder, "dim"), sep="\n")
-        parts = dict(enumerate(_parts(count, events, self._witness.secret), start=1))
-        thoughts, claims, checks = ({f"coder-{number}": part[at] for number, part in parts.items()} for at in range(3))
-        with self._agents(thoughts) as agents:
-            self._reports(agents, {name: [] for name in thoughts})  # All have opened the memory before one writes.
-            self._act(1, "Staging: everybody writes at once")
-            receipts = Counter((name, report["process"]) for name, report in self._reports(agents, thoughts))
-            table = Table("agent", "process", "task", "receipts", box=None, pad_edge=False, padding=(0, 1, 0, 2))
-            for (name, process), handed in receipts.items():
-                table.add_row(Text(name, "bold"), f"{process}", name.replace("coder", "T"), f"{handed:>8}")
-            self._console.print(table)
-            self._act(2, "The same moment: what the agents said, and what the memory made of it")
-            self._tell_claims(self._reports(agents, claims))
-            self._act(3, "Gate: each task runs its tests, and the memory sees them")
-            for name, report in self._reports(agents, checks):
-                self._tell_verification(name, report)
-
-    def _tell_claims(self, claims: list[tuple[str, dict[str, Any]]]) -> None:
-        shared = set()
-        for name, one in claims:
-            unit_id = (one.get("answer", {}).get("unit") or {}).get("id", "")
-            self._witness.ids[one["what"]] = unit_id
-            if one["what"] == "shared":
-                shared.add(unit_id)
-            if one["what"] in _SHOP["told"]:
-                what, then = (form.format_map(one) for form in _SHOP["told"][one["what"]])
-                self._tell(name, what, then, "yellow")
-        unit = self._ada.get(min(shared))
-        self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
+    def _tell_claims(self, claims: dict[str, list[Any]], answers: dict[str, list[dict[str, Any]]]) -> None:
+        for name, said in answers.items():
+            for claim, answer in zip(claims[name], said, strict=True):
+                self._told.receipts.append(answer["receipt"])
+                unit = answer.get("unit")
+                self._told.ids[claim["content"]] = unit["id"] if unit else ""
+                if claim["content"] != _SHARED:
+                    stored = f"{unit['status']} {unit['confidence']:.2f}" if unit else ""
+                    then = stored or f"refused by {answer['rule']}: {answer['reason']}"
+                    self._tell(name, f'"{claim["content"]}"', then, "green" if unit else "yellow")
+        unit = self._ada.get(self._told.ids[_SHARED])
+        self._tell("everybody", f'"{unit.content}"', f"1 unit, {len(unit.provenance)} voices: {unit.id}")
         for dispute in self._ada.conflicts():
             texts = " / ".join(self._ada.get(side).content for side in dispute.units)
             self._tell("the memory", texts, f"open conflict {dispute.id} ({dispute.reason})", "yellow")
 
-    def _tell_verification(self, name: str, report: dict[str, Any]) -> None:
-        promotion = report["answer"]
-        ran = ", ".join(
-            f"{test['name'].rpartition('.')[2]} {_MARKS.get(test['outcome'], '-')}"
-            for test in promotion["run"]["results"]
-        )
-        raised = ", ".join(
-            f'"{short(unit["content"], 60)}" {unit["status"]} for the {unit["level"]}' for unit in promotion["units"]
-        )
-        then = f"raised {raised}" if raised else f"episode {promotion['episode_id']} kept, nothing raised"
-        self._tell(name, ran, then, "green" if promotion["passed"] else "yellow")
-        for refusal in promotion["refused"]:
+    def _tell_verification(self, name: str, judged: dict[str, Any]) -> None:
+        results = judged["run"]["results"]
+        ran = ", ".join(f"{test['name'].rpartition('.')[2]} {_MARKS.get(test['outcome'], '-')}" for test in results)
+        raised = ", ".join(f'"{short(unit["content"], 60)}" {unit["status"]}' for unit in judged["units"])
+        then = f"raised to the project: {raised}" if raised else "nothing raised"
+        self._tell(name, ran, then, "green" if judged["passed"] else "yellow")
+        for refusal in judged["refused"]:
             content = self._ada.get(refusal["unit_id"]).content if refusal["unit_id"] else ""
             self._tell("", f'"{short(content, 60)}"', f"not raised: {refusal['reason']} ({refusal['rule']})", "yellow")
 
-    def promote(self) -> None:
+    def revise(self) -> None:
         self._act(4, "No evidence, no way up: an orchestrator tries to lift a guess to the whole project")
-        lead = self._seat(Actor.orchestrator("lead"))
-        unit = lead.get(self._witness.ids["unproven"])
-        outcome = lead.promote(unit.id, Level.PROJECT)
+        outcome = self._seat(Actor.orchestrator("lead")).promote(self._told.ids[_GUESS], Level.PROJECT)
         then = f"refused by {outcome.rule}: {outcome.reason}" if isinstance(outcome, Refused) else "lifted"
-        self._tell("lead", f'"{short(unit.content, 70)}"', then, "yellow")
+        self._tell("lead", f'"{_GUESS}"', then, "yellow")
+        self._act(5, "No last writer wins: two leads revise one unit from the same version")
+        old = self._ada.get(self._told.ids[_SHARED])
+        cited = [Citation.parse(text) for text in _SHOP["shared_citations"]]
 
-    def revise_at_once(self) -> None:
-        self._act(5, "No last writer wins: two processes revise one unit from the same version")
-        old = self._ada.get(self._witness.ids["shared"])
-        claims = {
-            f"lead-{number}": [_claim("revision", text, _RETRY_TEST, _SHOP["retried"], level="project")]
-            for number, text in enumerate(_SHOP["revisions"], start=1)
-        }
-        with self._agents(claims) as leads:
-            said = {name: report["answer"]["unit"] for name, report in self._reports(leads, claims)}
-            steps: dict[str, list[Step]] = {
-                name: [{"do": "supersede", "new": new["id"], "old": old.id, "seen": old.version}]
-                for name, new in said.items()
-            }
-            revised = self._reports(leads, steps)
-        for name, report in revised:
-            new, seen, actual = said[name], report["seen"], report["actual"]
+        def revise(number: int, text: str) -> tuple[str, Stored | Refused, int | None]:
+            with open_memory(self._folder) as memory:  # As a process of its own would.
+                lead = memory.seat(Actor.orchestrator(f"lead-{number}"), self._ada.scope, root=self._desks[0])
+                new = lead.remember(text, level=Level.PROJECT, citations=cited)
+                try:
+                    if isinstance(new, Stored):
+                        lead.supersede(new.unit.id, old.id, "a better wording", expected_version=old.version)
+                except Conflict as conflict:
+                    return f"lead-{number}", new, conflict.actual_version
+            return f"lead-{number}", new, None
+
+        with ThreadPoolExecutor() as threads:
+            outcomes = list(threads.map(revise, (1, 2), _SHOP["revisions"]))
+        for name, new, actual in outcomes:
+            assert isinstance(new, Stored), new
             if actual is None:
-                self._witness.won.append(new["id"])
-                self._tell(name, f'"{new["content"]}"', f"superseded version {seen}")
+                self._told.won.append(new.unit.id)
+                self._tell(name, f'"{new.unit.content}"', f"superseded version {old.version}")
             else:
-                self._witness.lost += 1
-                then = f"Conflict: saw version {seen}, it is at {actual} now; the text is kept as {new['id']}"
-                self._tell(name, f'"{new["content"]}"', then, "yellow")
+                self._told.lost += 1
+                then = f"Conflict: saw version {old.version}, it is at {actual} now; the text is kept as {new.unit.id}"
+                self._tell(name, f'"{new.unit.content}"', then, "yellow")
 
     def settle(self) -> None:
         self._act(6, "A person decides")
@@ -264,42 +257,99 @@ class _Story:
             ada.resolve(dispute.id, winner=winner.id, reason=_SHOP["reasons"][winner.content])
             self._tell("ada", f'"{winner.content}"', f'stands; "{loser.content}" is {ada.get(loser.id).status}')
             approved = ada.approve(winner.id)
-            then = f"{approved.status} {approved.confidence:.2f}: a human's word is evidence"
-            self._tell("", "and approves it", then)
+            self._tell(
+                "", "and approves it", f"{approved.status} {approved.confidence:.2f}: a human's word is evidence"
+            )
             ada.promote(winner.id, Level.PROJECT)
 
     def recall(self) -> None:
-        """The real command, in a process of its own, in the other worktree."""
         self._act(7, "Recall: a newcomer in another worktree asks, in two languages")
-        named = {"ACTOR": "agent:coder-new", "TASK": "T-new"}
-        ours = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
-        env = ours | {f"MNEMARCH_{name}": item for name, item in named.items()} | {"PYTHONIOENCODING": "utf-8"}
         for question in _SHOP["questions"]:
             self._tell("coder-new", f'$ mnemarch recall "{question}" -k 2')
-            command = [sys.executable, "-m", "mnemarch", "recall", question, "-k", "2"]
-            done = subprocess.run(  # noqa: S603 - our own module, no shell
-                command, cwd=self._desks[1], env=env, capture_output=True, encoding="utf-8", check=False
-            )
-            answer = Text(clean(done.stdout or done.stderr).rstrip(), "dim")
-            self._console.print(Padding(answer, (0, 0, 0, 6), expand=False))
+            answer = self._at_once({"coder-new": ["recall", question, "-k", "2"]}, {}, desk=1)["coder-new"]
+            self._console.print(Padding(Text(clean(answer).rstrip(), "dim"), (0, 0, 0, 6), expand=False))
 
     def erase(self) -> None:
         self._act(8, "Erasure: a customer asks to be forgotten")
-        before = files_holding(self._data_folder, _SHOP["personal_name"])
-        erased = self._ada.erase(self._witness.ids["personal"], "the customer asked for it")
-        after = files_holding(self._data_folder, _SHOP["personal_name"])
-        held = f"files that hold the name: {len(before)} before, {len(after)} now"
-        self._tell("ada", f'erases "{_SHOP["personal"]}"', f"event payloads removed: {erased.events}; {held}")
+        before = files_holding(self._data_folder, _NAME)
+        erased = self._ada.erase(self._told.ids[_PERSONAL], "the customer asked for it")
+        held = f"files that hold the name: {before} before, {files_holding(self._data_folder, _NAME)} now"
+        self._tell("ada", f'erases "{_PERSONAL}"', f"event payloads removed: {erased.events}; {held}")
 
     def prove(self, started: float) -> tuple[list[Proof], str]:
         self._act(9, "The proof, counted from the memory itself")
-        proofs = proofs_of(self._memory, self._ada, self._witness, self._folder)
-        table = Table("", "claim", "what was counted", box=box.SIMPLE_HEAD, pad_edge=False)
-        for proof in proofs:
-            mark = Text("✓", "bold green") if proof.ok else Text("✗", "bold red")
-            table.add_row(mark, Text(proof.claim, "bold"), proof.counted)
-        self._console.print(table)
+        proofs = proofs_of(self._memory, self._ada, self._told, self._folder)
+        rows = [("✓" if proof.ok else "✗", proof.claim, proof.counted) for proof in proofs]
+        self._console.print(Padding(Text(table(("", "claim", "what was counted"), rows, "")), (0, 0, 0, 1)))
         failed = sum(not proof.ok for proof in proofs)
         verdict = "all hold" if not failed else f"{failed} DO NOT HOLD"
         self._tell("", f"{len(proofs)} proofs, {verdict}; {time.monotonic() - started:.0f} s")
-        return proofs, self._witness.won[0] if self._witness.won else ""
+        return proofs, self._told.won[0] if self._told.won else ""
+
+
+# The proof
+
+
+def files_holding(folder: str, needle: str) -> int:
+    """How many files below `folder` hold this text, in any case: an index keeps words in lower case."""
+    count = 0
+    for place, _, names in os.walk(folder):
+        for path in (os.path.join(place, name) for name in names):
+            with open(path, "rb") as file:
+                count += needle.encode().lower() in file.read().lower()
+    return count
+
+
+def proofs_of(memory: Memory, judge: Seat, told: Told, folder: str) -> list[Proof]:
+    """Count everything anew, from an export of the log and the bytes on disk."""
+    log_path = os.path.join(folder, "log.jsonl")
+    memory.export(log_path)
+    with open(log_path, encoding="utf-8") as file:
+        _, *log, _ = map(json.loads, file)
+    return [Proof(*each) for each in (*_proofs_of_log(log, told), *_proofs_of_memory(memory, judge, told, folder))]
+
+
+def _proofs_of_log(log: list[dict[str, Any]], told: Told) -> Iterator[tuple[str, str, bool]]:
+    hash_of = {event["id"]: event["hash"] for event in log}
+    handed = {receipt["event_id"]: receipt["hash"] for receipt in told.receipts}
+    there = sum(hash_of.get(event_id) == hash for event_id, hash in handed.items())
+    counted = f"{len(handed):,} receipts handed out, {there:,} of them found among {len(log):,} events"
+    yield "every receipt is in the log", counted, there == len(handed) > 0
+    streams: dict[str, list[int]] = {}
+    for event in log:
+        streams.setdefault(f"{event['org']}/{event['project']}", []).append(event["seq"])
+    is_gapless = all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in streams.values())
+    distinct = sum(len(set(numbers)) for numbers in streams.values())
+    yield "one order, no gap, no double", f"{distinct:,} sequence numbers for {len(log):,} events", is_gapless
+    bodies = [event["body"] or "" for event in log if event["type"] == "unit.remembered"]
+    texts, tried = sum(any(text in body for body in bodies) for text in _SHOP["revisions"]), len(_SHOP["revisions"])
+    counted = (
+        f"{tried} revised one version: {len(told.won)} won, {told.lost} got a Conflict, {texts} texts are in the log"
+    )
+    yield "no update is lost", counted, (len(told.won), told.lost, texts) == (1, tried - 1, tried)
+    refused = sum(_TOO_WIDE in (event["body"] or "") for event in log if event["type"] == "claim.refused")
+    yield "what was refused is not lost", f"{refused} refused claim in the log, with its text", refused == 1
+    again, keyed = [one for one in told.receipts if one["duplicate"]], [event["key"] for event in log if event["key"]]
+    is_once = len(again) == 1 and len(keyed) == len(set(keyed)) > 0
+    yield "a retry is stored once", f"{len(again)} duplicate receipt, {len(keyed)} keys in the log", is_once
+
+
+def _proofs_of_memory(memory: Memory, judge: Seat, told: Told, folder: str) -> Iterator[tuple[str, str, bool]]:
+    units, agents = [unit for unit in judge.units(limit=10_000) if unit.content == _SHARED], len(_SHOP["agents"])
+    voices = {str(source.actor) for unit in units for source in unit.provenance}
+    counted = f"{agents} agents said it, {len(units)} unit holds it, with {len(voices)} voices"
+    yield "one fact, one unit", counted, len(units) == 1 and len(voices) == agents
+    guess = judge.get(told.ids[_GUESS])
+    counted = f"the claim without evidence is still a {guess.status}, {guess.confidence:.2f} sure, at {guess.level}"
+    yield "no evidence, no promotion", counted, guess.status == "hypothesis"
+    place = os.path.join(folder, ".mnemarch")
+    count = files_holding(place, "")
+    for claim, needle in (("no secret reached the disk", told.secret), ("what was erased is gone", _NAME)):
+        holding = files_holding(place, needle)
+        yield claim, f"{count} files searched byte by byte, found in {holding}", not holding
+    check, rebuild = memory.audit(), memory.rebuild()
+    state = "every hash holds" if check.ok else f"broken at {check.first_broken}"
+    yield "the log was not tampered with", f"{check.events:,} entries walked, {state}", check.ok
+    before, after = rebuild.digest_before[:16], rebuild.digest_after[:16]
+    counted = f"{before}… before, {after}… after a rebuild from {rebuild.events:,} events"
+    yield "everything comes from the log", counted, rebuild.same

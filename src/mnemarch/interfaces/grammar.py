@@ -1,6 +1,6 @@
-"""The grammar of the command line: which command was typed, and its words, options, standard input and files as values.
+"""Parses the command line: the command, its words and options, standard input and files.
 
-Not by argparse: it would have to be told every row of the table again, and loading it costs a quarter of a bare Python.
+argparse would need the table of verbs a second time, and takes a quarter of a bare Python's start to load.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import IO, Any
 
+# What other programs call a command.
+_MEANT = {"forget": "erase", "delete": "erase", "remove": "erase", "rm": "erase", "search": "recall", "find": "recall",
+    "query": "recall", "ask": "recall", "add": "remember", "save": "remember", "store": "remember", "note": "remember",
+    "list": "units", "ls": "units", "restore": "import", "test": "verify", "run": "verify"}  # fmt: skip
+
+DECIDE = "decide", "decisions import", "decisions export"
 # Commands that are no verbs, by section, and the module beside this one that has them.
 PLAIN_COMMANDS = {
-    "decisions: versioned, ranked, with their blast radius": dict.fromkeys(
-        ("decide", "decisions import", "decisions export"), "decide"
-    ),
+    "decisions: versioned, ranked, with their blast radius": dict.fromkeys(DECIDE, "decide"),
     "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
-    "recall": {
-        f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
-    },
+    "recall": {"graph": "graph"},
     "operate": {
-        **dict.fromkeys(("demo", "init", "policy", "hook", "trust"), "plain_commands"),
-        "mcp": "mcp",
-        "copy": "operate",
+        **dict.fromkeys(("demo", "init", "hook", "trust"), "plain_commands"),
+        **{"mcp": "mcp", "copy": "operate"},
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },
@@ -64,7 +65,7 @@ def command_names() -> list[str]:
 
 
 def options_in(argv: Sequence[str]) -> Sequence[str]:
-    """What stands before a lone `--`: after it everything is a word."""
+    """The arguments before a lone `--`; everything after it is a word."""
     return argv[: argv.index("--")] if "--" in argv else argv
 
 
@@ -92,9 +93,9 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
     if not names:
         from difflib import get_close_matches
 
-        near = get_close_matches(word, {name.split()[0] for name in command_names()}, n=1)
+        near = _MEANT.get(word) or "".join(get_close_matches(word, {name.split()[0] for name in command_names()}, n=1))
         raise InvalidInput(
-            f"There is no command {word!r}.", hint=f"Did you mean {near[0]}?" if near else "See: mnemarch --help"
+            f"There is no command {word!r}.", hint=f"Did you mean {near}?" if near else "See: mnemarch --help"
         )
     rest = list(argv)
     if word not in names:
@@ -137,7 +138,7 @@ def command_named(name: str) -> Command:
 
 
 def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
-    """What was typed after the command, read by its parameters."""
+    """Parses what was typed after the command."""
     places = places_of(command)
     takes = (*command.takes, *places, JSON)
     typed = Typed(takes, argv)
@@ -160,7 +161,7 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
 
 
 def places_of(command: Command) -> list[Parameter]:
-    """Who and where, but for options that mean something else to this command: `undo --actor` is who is undone."""
+    """The options for who and where, without those that mean something else to this command (`undo --actor`)."""
     own = {flag for parameter in command.takes for flag in flags_of(parameter)}
     return [place for place in PLACES if own.isdisjoint(flags_of(place))]
 
@@ -171,7 +172,7 @@ def _with_defaults(takes: Iterable[Parameter], arguments: dict[str, Any]) -> Sim
 
 
 def _where_it_belongs(name: str, option: str) -> str:
-    """A hint for what this command does not know: another form of it may, or a text lacks its quotes."""
+    """A hint for an unknown option or word: another form of the command takes it, or a text lacks its quotes."""
     words = [parameter for parameter in command_named(name).takes if is_word(parameter)]
     if option[0] != "-" and words and is_text(words[-1]):
         return f'Put a text of several words in quotes: mnemarch {name} "..."'
@@ -189,7 +190,7 @@ def forms(name: str) -> list[str]:
 
 
 def examples_of(name: str, command: Command) -> tuple[str, ...]:
-    """Examples as they are written, or what the required parameters make of it."""
+    """The written examples, or one made from the required parameters."""
     if command.examples:
         return command.examples
     required = [parameter for parameter in command.takes if parameter.default is of.REQUIRED]
@@ -213,12 +214,12 @@ def shown_name(parameter: Parameter) -> str:
 
 
 def called(parameter: Parameter) -> str:
-    """What a parameter is called in errors: its option, or its word."""
+    """The name of a parameter in errors: its option, or its word."""
     return (flags_of(parameter) or [shown_name(parameter)])[0]
 
 
 def is_word(parameter: Parameter) -> bool:
-    """Whether a parameter is a word of the command line, or a list several; what is piped is on standard input."""
+    """Whether a parameter is given as a word or words; a list that is piped comes from standard input."""
     return not flags_of(parameter) and not (parameter.many and parameter.piped)
 
 
@@ -232,7 +233,7 @@ class Typed:
 
     def __init__(self, takes: Iterable[Parameter], argv: Sequence[str]) -> None:
         self.unknown: list[str] = []
-        # Not by the names of parameters: a word WORKTREE and the option --worktree are two.
+        # Keyed by identity, since a word WORKTREE and the option --worktree have one name.
         self._texts: dict[int, Any] = {}
         self._words: list[str] = []
         self._flags = {flag: parameter for parameter in takes for flag in flags_of(parameter)}
@@ -249,10 +250,10 @@ class Typed:
         words = [parameter for parameter in takes if is_word(parameter)]
         self._texts |= {id(parameter): word for parameter, word in zip(words, self._words, strict=False)}
         if words and words[-1].many and len(self._words) >= len(words):
-            # The last of them takes all that is left.
+            # The last parameter takes all words that are left.
             self._texts[id(words[-1])] = self._words[len(words) - 1 :]
         elif words and words[-1].name == "query":
-            # A question need not be quoted. What is written down has to be: a forgotten option would become part of it.
+            # A question needs no quotes. A text that is stored does, or a mistyped option would become part of it.
             self._texts[id(words[-1])] = " ".join(self._words[len(words) - 1 :]) or None
         else:
             self.unknown += map(repr, self._words[len(words) :])
@@ -281,7 +282,7 @@ class Typed:
                 self._texts[id(parameter)] = content
 
     def _switch(self, parameter: Parameter, flag: str, equals: str) -> None:
-        """An option without a value turns the default around; of two that exclude each other the first says yes."""
+        """A switch inverts its default; of a pair such as --worked and --failed, the first means yes."""
         both = flags_of(parameter)
         setting = flag == both[0] if len(both) > 1 else not parameter.default
         if equals:
@@ -312,7 +313,7 @@ def is_text(parameter: Parameter) -> bool:
 
 
 def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
-    """What has to be given and was not."""
+    """The required parameters that are missing."""
     return [
         " or ".join(flags_of(parameter)) or shown_name(parameter)
         for parameter in takes

@@ -12,20 +12,16 @@ Questions are answered by words, without a model: no `index` is needed.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from langgraph.store import base
 
 from mnemarch.errors import InvalidInput
+from mnemarch.memory import Memory
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.services.items import Change, Item, Items
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from mnemarch.memory import Memory
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": eq,

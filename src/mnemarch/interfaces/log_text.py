@@ -52,6 +52,9 @@ class _Parts(dict[str, str]):
         return ""
 
 
+_STATES = ("open", "blocked", "stuck", "verified")
+
+
 def sentence(event: Event, contents: Mapping[str, str]) -> str:
     """What happened, in words; `contents` has those of the units, as far as the reader may see them."""
     payload = event.payload
@@ -217,10 +220,9 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         [(clean(each.actor), _where(each.scope), age(each.last_at)) for each in seen.agents],
         "nobody",
     )
-    states = [sum(task.state == state for task in seen.tasks) for state in ("open", "stuck", "verified")]
-    yield from _chapter(
-        f"tasks, last day: {states[0]} open, {states[1]} stuck, {states[2]} verified", [*map(_task, seen.tasks)], ""
-    )
+    states = [f"{sum(task.state == state for task in seen.tasks)} {state}" for state in _STATES]
+    shown = ", ".join(each for each in states if each != "0 blocked")
+    yield from _chapter(f"tasks, last day: {shown}", [*map(_task, seen.tasks)], "")
     yield from _chapter(
         f"learned, last day: {len(seen.learned)}{' or more' if len(seen.learned) >= NEWS_MAX else ''}",
         [(short_id(unit.id), str(unit.status), quoted(unit.content)) for unit in seen.learned],

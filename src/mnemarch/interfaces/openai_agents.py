@@ -9,20 +9,16 @@ await Runner.run(agent, "Where is my order?", session=session)
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, cast
 
 from agents import SessionABC, TResponseInputItem
 from agents.memory.session_settings import SessionSettings
 
+from mnemarch.memory import Memory
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.stamps import new_id
 from mnemarch.services.items import Change, Item
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mnemarch.memory import Memory
 
 _CONVERSATIONS = "conversations"
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
 
 from mnemarch.errors import NotAllowed, StoreUnavailable
 from mnemarch.interfaces import log_text
@@ -21,23 +24,16 @@ from mnemarch.interfaces.show import (
     wrapped,
 )
 from mnemarch.interfaces.verb_commands import answered, performed, text_of
+from mnemarch.model import upkeep
+from mnemarch.model.caller import Actor
 from mnemarch.model.event import Event
+from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
 from mnemarch.verbs.types import WORDS, Parameter, Verb
 from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import copy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
-    from typing import Any
-
-    from mnemarch.model import upkeep
-    from mnemarch.model.caller import Actor
-    from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
 
 _SHOWN_MAX = 20
 _READ_MAX = 1_000
@@ -158,7 +154,7 @@ def maintained(verb: Verb, call: Call) -> Answer:
 
 
 def asked(verb: Verb, call: Call) -> Answer:
-    """The verb's answer after a yes; its dry run where nobody can answer, or after a no."""
+    """Show the dry run, ask, and run the verb after a yes."""
     if call.options.dry_run or call.options.yes:
         return answered(verb, call)
     wants_copies = call.arguments.pop("copies", False)
@@ -250,7 +246,7 @@ def _fates(fates: Sequence[upkeep.Fate]) -> list[str]:
 
 
 def require_person(actor: Actor, what: str, instead: str = "") -> None:
-    """Whoever brings a log in vouches for it: what it calls verified or approved counts as it stands (R4)."""
+    """Only a person may bring in a log, since its verifications and approvals count (R4)."""
     if actor.kind != "human":
         raise NotAllowed(
             f"{actor} may not {what}: what it calls verified or approved would count there (R4).",
@@ -299,7 +295,9 @@ def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
         more = len(done.problems) - _SHOWN_MAX
         lines += [f"  and {more:,} more (--json lists them all)"] if more > 0 else []
     if done.units and not done.dry_run:
-        lines.append(f"They are recalled as [IMPORTED] until a person says: mnemarch accept {short_id(done.id)}")
+        lines.append(
+            f"They are recalled as [IMPORTED] until a person accepts them: mnemarch accept {short_id(done.id)}"
+        )
     is_own = done.format == "mnemarch"
     return "\n".join([*lines, *(["If this is your own memory, moved here: mnemarch import FILE --restore"] * is_own)])
 

@@ -1,4 +1,4 @@
-"""Commands that are no verbs: `init`, `trust`, `policy`, `demo` and `hook`."""
+"""Commands that are no verbs: `init`, `trust`, `demo` and `hook`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,10 @@ from mnemarch.checkout import Foreign, load
 from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive, noted
-from mnemarch.verbs.types import FLAG, NUMBER, PATH, WORDS, Parameter
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
+from mnemarch.model.caller import Actor
+from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
 from mnemarch.wiring import open_for_hooks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mnemarch.model.caller import Actor
-    from mnemarch.policy.permissions import Policy
-
-_DEMO_EVENTS, _DEMO_EVENTS_FAST = 240, 40
 
 
 def _init(call: Call) -> Answer:
@@ -157,39 +151,11 @@ def _described(foreign: Foreign) -> str:
     return "\n".join([foreign.path, *(f"  {show.clean(line)}" for line in foreign.why.splitlines())])
 
 
-def _policy(call: Call) -> Answer:
-    # From the settings alone: who may do what can be asked even if the store can't be opened.
-    policy = noted(load(call.home.folder)).policy
-    acts = {act: {level: sorted(kinds) for level, kinds in levels.items()} for act, levels in policy.table.items()}
-    return Answer(
-        data={"acts": acts, "requires_validation": sorted(policy.validated_levels)}, text=lambda: _policy_text(policy)
-    )
-
-
-def _policy_text(policy: Policy) -> str:
-    """At which levels each kind of actor may do it: a row for each act."""
-    from mnemarch.model.caller import ActorKind, Level
-    from mnemarch.policy.permissions import Deed
-
-    def cell(kind: ActorKind, deed: Deed) -> str:
-        levels = [level for level in Level if policy.allows(kind, deed, level)]
-        if len(levels) > 2 and levels == list(Level)[: len(levels)]:
-            return "all" if len(levels) == len(Level) else f"up to {levels[-1]}"
-        return " ".join(map(str, levels)) or "-"
-
-    rows = [(str(deed), *(cell(kind, deed) for kind in ActorKind)) for deed in Deed]
-    checked = " and ".join(str(level) for level in Level if policy.requires_validation(level))
-    legend = f"At {checked or 'no level'} only what a test was seen to show, or a person vouches for, is written (R21)."
-    return f"{show.table(('act', *map(str, ActorKind)), rows, '')}\n\n{show.wrapped(legend, '')}"
-
-
 def _demo(call: Call) -> Answer:
     from mnemarch.interfaces.demo import run
 
-    options = call.options
-    events = options.events if options.events is not None else _DEMO_EVENTS_FAST if options.fast else _DEMO_EVENTS
-    folder = os.path.realpath(options.keep) if options.keep else None
-    proofs, unit_id = run(keep=folder, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
+    folder = os.path.realpath(call.options.keep) if call.options.keep else None
+    proofs, unit_id = run(keep=folder, fast=call.options.fast, aside=call.places.json)
     is_proven = all(proof.ok for proof in proofs)
     return Answer(
         data={"ok": is_proven, "folder": folder, "proofs": proofs},
@@ -224,9 +190,7 @@ COMMANDS = {
         _demo,
         (
             Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
-            Parameter("agents", NUMBER, "how many agents (default: 5)", 5),
-            Parameter("events", NUMBER, f"log entries of each (default: {_DEMO_EVENTS})", None),
-            Parameter("fast", FLAG, f"no pauses, and {_DEMO_EVENTS_FAST} log entries each", False),
+            Parameter("fast", FLAG, "no pauses, and fewer log entries", False),
         ),
     ),
     "init": Command(_init, begins_memory=True),
@@ -238,6 +202,5 @@ COMMANDS = {
             Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),
         ),
     ),
-    "policy": Command(_policy),
     "hook": Command(_hook, (_HOST,)),
 }

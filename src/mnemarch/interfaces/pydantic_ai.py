@@ -7,6 +7,7 @@ agent = Agent(model, toolsets=[toolset(seat)])
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from pydantic_ai import ModelRetry, Tool
@@ -14,14 +15,9 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from mnemarch.errors import MnemarchError, StoreError
 from mnemarch.interfaces import tools
+from mnemarch.interfaces.command import Call
 from mnemarch.model.value import Frozen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mnemarch.interfaces.command import Call
-    from mnemarch.seat import Seat
+from mnemarch.seat import Seat
 
 
 class _Asked(Frozen):

@@ -1,29 +1,26 @@
-"""`rules`: learn code rules from commits and diffs, see where they apply, apply them; and how rules look in words."""
+"""`rules`: learn code rules from commits, see where they apply, apply them; and how rules look in words."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import unified_diff
 from itertools import chain
 from math import ceil, log
+from typing import Any
 
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, table
+from mnemarch.learning.code_rules import EMA_ALPHA, CodeRules, RuleHit, RuleStory
+from mnemarch.learning.patches import FilePatch, commit_patches, commits_of, files_under
+from mnemarch.learning.rule import CodeRule
+from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
-
-    from mnemarch.learning.code_rules import CodeRules, RuleHit, RuleStory
-    from mnemarch.learning.patches import FilePatch
-    from mnemarch.learning.rule import CodeRule
-    from mnemarch.model.event import Event
 
 _SHOWN_MAX = 12
 
@@ -45,24 +42,10 @@ def _learn(call: Call) -> Answer:
 
 
 def _patches(call: Call) -> Iterator[FilePatch]:
-    """The patches meant: of a diff file, of what is staged, of a range, or of a commit."""
-    from mnemarch.learning import patches
-
-    named, root = call.options.what, call.seat.caller.root or os.getcwd()
-    if call.options.staged:
-        if named is not None:
-            raise InvalidInput("--staged is what is staged, not a commit as well.", hint="Leave one of them out.")
-        yield from patches.staged_patches(root)
-    elif named is not None and os.path.isfile(named):
-        with open(named, encoding="utf-8", errors="replace") as file:
-            yield from patches.diff_patches(file.read())
-    else:
-        commits = patches.commits_of(root, named or "HEAD")
-        if named is not None and patches.end_of_longer(root, named) is not None:
-            told = f"{clean(named)} begins before the first commit; there are only {counted(len(commits), 'commit')}"
-            print(f"note: {told} to learn from, and all are read", file=sys.stderr)
-        for commit in commits:
-            yield from patches.commit_patches(root, commit)
+    """The patches of a commit, or of a range of commits."""
+    root = call.seat.caller.root or os.getcwd()
+    for commit in commits_of(root, call.options.what or "HEAD"):
+        yield from commit_patches(root, commit)
 
 
 def _learned_text(patches: int, repeated: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
@@ -165,15 +148,11 @@ def _safe(diff: str) -> str:
 
 
 def _diff(path: str, before: str, after: str) -> str:
-    from difflib import unified_diff
-
     lines = unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), path, path)
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
 def _files(call: Call) -> Iterable[str]:
-    from mnemarch.learning.patches import files_under
-
     for path in call.options.paths:
         if not os.path.exists(path):
             raise InvalidInput(f"There is no {path!r}.", hint="Name a file or a folder.")
@@ -195,10 +174,7 @@ _CANDIDATES = Parameter("candidates", FLAG, "also by rules that are not trusted 
 COMMANDS = {
     "rules learn": Command(
         _learn,
-        (
-            Parameter("what", WORDS, "a commit, a range or a diff file", None, "", metavar="COMMIT|RANGE|FILE"),
-            Parameter("staged", FLAG, "what is staged", False),
-        ),
+        (Parameter("what", WORDS, "a commit, or a range A..B (default: HEAD)", None, "", metavar="COMMIT|RANGE"),),
         begins_memory=True,
     ),
     "rules check": Command(_check, (_PATHS, _CANDIDATES)),
@@ -218,7 +194,7 @@ def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
         judged = rule.status, f"{rule.confidence:.2f}", rule.category, rule.observation_count
         rows.append((short_id(rule.id), *judged, clean(rule.name)))
     is_chosen = any(vars(call.options).get(name) for name in ("category", "language", "confidence"))
-    empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~20..HEAD"
+    empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~5..HEAD"
     empty = "No code rule fits. All of them: mnemarch rules" if is_chosen else empty
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 
@@ -252,8 +228,6 @@ def _shown(story: RuleStory) -> str:
 
 def _missing_witness(story: RuleStory) -> list[str]:
     """What a candidate needs to be trusted: no agent's own word makes it so."""
-    from mnemarch.learning.code_rules import EMA_ALPHA
-
     rule = story.rule
     if rule.status != "candidate":
         return []

@@ -72,7 +72,8 @@ def _stored(stored: outcome.Stored, first: str) -> str:
     unit = stored.unit
     lines = [unit_line(unit, "joined" if stored.merged else first)]
     if stored.merged:
-        lines.append(f"  known already: {len(unit.provenance)} voices, {unit.mentions} mentions")
+        voices, mentions = counted(len(unit.provenance), "voice"), counted(unit.mentions, "mention")
+        lines.append(f"  known already: {voices}, {mentions}")
     if stored.receipt.duplicate:
         lines.append("  this key was used before; nothing new was stored")
     lines += redactions(stored.receipt)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.interfaces.command import Call
 from mnemarch.interfaces.verb_commands import performed, text_of
 from mnemarch.lazy import paragraphs_beside
 from mnemarch.learning.tools import description_of
 from mnemarch.model.outcome import Refused
+from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id
 from mnemarch.model.value import Frozen, replace
 from mnemarch.verbs import VERBS
 from mnemarch.verbs.types import FLAG, Parameter, read_all, schema_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
-
-    from mnemarch.interfaces.command import Call
-    from mnemarch.model.search import Recalled
 
 # Each has the tools of those before it; the tools of core memory are a profile of their own.
 PROFILES = ("read", "work", "admin")
@@ -31,9 +27,6 @@ _TEXTS = paragraphs_beside(__file__, "tools.txt")
 # What a recall costs its reader at most. One who wants more asks for it by its id.
 _RECALL_TOKENS = 4_000
 _ITEM_CHARS_MAX, _BINDING_CHARS_MAX = 2_000, 200
-
-# What answers look like: for each type of result the fields with their JSON types, and where they come from.
-_Shape = dict[str, "tuple[str, Callable[[Any], Any]]"]
 
 
 def words(name: str) -> str:
@@ -86,8 +79,8 @@ class Tool(Frozen):
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        fields = {name: kind for given in self.gives for name, (kind, _) in _SHAPES[given].items()}
-        return {"type": "object", "properties": {name: _TYPES[kind] for name, kind in fields.items()}}
+        parts = (part for type in self.gives for part in _parts(type))
+        return {"type": "object", "properties": {name: _KINDS[kind][0] for name, _, kind in parts}}
 
 
 def tools_for(profile: str, denied: Iterable[str] = ()) -> dict[str, Tool]:
@@ -115,8 +108,7 @@ def called(tool: Tool, call: Call) -> Reply:
     else:
         result = performed(verb, call)
         text = text_of(verb.name, result, call, verb.gives)
-    shape = _SHAPES["list" if isinstance(result, list) else type(result).__name__]
-    return Reply(text=text, data={name: make(result) for name, (_, make) in shape.items()})
+    return Reply(text=text, data=_shaped(result))
 
 
 # What some tools do beyond their verb
@@ -195,83 +187,62 @@ def _unit(unit: Any) -> dict[str, str]:
     return {"id": short_id(unit.id), "kind": str(unit.kind), "status": str(unit.status), "text": unit.content}
 
 
-_TYPES: dict[str, dict[str, Any]] = {
-    "text": {"type": "string"},
-    "maybe": {"type": ["string", "null"]},
-    "number": {"type": "integer"},
-    "flag": {"type": "boolean"},
-    "list": {"type": "array", "items": {"type": "object"}},
-    "texts": {"type": "array", "items": {"type": "string"}},
-    "object": {"type": ["object", "null"]},
+_TEXT, _OBJECT = {"type": "string"}, {"type": ["object", "null"]}
+_OBJECTS, _STRINGS = {"type": "array", "items": {"type": "object"}}, {"type": "array", "items": _TEXT}
+# How a part of an answer is written: its JSON type, and what is made of it.
+_KINDS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
+    "text": (_TEXT, str),
+    "id": (_TEXT, short_id),
+    "maybe-id": ({"type": ["string", "null"]}, lambda id: id and short_id(id)),
+    "number": ({"type": "integer"}, int),
+    "count": ({"type": "integer"}, len),
+    "flag": ({"type": "boolean"}, bool),
+    "texts": (_STRINGS, list),
+    "approaches": (_STRINGS, lambda failed: [one.approach for one in failed]),
+    "evidence": (_STRINGS, lambda citations: [ref for ref, _ in citations]),
+    "binding": (_OBJECTS, lambda items: [_entry(item, _BINDING_CHARS_MAX) for item in items]),
+    "items": (_OBJECTS, lambda items: [_entry(item, _ITEM_CHARS_MAX) for item in items]),
+    "reasons": (_OBJECT, lambda withheld: dict(Counter(one.reason for one in withheld))),
+    "unit": (_OBJECT, lambda unit: _unit(unit)),
+    "units": (_OBJECTS, lambda units: list(map(_unit, units))),
+    "disputes": (_OBJECTS, lambda disputes: list(map(_dispute, disputes))),
+    "refusals": (_OBJECTS, lambda refused: [{"rule": one.rule, "reason": one.reason} for one in refused]),
+    "verdict": (_OBJECT, lambda verdict: verdict and _shaped(verdict)),
+    "dispute": (_OBJECT, lambda dispute: _dispute(dispute)),
+    "listed": (_OBJECTS, lambda items: list(map(_listed, items))),
 }
-_RECALLED: _Shape = {
-    "binding": ("list", lambda found: [_entry(item, _BINDING_CHARS_MAX) for item in found.binding]),
-    "items": ("list", lambda found: [_entry(item, _ITEM_CHARS_MAX) for item in found.items]),
-    "withheld": ("object", lambda found: dict(Counter(one.reason for one in found.withheld))),
-    "notes": ("texts", lambda found: list(found.notes)),
+# For each type of result its parts: the name, the attribute if that has another name, and the kind if that is no text.
+_SHAPES = {
+    "Found": "binding:binding items:items withheld:reasons notes:texts",
+    "Pack": "text tokens:number left_out:count notes:texts",
+    "Stored": "unit:unit merged:flag conflicts:disputes",
+    "Refused": "refused=rule reason",
+    "Receipt": "entry=event_id:id duplicate:flag",
+    "LoopVerdict": "verdict=type reason instruction",
+    "ApproachValidation": "valid:flag reason suggestion failed=failed_history:approaches",
+    "Promotion": "passed:flag witnessed:flag episode=episode_id:id skill=skill_id:maybe-id raised=units:units"
+    " kept=refused:refusals set_aside:texts loop:verdict",
+    "Decision": "decision=id:id version:number strength",
+    "Unit": "unit=:unit",
+    "str": "text=",
+    "Explanation": "unit:unit why=status_reason evidence=citations:evidence",
+    "Dispute": "conflict=:dispute",
+    "Event": "entry=id:id type",
+    "list": "items=:listed",
 }
-_VERDICT: _Shape = {
-    "verdict": ("text", lambda verdict: str(verdict.type)),
-    "reason": ("text", lambda verdict: verdict.reason),
-    "instruction": ("text", lambda verdict: verdict.instruction),
-}
-_SHAPES: dict[str, _Shape] = {
-    "Found": _RECALLED,
-    "Pack": {
-        "text": ("text", lambda pack: pack.text),
-        "tokens": ("number", lambda pack: pack.tokens),
-        "left_out": ("number", lambda pack: len(pack.left_out)),
-        "notes": ("texts", lambda pack: list(pack.notes)),
-    },
-    "Stored": {
-        "unit": ("object", lambda stored: _unit(stored.unit)),
-        "merged": ("flag", lambda stored: stored.merged),
-        "conflicts": ("list", lambda stored: [_dispute(one) for one in stored.conflicts]),
-    },
-    "Refused": {
-        "refused": ("text", lambda refused: refused.rule),
-        "reason": ("text", lambda refused: refused.reason),
-    },
-    "Receipt": {
-        "entry": ("text", lambda receipt: short_id(receipt.event_id)),
-        "duplicate": ("flag", lambda receipt: receipt.duplicate),
-    },
-    "LoopVerdict": _VERDICT,
-    "ApproachValidation": {
-        "valid": ("flag", lambda checked: checked.valid),
-        "reason": ("text", lambda checked: checked.reason),
-        "suggestion": ("text", lambda checked: checked.suggestion),
-        "failed": ("texts", lambda checked: [one.approach for one in checked.failed_history]),
-    },
-    "Promotion": {
-        "passed": ("flag", lambda judged: judged.passed),
-        "witnessed": ("flag", lambda judged: judged.witnessed),
-        "episode": ("text", lambda judged: short_id(judged.episode_id)),
-        "skill": ("maybe", lambda judged: judged.skill_id and short_id(judged.skill_id)),
-        "raised": ("list", lambda judged: list(map(_unit, judged.units))),
-        "kept": ("list", lambda judged: [{"rule": one.rule, "reason": one.reason} for one in judged.refused]),
-        "set_aside": ("texts", lambda judged: list(judged.set_aside)),
-        "loop": (
-            "object",
-            lambda judged: judged.loop and {name: make(judged.loop) for name, (_, make) in _VERDICT.items()},
-        ),
-    },
-    "Decision": {
-        "decision": ("text", lambda decision: short_id(decision.id)),
-        "version": ("number", lambda decision: decision.version),
-        "strength": ("text", lambda decision: str(decision.strength)),
-    },
-    "Unit": {"unit": ("object", _unit)},
-    "str": {"text": ("text", str)},
-    "Explanation": {
-        "unit": ("object", lambda told: _unit(told.unit)),
-        "why": ("text", lambda told: told.status_reason),
-        "evidence": ("texts", lambda told: [ref for ref, _ in told.citations]),
-    },
-    "Dispute": {"conflict": ("object", lambda dispute: _dispute(dispute))},
-    "Event": {"entry": ("text", lambda event: short_id(event.id)), "type": ("text", lambda event: str(event.type))},
-    "list": {"items": ("list", lambda items: [_listed(item) for item in items])},
-}
+
+
+def _parts(type: str) -> Iterator[tuple[str, str, str]]:
+    """Name, attribute and kind of each part of a type of result; without an attribute it is the result itself."""
+    for part in _SHAPES[type].split():
+        named, _, kind = part.partition(":")
+        name, equals, attribute = named.partition("=")
+        yield name, attribute if equals else name, kind or "text"
+
+
+def _shaped(result: Any) -> dict[str, Any]:
+    parts = _parts("list" if isinstance(result, list) else type(result).__name__)
+    return {name: _KINDS[kind][1](getattr(result, at) if at else result) for name, at, kind in parts}
 
 
 def _dispute(dispute: Any) -> dict[str, Any]:

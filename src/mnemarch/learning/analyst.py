@@ -6,21 +6,18 @@ decisions that a step says, commands that were run, names that were logged. How 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mnemarch.learning.classify import Classified, MemoryEvent
+from mnemarch.learning.model import Model
+from mnemarch.model.outcome import Analysis
 from mnemarch.model.value import replace
 from mnemarch.text.cache import pattern
 from mnemarch.text.prompt import entry, estimated_tokens, fenced
 from mnemarch.text.tokens import query_tokens, tokens
 from mnemarch.text.words import entries, in_a_line
 from mnemarch.units.analysis import CHOICE, PROSE, LoggedStep, analysed, runnable_lines
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.learning.classify import Classified, MemoryEvent
-    from mnemarch.learning.model import Model
-    from mnemarch.model.outcome import Analysis
 
 _INSTRUCTION = "\n".join(entries("analyst", "task"))
 _VERDICTS = {True: "Verification passed.", False: "Verification failed, so it is false."}

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 from collections import OrderedDict
+from collections.abc import Callable
 from time import monotonic
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from typing import Any
 
 
 class TimedCache:

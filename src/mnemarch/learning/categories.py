@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from posixpath import commonprefix
 
+from mnemarch.learning.edits import Patch, Site
 from mnemarch.learning.trees import Kinds, Node, fragments
 from mnemarch.model.value import Names
 from mnemarch.text.words import in_a_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mnemarch.learning.edits import Patch, Site
 
 _SIDE_CHARS_MAX, _READ_CHARS_MAX = 56, 2_000
 _RUN = re.compile(r"\${3}\w+")

@@ -1,4 +1,4 @@
-"""Which bucket a text belongs to (M1, M2): by rules, by another classifier, or by both."""
+"""Classifies texts into buckets (M1, M2): by rules, by another classifier, or by both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 class Bucket(Names):
-    """The five buckets of M1, and what is not remembered: an acknowledgement, a greeting, a request for now."""
+    """The five buckets of M1; LEFT_OUT is for acknowledgements, greetings and requests for now."""
 
     PROFILE = "PROFILE"
     PREFERENCE = "PREFERENCE"
@@ -52,7 +52,7 @@ class Classifier(Protocol):
     def classify(self, event: MemoryEvent) -> Classified: ...
 
 
-# What decides stands early in a text; the rest of a long one is not read.
+# Only the beginning of a long text is read.
 _READ_CHARS_MAX = 4_000
 _CLAUSES = r"(?<=[.!?。？！…])\s+|\n+|;\s+"
 _CODE = r"(?m)```(?s:.*?)(?:```|\Z)|^[ \t]*>.*$"
@@ -61,7 +61,7 @@ _WORD = r"[^\W_][\w'-]*"
 _FILE = "buckets"
 _RULES_FILE, _USER = "rules-file", "user"
 _PATTERNS = Patterns(_FILE, "moods", "signs", "importance")
-# What an assistant tells somebody to do is advice, and no request.
+# An imperative by an assistant is advice, not a request.
 _MOODS = {"assistant": ("question", "announcement", "plan")}
 _MOODS_OF_OTHERS = ("question", "announcement", "request")
 _ASSERTED = 1.0
@@ -69,12 +69,12 @@ _PAST = 1.5
 _HEARSAY = 2.5
 _LASTS = 2.0
 _OPENING_CHARS = 80
-# Nobody can be surer than with so much more weight than for the next bucket.
+# The lead over the second bucket at which the confidence is 1.
 _MARGIN_MAX = 5.0
 _NOTHING_ASSERTED = 0.8
-# Why a text that only asks is history: nothing in it is so, and yet it tells what somebody was after.
+# The reason for a text that only asks. It states nothing, but shows what somebody was looking for.
 ASKED = "only asks"
-# Why a wish that somebody hedges is history, and one that another has.
+# The reasons for a hedged wish and for somebody else's wish: both are history, not preferences.
 CONSIDERED, REPORTED = "only considers it", "says what somebody else wants"
 _BE = frozenset({"is", "are", "be", "being", "am", "get", "gets", "it's", "that's", "isn't", "aren't", "not"})
 _PAST_WORDS = frozenset({"was", "were", "had", "did", "didn't", "wasn't"})
@@ -104,7 +104,7 @@ class RuleBasedClassifier:
         for clause in clauses_of(event.text):
             mood = _mood(clause, event.source)
             moods.append(mood)
-            # As long as a rule stands in its file, nothing in it is only for now.
+            # A rule in a file is never "only for now".
             signs += [sign for sign in _signs(clause, mood) if sign[1] > 0 or event.source != _RULES_FILE]
         for bucket, weight, name in signs:
             weights[bucket] += weight
@@ -140,7 +140,7 @@ def without_telling(text: str) -> str:
 
 
 def standing_wishes(text: str) -> str:
-    """Of a text that states a preference the clauses that do, without what else is said or asked for in it."""
+    """The clauses of a text that state a preference."""
     wishes = [_wish_in(clause) for clause in clauses_of(text) if _is_wish(clause)]
     # Whatever stood between two that end without a mark.
     ended = [wish if not wish[-1:].isalnum() else f"{wish};" for wish in wishes[:-1]]
@@ -148,7 +148,7 @@ def standing_wishes(text: str) -> str:
 
 
 def without_requests(text: str) -> str:
-    """What a person asserts, without the clauses beside it that only ask for something now, or are polite."""
+    """The text without clauses that only ask for something now, or are polite."""
     left = text
     for clause in clauses_of(text):
         if _mood(clause, _USER) in {"request", "courtesy"} and not _is_wish(clause):
@@ -162,7 +162,7 @@ def _is_wish(text: str) -> bool:
 
 
 def _wish_in(clause: str) -> str:
-    """The clause without what only joins it to what was said before, or is asked for now beside the wish."""
+    """The wish in a clause, without its opening words and without requests beside it."""
     ends = [0, *(place for found in _PATTERNS["next part"].finditer(clause.lower()) for place in found.span())]
     parts = [clause[first:last] for first, last in zip(ends[::2], [*ends[1::2], None], strict=True)]
     wishes = [part for part in parts if _is_wish(part)]
@@ -178,7 +178,7 @@ def is_courtesy(text: str) -> bool:
 
 
 def importance_of(text: str, classified: Classified) -> float:
-    """How far up in its bucket a text ranks (R22); it decides nothing else. Below 0.2 is left to retention."""
+    """The rank of a text in its bucket (R22). Texts below 0.2 are left to retention."""
     if classified.why == ASKED:
         return _IMPORTANCE_OF_QUESTIONS
     base = _IMPORTANCE[classified.bucket]
@@ -191,17 +191,17 @@ def importance_of(text: str, classified: Classified) -> float:
 
 
 def is_others_words(source: str) -> bool:
-    """Whether this comes from another than the person who hands it in."""
+    """Whether the text is not by the person who hands it in."""
     return source in _listed("others' words")
 
 
 def is_log_only(source: str) -> bool:
-    """Whether a machine wrote this: the log keeps it, and the episode of its task tells of it."""
+    """Whether a machine wrote the text: it stays in the log, and its task's episode mentions it."""
     return source in _listed("log only")
 
 
 def _mood(clause: str, source: str) -> str:
-    """What a clause does other than to assert: courtesy, question, announcement, request; or "" if it asserts."""
+    """The mood of a clause: courtesy, question, announcement, plan, request, or "" for an assertion."""
     if is_courtesy(clause):
         return "courtesy"
     lowered = clause.lower()
@@ -227,7 +227,7 @@ def _is_order(lowered: str) -> bool:
 
 
 def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
-    """The signs of a clause by its mood: of what is asserted all, of a request those that it stands for the future."""
+    """The signs in a clause: all of an assertion; of a request only those that make it a lasting wish."""
     if mood and mood != "request":
         return []
     signs = _signs_in(clause.lower())
@@ -298,9 +298,9 @@ def _is_korean_past(word: str) -> bool:
 
 
 class HybridClassifier:
-    """Asks the rules first and another classifier when they are unsure; if that one fails, the rules stand.
+    """Asks the other classifier only when the rules are unsure; if it fails, the rules decide.
 
-    One that is away, or may ask no more, is not asked again.
+    A classifier that is unreachable, or out of budget, is not asked again.
     """
 
     def __init__(self, rules: Classifier, other: Classifier, *, sure_min: float = 0.7) -> None:

@@ -1,8 +1,10 @@
-"""The code rules of a project: learned from patches, judged by later ones, kept in the log (M16, M18, M21, M22)."""
+"""A project's code rules: learned from patches, judged by later patches, kept in the log (M16, M18, M21, M22)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.learning.categories import Category, pattern_category
@@ -10,6 +12,7 @@ from mnemarch.learning.detect import detect_code_rules_from_patch, joint_rules, 
 from mnemarch.learning.patches import language_for, pieces
 from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
 from mnemarch.learning.trees import LANGUAGES, parsed
+from mnemarch.log.act import Act, Log
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b, instant
@@ -18,13 +21,6 @@ from mnemarch.policy.admission import checked_count, checked_name, checked_share
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.cache import pattern
 from mnemarch.text.secrets import redacted_tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from mnemarch.log.act import Act, Log
 
 EMA_ALPHA = 0.2
 _UNTRUSTED_BY = 0.01
@@ -44,9 +40,9 @@ _OF_RULES = (EventType.RULE_LEARNED, EventType.RULE_JUDGED)
 
 
 class Learned(Frozen):
-    """What a patch taught: rules that are new, rules that it bears out, and rules that it contradicts.
+    """The result of learning from a patch: new rules, confirmed rules and contradicted rules.
 
-    `repeated` counts the changes in it that were read before.
+    `repeated` counts changes that were read before.
     """
 
     new: tuple[CodeRule, ...] = ()
@@ -56,7 +52,7 @@ class Learned(Frozen):
 
 
 class RuleHit(Frozen):
-    """Where a rule applies in a file: the line, what stands there, and what would."""
+    """A place where a rule applies: the line, its code, and the code that the rule would write."""
 
     rule: CodeRule
     line: int
@@ -65,7 +61,7 @@ class RuleHit(Frozen):
 
 
 class RuleStory(Frozen):
-    """A rule and what it was learned from and judged by, the oldest first."""
+    """A rule with the events that taught and judged it, oldest first."""
 
     rule: CodeRule
     events: tuple[Event, ...]
@@ -103,9 +99,9 @@ def _checked(rule: CodeRule) -> CodeRule:
 
 
 def may_recur(rule: CodeRule) -> bool:
-    """Whether a rule can come true again. A history is full of edits that are made once.
+    """Whether a rule can apply again. Most edits of a history are made only once.
 
-    A sentence, a long list of values or a whole screen of code is not met twice, nor is code without a variable.
+    Sentences, long lists of values, whole screens of code, and code without a variable do not come again.
     """
     old = rule.before_pattern
     literals = set(pattern(_LITERAL).findall(old))
@@ -114,9 +110,10 @@ def may_recur(rule: CodeRule) -> bool:
 
 
 def _earned(act: Act, rule: CodeRule, task: str | None) -> CodeRule:
-    """A rule is not trusted on an agent's word, whatever its name: witnessed successes of two tasks bear it out.
+    """Keep a rule below the threshold of trust until it has earned it.
 
-    Or a person or a lead does; only a person a rule about security. What one of them called wrong stays untrusted.
+    It needs witnessed successes in two tasks, or the word of a person or a lead; a rule about security needs a person.
+    A rule that one of them called wrong stays untrusted.
     """
     needed = {ActorKind.HUMAN} if rule.category == Category.SECURITY else {*ActorKind} - {ActorKind.AGENT}
     if rule.confidence < rule.promotion_threshold or act.caller.actor.kind in needed:
@@ -133,13 +130,13 @@ def _earned(act: Act, rule: CodeRule, task: str | None) -> CodeRule:
 
 @typed
 def cleanup_weak_rules(rules: Sequence[CodeRule], min_observations: int = 3) -> list[CodeRule]:
-    """Those that are not below their threshold after so many observations."""
+    """The rules without those that are weak after enough observations."""
     return [rule for rule in rules if rule.status != "weak" or rule.observation_count < min_observations]
 
 
 @typed
 def merge_duplicate_rules(rules: Sequence[CodeRule]) -> list[CodeRule]:
-    """Rules of the same patterns in the same languages as one: counts are summed, the surest keeps its name."""
+    """Merge rules with the same patterns and languages: counts are summed, the name is that of the surest."""
     merged: dict[object, CodeRule] = {}
     for rule in sorted(rules, key=lambda rule: -rule.confidence):
         known = merged.get(_patterns(rule))
@@ -149,7 +146,7 @@ def merge_duplicate_rules(rules: Sequence[CodeRule]) -> list[CodeRule]:
 
 
 def _patterns(rule: CodeRule) -> tuple[str, str, frozenset[str]]:
-    """By what two rules are the same: the same text means something else in another language."""
+    """The identity of a rule. The language is part of it, since the same text may mean something else."""
     return rule.before_pattern, rule.after_pattern, frozenset(rule.languages)
 
 
@@ -158,7 +155,7 @@ class CodeRules:
     """The rules that a seat's project has learned."""
 
     def __init__(self, log: Log, caller: Caller, *, is_witnessed: bool = False) -> None:
-        """`is_witnessed`: what is learned was changed in a task whose success this program saw."""
+        """`is_witnessed`: the changes come from a task whose success this program saw."""
         self._log = log
         self._caller = caller
         self._task = caller.scope_key if is_witnessed else None
@@ -176,11 +173,10 @@ class CodeRules:
         commit: str | None = None,
         evidence: str | None = None,
     ) -> Learned:
-        """Learn from a change of a file, or a part of one; what is known is judged by it.
+        """Learn from a change of a file or a part of one, and judge the known rules by it.
 
-        The same change counts once in each file.
-
-        `commit` and `evidence`, the id of an entry of the log, say where it comes from: a rule goes with its evidence.
+        The same change counts once in each file. `commit` and `evidence` (the id of a log entry) say where it comes
+        from; undoing the evidence removes the rule.
         """
         limit = self._log.config.limits.data_bytes_max
         old, new = (checked_text(text, "A side of a patch", limit) if text else "" for text in (before, after))
@@ -212,7 +208,7 @@ class CodeRules:
         if secrets or is_repeated:
             return Learned(repeated=int(is_repeated))
         verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
-        if "right" in verdicts.values():  # Nothing new: a known rule says it all.
+        if "right" in verdicts.values():  # A known rule explains the change.
             return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, [], []))
         new = [rule for rule in detect_code_rules_from_patch(before, after, language) if may_recur(rule)]
         examples = {event.id: event.payload["patch"] for event in events if event.payload and "patch" in event.payload}
@@ -289,7 +285,7 @@ class CodeRules:
     # Judging
 
     def update_code_rule_confidence(self, rule_id: str, success: bool, ema_alpha: float = EMA_ALPHA) -> CodeRule:
-        """Say that a rule helped, or that it didn't."""
+        """Record that a rule was right or wrong."""
         rule = self.get_code_rule(rule_id)
 
         def work(act: Act) -> CodeRule:
@@ -302,7 +298,7 @@ class CodeRules:
         return self._log.act(self._caller, work)
 
     def save_code_rule(self, rule: CodeRule) -> CodeRule:
-        """Keep a rule that somebody wrote; one of the same patterns is given back as it is."""
+        """Keep a hand-written rule; if one has the same patterns, that one is returned."""
         rule = _checked(rule)
         if form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
             raise InvalidInput(
@@ -321,7 +317,7 @@ class CodeRules:
         return self._log.act(self._caller, work)
 
     def cleanup_weak_rules(self, min_observations: int = 3) -> list[CodeRule]:
-        """Drop the rules that failed too often; gives those that went."""
+        """Drop the rules that failed too often, and return them."""
         rules = self.find_code_rules()
         stay = {rule.id for rule in cleanup_weak_rules(rules, min_observations)}
         weak = [rule for rule in rules if rule.id not in stay]
@@ -350,7 +346,7 @@ class CodeRules:
         return apply_rules(rules, source, language, is_file=True) if rules and language else source
 
     def _applicable(self, source: str, path: str, candidates: bool) -> list[CodeRule]:
-        """The rules to apply; none if the text has the words of none, so that nobody waits until it is parsed."""
+        """The rules to apply. None if no rule's words are in the text, which saves parsing it."""
         language, allowed = language_for(path), {"trusted", "candidate"} if candidates else {"trusted"}
         rules = [rule for rule in self.find_code_rules(language=language) if rule.status in allowed] if language else []
         return rules if any(_has_words_of(rule, str(language), source) for rule in rules) else []
@@ -362,14 +358,14 @@ def _has_words_of(rule: CodeRule, language: str, *texts: str) -> bool:
 
 
 def _judged(rule: CodeRule, before: str, after: str, language: str) -> str:
-    """What a known rule does to a new patch; one that would change what was just written is wrong."""
+    """The verdict of a patch on a known rule. A rule that would change the new code is wrong."""
     if not _has_words_of(rule, language, before, after):
         return "silent"
     return "wrong" if rule.apply(after) != after else verdict([rule], before, after, language)
 
 
 def _is_same(payload: dict[str, Any], digest: str, path: str) -> bool:
-    """Whether an event tells of this change in this file, or in one that either doesn't name."""
+    """Whether an event is about the same change in the same file; an unnamed file matches any."""
     known = payload.get("path") or ""
     return payload.get("digest") == digest and (not path or not known or path == known)
 

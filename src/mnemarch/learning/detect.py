@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import combinations
 
@@ -15,11 +16,7 @@ from mnemarch.learning.trees import Tree, fragments, imported_name, kinds_of, or
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import typed
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    Texts = tuple[str, str]
+Texts = tuple[str, str]
 
 _SITES_MAX = 12
 _SOURCE_CHARS_MAX = 400_000

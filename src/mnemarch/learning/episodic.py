@@ -23,7 +23,7 @@ from mnemarch.units.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
     from mnemarch.code.codebase import CodeView
@@ -347,7 +347,7 @@ class EpisodicMemoryManager:
         return [_labelled(item, contested, gate.elsewhere) for item in items]
 
 
-def _labelled(item: Recalled, contested: set[str], elsewhere: set[str]) -> Recalled:
+def _labelled(item: Recalled, contested: set[str], elsewhere: Collection[str]) -> Recalled:
     unit_id = item.unit.id
     label = label_of(item.unit, is_contested=unit_id in contested, is_elsewhere=unit_id in elsewhere)
     return Recalled(item.unit, item.score, item.tier, item.why, label, item.notes, unit_id in elsewhere)

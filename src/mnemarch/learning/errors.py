@@ -1,4 +1,4 @@
-"""What episodes tell: their errors, how alike two are, which episodes met the same, and what was tried against it."""
+"""Reads episodes: their errors, how similar two errors are, which episodes met the same one, and what was tried."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 else:
     approaches = Lazy("mnemarch.text.approach")
 
-# Below it two errors have only words in common: "no such episode" is the answer.
+# Errors that are less similar have only words in common; the answer is then "no such episode".
 ALIKE_MIN = 0.57
 _TEST_CHARS_MAX = 200
-# Two errors are as surely one by a part of their lines.
+# How much a match counts if it is only with a part of the line.
 _OF_PLAIN = 0.8
 _OF_KEY, _OF_CORE, _OF_WORDS, _OF_LINE = 0.4, 0.25, 0.25, 0.1
-# So many are compared letter by letter: those that share the key, or the most telling words.
+# At most so many are compared letter by letter: those with the same key, or with the rarest words in common.
 _COMPARED_MAX = 60
 _LINE_CHARS_MAX = 400
 _FAULTS_MAX = 50
@@ -55,15 +55,15 @@ def seen_error(text: str) -> SeenError:
 
 
 def faults_in(episode: Unit) -> list[dict[str, Any]]:
-    """The faults among an episode's attributes, which may come from anybody: what is none is left out."""
+    """The faults in an episode's attributes. Attributes may come from anybody, so malformed ones are skipped."""
     faults: Any = episode.attributes.get("faults")
     return [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list | tuple) else []
 
 
 def errors_of(episode: Unit) -> list[SeenError]:
-    """The errors that an episode met, in order. Attributes may come from anybody: what doesn't fit is left out.
+    """The errors that an episode met, in order; malformed ones are skipped.
 
-    Of the core it keeps only the hash: the core of the line stands for it.
+    An episode keeps only the hash of the core, so the core is made again from the line.
     """
     pairs = [(fault.get("key"), fault.get("line")) for fault in faults_in(episode)[:_FAULTS_MAX]]
     return [
@@ -74,9 +74,9 @@ def errors_of(episode: Unit) -> list[SeenError]:
 
 
 def what_changed(episode: Unit, key: str, others: Sequence[Unit] = ()) -> str:
-    """What a task changed before a fault of it was gone, and which test it met it in; empty if that is not known.
+    """What a task changed before a fault was gone, and in which test it met the fault; empty if that is not known.
 
-    It says in how many of the others, who met the fault too, the same failed.
+    It also says in how many of the other episodes the same change failed.
     """
     last = _last_fault(episode, key)
     change = texts(last.get("change"))
@@ -89,7 +89,7 @@ def what_changed(episode: Unit, key: str, others: Sequence[Unit] = ()) -> str:
 
 
 def failed_in(fails: int) -> str:
-    """What follows something that worked once and failed elsewhere."""
+    """A clause for something that worked once and failed elsewhere."""
     return f", which failed in {counted(fails, 'other task')}" if fails else ""
 
 
@@ -104,7 +104,7 @@ def _as_line(line: str) -> SeenError:
 
 
 def _plain(line: str) -> str:
-    """What a line says of the error alone: not which test failed by it, nor what stands in parentheses at its end."""
+    """The error in a line, without the test's name before it and parentheses at its end."""
     return pattern(_ASIDE).sub("", pattern(_RUNNER).sub("", line.strip())) or line
 
 
@@ -127,12 +127,12 @@ def _words(error: SeenError) -> frozenset[str]:
 
 
 def _views(error: SeenError) -> dict[SeenError, float]:
-    """What an error is known by, with how much that counts: a person often has the last line alone, or a part of it."""
+    """The forms in which an error may be asked for, each with its weight: whole, its line, or a part of the line."""
     return {_as_line(_plain(error.line)): _OF_PLAIN} | {_as_line(error.line): 1.0, error: 1.0}
 
 
 class KnownErrors:
-    """Errors by whoever met them, ready to be compared with a new one."""
+    """The errors of many episodes, indexed for comparison with a new one."""
 
     def __init__(self, errors: Iterable[tuple[str, SeenError]]) -> None:
         views: dict[tuple[str, SeenError], float] = {}
@@ -152,7 +152,10 @@ class KnownErrors:
         return log(1 + (len(self._errors) + 1) / (len(self._by_word.get(word, ())) + 1))
 
     def alike(self, error: SeenError, least: float = ALIKE_MIN) -> dict[str, tuple[float, SeenError]]:
-        """Who met an error like this one, with how alike and which, best first. Nothing is scaled by the best."""
+        """The owners of similar errors, each with the similarity and the error, best first.
+
+        Similarities are absolute: they are not divided by the best one.
+        """
         best: dict[str, tuple[float, SeenError]] = {}
         plain = _plain(error.line)
         asked = [(error, 1.0), *([(_as_line(plain), _OF_PLAIN)] if plain != error.line else [])]
@@ -196,7 +199,7 @@ class EpisodeCluster(Frozen):
 
 
 class EpisodeClusterer:
-    """Groups episodes by fingerprint alone (M6): merging near fingerprints too would join faults that differ."""
+    """Groups episodes by equal fingerprints (M6). Merging similar fingerprints too would join different faults."""
 
     def clusters(self, episodes: Iterable[Unit]) -> list[EpisodeCluster]:
         """One cluster a fault, the largest first; an episode that met several faults is in several clusters."""
@@ -210,7 +213,7 @@ class EpisodeClusterer:
         return sorted(clusters, key=lambda cluster: (-len(cluster.episodes), cluster.key))
 
 
-# What an episode tells a reflection
+# Facts of one episode, for reflection
 
 
 def succeeded(episode: Unit) -> bool:
@@ -218,24 +221,24 @@ def succeeded(episode: Unit) -> bool:
 
 
 def got_past(episode: Unit, key: str) -> bool:
-    """Whether a task got past a fault: it was seen gone, whatever came later, or the task succeeded."""
+    """Whether a task got past a fault: the fault was seen to be gone, or the task succeeded."""
     return bool(_last_fault(episode, key).get("gone")) or succeeded(episode)
 
 
 def became_of(episode: Unit, key: str) -> str:
-    """What became of the test of a fault that a task does not show to be mended; empty if it does."""
+    """What happened to the test of a fault, if nothing shows that the fault was fixed; else empty."""
     return str(_last_fault(episode, key).get("unseen") or "")
 
 
 def outcomes(won: Sequence[Unit]) -> str:
-    """How many got past a fault; where nobody saw it, it says so."""
+    """How many tasks got past a fault, and how many of these are only reported."""
     unseen = sum(not episode.attributes.get("witnessed") for episode in won)
     word = f"by {'its' if unseen == 1 else 'their'} own word"
     return f"{len(won)} got past it{f' {word}' if unseen == len(won) > 0 else f' ({unseen} {word})' if unseen else ''}"
 
 
 def what_it_said(episode: Unit, key: str) -> str:
-    """What the task that succeeded tried, in its own words, when this fault of it went: last of all, or before."""
+    """The approach, in the agent's words, by which a successful task fixed this fault."""
     said = _last_fault(episode, key).get("mended", episode.attributes.get("approach"))
     return said if isinstance(said, str) and not became_of(episode, key) else ""
 
@@ -259,9 +262,9 @@ def failing(episode: Unit) -> set[str]:
 
 
 def failed_approaches(met: Mapping[str, list[dict[str, Any]]]) -> list[list[str]]:
-    """What was tried against a fault and failed: for each approach its wordings, one a task; the most tried first.
+    """The approaches that failed, each as a list of its wordings (one per task), the most tried first.
 
-    Only what says in a sentence what is tried: a long thought is no approach.
+    A long thought is not an approach: only sentences that say what is tried count.
     """
     tried = (
         (episode_id, said)
@@ -273,7 +276,7 @@ def failed_approaches(met: Mapping[str, list[dict[str, Any]]]) -> list[list[str]
 
 
 def grouped(said: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Approaches that are the same, in whatever words; each task counts once."""
+    """Groups the wordings of the same approach; each task counts once."""
     groups: list[dict[str, str]] = []
     for episode_id, text in said:
         group = next((each for each in groups if is_same(next(iter(each.values())), text)), None)
@@ -285,7 +288,7 @@ def grouped(said: Iterable[tuple[str, str]]) -> list[list[str]]:
 
 
 def steps(episode: Unit, name: str) -> set[str]:
-    """What the task did: commands whole, and by what they begin with, since the rest often names one case."""
+    """What the task did. Commands count as a whole and by their first words, since the rest often names one case."""
     items = set(listed(episode, name))
     if name != "commands":
         return items
@@ -294,7 +297,7 @@ def steps(episode: Unit, name: str) -> set[str]:
 
 
 def shared(episodes: Sequence[Unit], name: str) -> list[str]:
-    """What all of these episodes name, if there are two."""
+    """The items that all of these episodes name, if there are at least two episodes."""
     named = [listed(episode, name) for episode in episodes]
     return [item for item in named[0] if all(item in each for each in named)] if len(named) > 1 else []
 

@@ -7,19 +7,15 @@ import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
+from mnemarch.learning.edits import Patch, Site
 from mnemarch.learning.generalise import Rung, bound_in, imported_names, text
 from mnemarch.learning.patterns import matches
 from mnemarch.learning.rule import form_of
 from mnemarch.learning.trees import Kinds, Node, kinds_of, parsed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mnemarch.learning.edits import Patch, Site
 
 _LITERAL_NODES_MAX = 60
 _LONG_STRING_CHARS = 8

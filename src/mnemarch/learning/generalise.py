@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import NamedTuple
 
 from mnemarch.learning.edits import Patch, Site, opcodes
 from mnemarch.learning.patterns import VARIABLE, margin_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from mnemarch.learning.trees import Kinds, Node, Tree
+from mnemarch.learning.trees import Kinds, Node, Tree
 
 _VARIABLES_MAX = 20
 

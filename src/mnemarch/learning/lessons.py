@@ -1,17 +1,20 @@
-"""What several episodes say together that none says alone (M6): rules that compare what worked with what failed.
+"""Makes lessons from several episodes by comparing what worked with what failed (M6).
 
-A lesson needs two episodes and a contrast. It begins with numbers, marks what agents said as their words, and names the
-code on which it rests.
+A lesson needs two episodes and a contrast. It begins with numbers, marks quotes of agents as quotes, and names the code
+on which it rests.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from math import comb
+from typing import Any
 
 from mnemarch.learning import errors as telling
 from mnemarch.learning.errors import EpisodeCluster, EpisodeClusterer, faults_in, quoted, succeeded, what_changed
+from mnemarch.model.unit import Unit
 from mnemarch.model.value import Frozen, Names
 from mnemarch.text.edits import done_in, is_of_tests
 from mnemarch.text.words import counted
@@ -19,30 +22,23 @@ from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.witness.commands import runner_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.model.unit import Unit
-
 _LISTED_MAX = 2
 # So many of the newest episodes of one fault are compared.
 _COMPARED_MAX = 60
-# A difference that chance alone would make so often says nothing.
+# A difference is ignored if chance alone makes it more often than this.
 _BY_CHANCE_MAX = 0.2
 _SHARE_MIN = 0.6
 _TOUCHED_MIN = 3
 _AGAIN_MIN = 1.3
 _ARGUMENT = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_]\w*=")
-# What such a line leaves to another one, which is not there: nobody can act on it, or knows that it is the same error.
+# Such a line points to another line that is missing ("see the log"), so it does not identify an error.
 _SAYS_NOTHING = re.compile(
     r"(?i)(?::|\b(?:exit (?:code|status)|error) \d+|\bsee (?:the )?[^;]*\b(?:details|output|log|above))\W*\Z"
 )
 
 
 class Form(Names):
-    """What a lesson says, the most useful first."""
+    """The kinds of lessons, the most useful first."""
 
     WORKED = "what worked"
     MISSING_STEP = "missing step"
@@ -55,9 +51,9 @@ IMPORTANCE = dict(zip(Form, (0.8, 0.7, 0.6, 0.5, 0.5), strict=True))
 
 
 class Lesson(Frozen):
-    """`subject` is by what it is known again, `advice` what it says to do or not to do; `episodes` newest first.
+    """One lesson. `subject` identifies it across reflections; `advice` is what to do or to avoid.
 
-    `files` are those on which it rests.
+    `episodes` are the newest first, `files` those on which the lesson rests.
     """
 
     subject: str
@@ -71,7 +67,7 @@ class Lesson(Frozen):
 
 
 def is_same_advice(lesson: Lesson, form: object, advice: object) -> bool:
-    """Whether a known lesson says to do the same, however many episodes it came from."""
+    """Whether a known lesson gives the same advice."""
     if form != lesson.form or not isinstance(advice, str):
         return False
     return lesson.advice == advice or telling.is_same(lesson.advice, advice)
@@ -81,7 +77,7 @@ class ReflectionGenerator:
     """Lessons from episodes by rules; at most one for a fault and one for a file."""
 
     def lessons(self, episodes: Sequence[Unit]) -> Iterator[Lesson]:
-        """What these episodes teach, the faults that most of them met first."""
+        """The lessons of these episodes, those about the most frequent faults first."""
         for cluster in EpisodeClusterer().clusters(episodes):
             lesson = self.of_fault(cluster)
             if lesson is not None:
@@ -89,7 +85,7 @@ class ReflectionGenerator:
         yield from self.hot_spots(episodes)
 
     def of_fault(self, cluster: EpisodeCluster) -> Lesson | None:
-        """What the episodes that met one fault teach; nothing if there are less than two, or no contrast."""
+        """The lesson of one fault; None if fewer than two episodes met it, or there is no contrast."""
         episodes = cluster.episodes[:_COMPARED_MAX]
         if len(episodes) < 2:
             return None
@@ -131,7 +127,7 @@ class ReflectionGenerator:
         if dead:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
-        # What one task changed is no rule, but the next agent has something to begin with.
+        # One task's change is no rule, but it is a start for the next agent.
         changes = [told for episode in won if (told := what_changed(episode, cluster.key, episodes))]
         changes.sort(key=lambda told: advice not in told)
         lines += [f"In the newest it was gone{told}." for told in changes[:1]]
@@ -182,7 +178,7 @@ class ReflectionGenerator:
 
 
 def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
-    """How many got past it and how many failed, and in how many nobody saw that it was mended."""
+    """How many tasks got past the fault, how many failed, and in how many nobody saw that it was fixed."""
     if not won and len(lost) == of:
         return "all failed"
     seen = telling.outcomes(won) if len(won) < of else telling.outcomes(won).replace(str(of), "all", 1)
@@ -191,9 +187,9 @@ def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
 
 
 def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
-    """What stands between the command that failed and the same one working, in two tasks or more; and the sentence.
+    """What made a failing command work in two tasks or more, and the sentence that says so.
 
-    An argument that the failing commands lacked, else a command in between.
+    It is an argument that the failing calls lacked, or else a command that was run in between.
     """
     failing = {
         part for faults in met.values() for fault in faults for part in _arguments(str(fault.get("command", "")))
@@ -221,7 +217,7 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
 
 
 def _changed_alike(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> tuple[str, str] | None:
-    """What most tasks edited or ran between the error and the pass, in two or more, and that seldom failed."""
+    """The edit or command that most tasks made between the error and the pass, if it seldom failed elsewhere."""
     changed = _done(won, key, "change")
     counts = Counter(each for done in changed for each in done)
     best = max(counts, key=lambda each: (counts[each], " in `" in each, each), default="")
@@ -234,14 +230,14 @@ def _changed_alike(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> tuple
 
 
 def _done(episodes: Sequence[Unit], key: str, name: str) -> list[set[str]]:
-    """What each task that tells it ran, or edited and where, but for tests, while it had a fault."""
+    """For each task, what it ran or edited while it had a fault; edits of tests are left out."""
     met = ([fault for fault in faults_in(episode) if fault.get("key") == key] for episode in episodes)
     done = [{done_in(text) for fault in faults for text in telling.texts(fault.get(name))} for faults in met]
     return [{each for each in did if each[:1] == "`" or not is_of_tests(each)} - {""} for did in done if did]
 
 
 def _rests_on(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> list[str]:
-    """The files that all tasks changed which are seen to have mended a fault; where none is, those they touched."""
+    """The files that every task changed to fix a fault; if no fix was seen, the files that all of them touched."""
     changed = _done(won, key, "change")
     if not changed:
         return telling.shared(won or lost, "files")
@@ -250,9 +246,9 @@ def _rests_on(won: Sequence[Unit], lost: Sequence[Unit], key: str) -> list[str]:
 
 
 def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
-    """The command that was tried again and again and hardly ever worked; and the sentence.
+    """The command that was repeated and hardly ever worked, and the sentence that says so.
 
-    A run of tests is no try: it shows what became of one.
+    Test runs do not count: they only show the result of an attempt.
     """
     called = [[head for fault in faults if (head := _called(fault))] for faults in met.values()]
     heads = Counter(head for each in called for head in each)
@@ -266,7 +262,7 @@ def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] |
 
 
 def _called(fault: Mapping[str, Any]) -> str:
-    """The program that failed; empty if that was a run of tests."""
+    """The program that failed; empty if it was a test run."""
     command = str(fault.get("command", ""))
     return "" if fault.get("test") or runner_of(command) is not None else command_head(command)
 
@@ -277,9 +273,9 @@ def _arguments(command: str) -> set[str]:
 
 
 def _what_worked(worked: Mapping[str, str], won: Sequence[Unit], failed: Sequence[list[str]]) -> tuple[str, str] | None:
-    """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence.
+    """The approach behind most successes, if two tasks used it and it seldom failed; and the sentence that says so.
 
-    Where nobody saw a success, it is only said to have worked.
+    If no success was witnessed, the sentence says that it is only reported.
     """
     best = max(telling.grouped(worked.items()), key=len, default=[])
     fails = max((len(tries) for tries in failed if best and telling.is_same(tries[0], best[0])), default=0)
@@ -292,7 +288,7 @@ def _what_worked(worked: Mapping[str, str], won: Sequence[Unit], failed: Sequenc
 
 
 def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] | None:
-    """What most successes did and no failure did, unless chance would often make the difference; and the sentence."""
+    """The step that most successes took and no failure did, unless chance explains it; and the sentence."""
     if len(won) < 2 or not lost:
         return None
     for name, did in (("rules", "applied rule"), ("commands", "ran"), ("files", "touched")):
@@ -342,7 +338,7 @@ def _most(failed: Sequence[list[str]], text: str) -> int:
 
 
 def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:
-    """How often so many of `drawn` tasks would fail, or more, if it were by chance."""
+    """The probability that at least `hits` of `drawn` tasks fail by chance."""
     most = min(failed, drawn)
     return sum(comb(failed, k) * comb(all_ - failed, drawn - k) for k in range(hits, most + 1)) / comb(all_, drawn)
 

@@ -1,9 +1,9 @@
-"""Where patches come from: commits, what is staged, diff files; each cut down to the statements that changed."""
+"""Where patches come from: the commits of a repository; each patch is cut down to the statements that changed."""
 
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from textwrap import dedent
 
@@ -14,16 +14,10 @@ from mnemarch.learning.edits import patch_of
 from mnemarch.learning.trees import LANGUAGES, Node, Tree, fragments, origins_of
 from mnemarch.model.value import Frozen
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-
 _TEXT_CHARS_MAX = 400_000
 _PIECE_CHARS_MAX = 4_000
 _SITES_MAX = 40
 _FILES_MAX = 100
-_NO_BLOB = re.compile("0+")
 _GIT_MODIFIED = ("-r", "-z", "-M", "--no-renames", "--diff-filter=M", "--raw", "--no-abbrev")
 
 
@@ -78,59 +72,20 @@ def _piece(tree: Tree, nodes: Sequence[Node]) -> str:
     return "\n".join([*imports, dedent(text)]) + "\n"
 
 
-def staged_patches(root: str) -> Iterator[FilePatch]:
-    """What is staged in a repository."""
-    return _patches(root, _asked(root, ["diff-index", "--cached", *_GIT_MODIFIED, "HEAD"], "what is staged"), None)
-
-
-def end_of_longer(root: str, named: str) -> str | None:
-    """The end of a range that begins before the first commit, as HEAD~20..HEAD may; None of any other."""
-    start, dots, end = named.partition("..")
-    tip = start.rpartition("~")[0]
-    if not (dots and tip) or named.startswith("-") or end.startswith((".", "-")) or _is_commit(root, start):
-        return None
-    end = end or "HEAD"
-    return end if _is_commit(root, tip) and _is_commit(root, end) else None
-
-
-def _is_commit(root: str, named: str) -> bool:
-    return output(root, ["rev-parse", "--verify", "--quiet", f"{named}^{{commit}}"]) is not None
-
-
 def commits_of(root: str, named: str) -> list[str]:
-    """The commits of a range (A..B), or the one that is named, oldest first; merges are left out.
-
-    A range that begins before the first commit has all commits up to its end.
-    """
+    """The commits of a range (A..B), or the one that is named, oldest first; merges are left out."""
     one = [] if ".." in named else ["--max-count=1"]
-    if named.startswith("-"):
-        raise InvalidInput(f"{named!r} is no commit.", hint="Name a commit, a range A..B, --staged or a diff file.")
-    meant = end_of_longer(root, named) or named
-    listed = _asked(root, ["rev-list", "--no-merges", "--reverse", *one, meant, "--"], named)
-    return listed.decode().split()
+    return _asked(root, ["rev-list", "--no-merges", "--reverse", *one, named, "--"], named).decode().split()
 
 
 def commit_patches(root: str, commit: str) -> Iterator[FilePatch]:
     """What one commit changed, file by file."""
     raw = _asked(root, ["diff-tree", "--no-commit-id", "--root", *_GIT_MODIFIED, commit], commit)
-    return _patches(root, raw, commit)
-
-
-def _asked(root: str, arguments: Sequence[str], what: str) -> bytes:
-    printed = output(root, arguments)
-    if printed is None:
-        raise InvalidInput(
-            f"git can't tell {what!r} here.", hint="Name a commit, a range A..B, --staged or a diff file."
-        )
-    return printed
-
-
-def _patches(root: str, raw: bytes, commit: str | None) -> Iterator[FilePatch]:
-    """The patches of git's raw format: the blobs before and after, and the path."""
+    # Git's raw format: the blobs before and after, and the path.
     fields = raw.decode(errors="replace").split("\0")
     listed = [(entry.split()[2:4], path) for entry, path in zip(fields[::2], fields[1::2], strict=False)]
     for (old, new), path in listed[:_FILES_MAX]:
-        if language_for(path) is None or _NO_BLOB.fullmatch(old) or _NO_BLOB.fullmatch(new):
+        if language_for(path) is None:
             continue
         texts = [output(root, ["cat-file", "blob", blob]) for blob in (old, new)]
         if None not in texts:
@@ -138,18 +93,11 @@ def _patches(root: str, raw: bytes, commit: str | None) -> Iterator[FilePatch]:
             yield FilePatch(before=before, after=after, path=path, commit=commit)
 
 
-def diff_patches(text: str) -> Iterator[FilePatch]:
-    """The hunks of a diff as `git diff` or `diff -u` writes it; each is a fragment of its file."""
-    path = ""
-    for part in re.split(r"^(?=\+\+\+ |@@ )", text, flags=re.M):
-        if part.startswith("+++ "):
-            path = part.splitlines()[0][4:].split("\t")[0].removeprefix("b/")
-        elif part.startswith("@@ "):
-            lines = [line for line in part.splitlines()[1:] if line[:1] in {" ", "+", "-"} and line[:4] != "--- "]
-            before = "\n".join(line[1:] for line in lines if line[0] != "+")
-            after = "\n".join(line[1:] for line in lines if line[0] != "-")
-            if language_for(path) is not None:
-                yield FilePatch(before=before + "\n", after=after + "\n", path=path)
+def _asked(root: str, arguments: Sequence[str], named: str) -> bytes:
+    printed = None if named.startswith("-") else output(root, arguments)
+    if printed is None:
+        raise InvalidInput(f"git knows no {named!r} here.", hint="Name a commit, or a range A..B.")
+    return printed
 
 
 def files_under(path: str) -> list[str]:

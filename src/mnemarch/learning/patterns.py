@@ -7,17 +7,14 @@ that kind, `$$$ARGS_1` for any number of arguments, `$$$BODY_1` for the statemen
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from mnemarch.learning.trees import Kinds, Node, Tree, fragments, kinds_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    Bound = Mapping[str, tuple[Node, ...]]
+Bound = Mapping[str, tuple[Node, ...]]
 
 VARIABLE = re.compile(r"\$\$\$([A-Z]+_\d+);?|\$([A-Z]+(?:_\d+)?)")
 _ONE, _MANY = "mnemarchONE", "mnemarchMANY"

@@ -1,4 +1,4 @@
-"""The write pipeline (M2, R22): what is said goes to the log, and what passes becomes a claim of its bucket."""
+"""The write pipeline (M2, R22): logs each entry, and turns entries that pass the filter into claims."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _NOT_A_PERSONS_WORD = "a person vouches for their own statements only, and this"
 _SYLLABLE_CHARS = 2.5
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
 _TAKEN_UP_MAX = 500
-# What was said so often needs no further entry that says so.
+# A text that was said so often gets no more citations.
 _CITED_MAX = 20
 # The first kind of each bucket is what its texts become.
 _KIND_OF = {rules.bucket: kind for kind, rules in reversed(KINDS.items()) if rules.bucket is not None}
 
 
 def pre_filter(text: str, chars_min: int) -> str:
-    """Why a text is left out before anybody reads it for what it says, or "" (R22)."""
+    """The reason for leaving a text out before classification, or "" (R22)."""
     own = without_fenced(text).strip()
     if not own:
         return "only recalled memory"
@@ -57,7 +57,7 @@ def pre_filter(text: str, chars_min: int) -> str:
 
 
 class _Draft(Frozen):
-    """An entry, ready for the log: its payload without secrets, and what the rules make of it."""
+    """An entry ready for the log: its redacted payload, and its classification by the rules."""
 
     entry: Entry
     payload: dict[str, Any]
@@ -68,10 +68,7 @@ class _Draft(Frozen):
 
 
 class _Logged(Frozen):
-    """An entry that is in the log, with the bucket it was put into. `is_known`: it was there before.
-
-    `is_deferred`: it was logged without a look, and is judged now.
-    """
+    """An entry in the log. `is_known`: it was there before. `is_deferred`: it was logged unclassified."""
 
     id: str
     receipt: Receipt
@@ -82,20 +79,20 @@ class _Logged(Frozen):
 
 
 class Pipeline:
-    """Takes what was said from one caller. `classifier` is asked, after the log, about what the pre-filter passes."""
+    """The pipeline of one caller. The `classifier` is asked after logging, about entries that pass the pre-filter."""
 
     def __init__(self, log: Log, caller: Caller, intake: Intake, classifier: Classifier | None = None) -> None:
         self._log, self._caller, self._intake = log, caller, intake
         self._classifier = classifier
 
     def ingest(self, entries: Iterable[Entry]) -> list[Ingested]:
-        """Log the entries, and claim what passes. What waited for the rate limit to let it through is claimed too.
+        """Log the entries and claim those that pass, and also entries that waited for the rate limit.
 
-        Without an entry all that waits is taken up, however old, and the answer is what came of it.
+        Without entries, everything that waits is processed, however old, and its outcomes are returned.
         """
         drafts = [self._draft(entry) for entry in entries]
         logged, is_over = self._log.act(self._caller, lambda act: self._append(act, drafts))
-        # Whoever is over the limit takes up nothing older either.
+        # Over the limit, older entries have to wait too.
         waiting = [] if is_over else self._waiting(_DAY if drafts else None)
         outcomes = self._claimed([*waiting, *(each for each in logged if not each.is_known)])
 
@@ -120,7 +117,7 @@ class Pipeline:
         return _Draft(entry, payload, redacted, event, by_rules)
 
     def _append(self, act: Act, drafts: Sequence[_Draft]) -> tuple[list[_Logged], bool]:
-        """Log all entries, and say whether any is over the limit. Those of a batch count as if each came alone."""
+        """Log all entries, and tell whether one is over the limit. A batch counts like single entries."""
         since, caller = micros(act.now - _MINUTE), act.caller
         session = next((draft.entry.session for draft in drafts), None) or caller.session
         limit = act.config.learning.entries_per_minute_max
@@ -161,7 +158,7 @@ class Pipeline:
         return [self._read_back(event) for event in events]
 
     def _claimed(self, logged: Sequence[_Logged]) -> dict[str, Ingested]:
-        """What becomes of entries that are in the log: a claim each, or why there is none."""
+        """Turn logged entries into claims; an entry that becomes none has a reason."""
         judged = [(each, self._classified(each)) for each in logged]
         drafts = self._log.store.read(lambda reader: [self._claim(reader, *pair) for pair in judged])
         stored = iter(self._intake.remember([draft for draft in drafts if isinstance(draft, Claim)]))
@@ -171,7 +168,7 @@ class Pipeline:
         }
 
     def _classified(self, logged: _Logged) -> Classified:
-        """By the rules; by the other classifier if there is one, and then a text it leaves out is noted in the log."""
+        """Classify by the other classifier if there is one, else by the rules; log what the other leaves out."""
         by_rules, event = logged.draft.classified, logged.draft.event
         if self._classifier is None or logged.is_waiting or logged.draft.is_filtered:
             classified = by_rules
@@ -204,14 +201,14 @@ class Pipeline:
         return Claim(
             content=content,
             kind=_KIND_OF[str(classified.bucket)],
-            # Nobody beyond the task needs what was only asked or considered in it.
+            # A question or consideration concerns its task only.
             level=self._caller.scope.level if is_asked else None,
             citations=self._citations(reader, logged, content),
             importance=importance,
             occurred_at=entry.occurred_at,
             session=entry.session,
             key=_outcome_key(logged.id),
-            # What only asks is left to retention, which judges history by this number (G24, R22).
+            # Retention judges questions by this number (G24, R22).
             attributes={"reward": importance} if is_asked else {},
         )
 
@@ -231,7 +228,7 @@ class Pipeline:
         return tuple(cited)
 
     def _read_back(self, event: Event) -> _Logged:
-        """An entry as it was when it was logged; one that was logged without a look is judged by the rules now."""
+        """Read an entry back from the log; one that was logged unclassified is classified by the rules now."""
         payload = dict(event.payload or {})
         payload["data"] = dict(payload.get("data") or {})
         judged = payload["data"].pop(INGEST)
@@ -244,14 +241,14 @@ class Pipeline:
 
 
 def _known(reader: Reader, logged: _Logged) -> Ingested:
-    """What became of an entry that was in the log before."""
+    """The outcome of an entry that was in the log before."""
     event = reader.event(logged.id)
     assert event is not None
     return replace(outcome_of(reader, event), receipt=logged.receipt)
 
 
 def outcome_of(reader: Reader, entry: Event) -> Ingested:
-    """What the pipeline made of an entry of the log."""
+    """The outcome of any entry of the log."""
     judged = ((entry.payload or {}).get("data") or {}).get(INGEST) or {}
     bucket, importance = str(judged.get("bucket", "")), float(judged.get("importance", 0.0))
     outcome = reader.event_for_key(entry.scope.key, str(entry.actor), _outcome_key(entry.id))
@@ -281,5 +278,5 @@ def _ingested(logged: _Logged, classified: Classified, outcome: Stored | Refused
 
 
 def _outcome_key(entry_id: str) -> str:
-    """The idempotency key of whatever becomes of an entry. It has the form of a kept key, so a query can build it."""
+    """The idempotency key of an entry's outcome, in the stored form, so that a query can build it."""
     return f"key:{entry_id.replace('-', '')}"

@@ -6,11 +6,13 @@ import ast
 import re
 import textwrap
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
 from mnemarch.learning.generalise import bound_in
-from mnemarch.learning.patterns import VARIABLE, filled, matches, pattern_of, with_bound
+from mnemarch.learning.patterns import VARIABLE, Bound, filled, matches, pattern_of, with_bound
 from mnemarch.learning.trees import (
     Kinds,
     Node,
@@ -26,13 +28,6 @@ from mnemarch.learning.trees import (
 )
 from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import typed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from datetime import datetime
-
-    from mnemarch.learning.patterns import Bound
 
 PASSES_MAX = 3
 # Before Python 3.12 none of them may stand in the braces of an f-string.

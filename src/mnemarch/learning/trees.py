@@ -5,19 +5,15 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from textwrap import indent
+from typing import Any
 
 from ast_grep_py import SgNode, SgRoot
 
 from mnemarch.errors import InvalidInput
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
 
 # Deeper code is read as if it didn't parse: a match takes several frames for each level.
 _DEPTH_MAX = 150

@@ -8,36 +8,33 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, Protocol
 
 from mnemarch.code.home import home_of
 from mnemarch.errors import InvalidInput
+from mnemarch.log.act import Log
+from mnemarch.model.caller import Caller
 from mnemarch.model.event import Event, EventType, Receipt
+from mnemarch.model.outcome import Promotion
+from mnemarch.model.unit import Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import typed_methods
 from mnemarch.text.edits import sides_of
 from mnemarch.text.words import counted
 from mnemarch.units.analysis import TROUBLE
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Protocol
+Entry = tuple[Event, Mapping[str, Any]]
 
-    from mnemarch.log.act import Log
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.outcome import Promotion
-    from mnemarch.model.unit import Unit
 
-    Entry = tuple[Event, Mapping[str, Any]]
+class Gate(Protocol):
+    """Where a task is logged and verified: a seat."""
 
-    class Gate(Protocol):
-        """Where a task is logged and verified: a seat."""
-
-        def log(self, kind: str, text: str, *, data: Mapping[str, Any] | None = None) -> Receipt: ...
-        def get(self, unit_id: str) -> Unit: ...
-        @property
-        def verify(self) -> Callable[..., Promotion]: ...
+    def log(self, kind: str, text: str, *, data: Mapping[str, Any] | None = None) -> Receipt: ...
+    def get(self, unit_id: str) -> Unit: ...
+    @property
+    def verify(self) -> Callable[..., Promotion]: ...
 
 
 _EDITING_TOOLS = frozenset({"edit", "write", "search_replace"})

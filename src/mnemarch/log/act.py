@@ -1,8 +1,7 @@
-"""One act: a caller's reads and writes in one transaction; free appends to the log (G2), idempotent by key."""
+"""Acts: a caller's reads and writes in one transaction, and free log entries that are idempotent by key (G2)."""
 
 from __future__ import annotations
 
-import os
 from collections import deque
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
@@ -11,7 +10,7 @@ from mnemarch.log.chain import entry_hash, header_around, payload_hash
 from mnemarch.model.caller import Caller, Level, Stream, checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.stamps import checked_instant, new_id, short_id
+from mnemarch.model.stamps import checked_instant, new_id, random_bytes, short_id
 from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_key, checked_mapping, checked_name, checked_text
 from mnemarch.text.secrets import redacted_tree
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# So long an act waits for its turn that nobody may have to wait for.
+# The longest wait for the store of an act that must not delay its caller.
 MOMENT_S = 0.5
 _POSTPONED_MAX = 1_000
 
 
 class Act:
-    """The open transaction, the caller, the time and the settings; only `record` and `append` write."""
+    """An open transaction with its caller, time and settings. Only `record` and `append` write events."""
 
     __slots__ = ("caller", "config", "now", "transaction")
 
@@ -47,7 +46,7 @@ class Act:
         self.config = config
 
     def by(self, caller: Caller) -> Act:
-        """The same act in the name of another caller."""
+        """The same act with another caller."""
         return Act(self.transaction, caller, self.now, self.config)
 
     def record(
@@ -60,13 +59,13 @@ class Act:
         occurred_at: datetime | None = None,
         session: str | None = None,
     ) -> tuple[Event, tuple[str, ...]]:
-        """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
+        """Redact secrets, append one event to the chain, and project it. Also returns the kinds of removed secrets."""
         clean, kinds = without_secrets(payload)
         said = {"subject": subject, "key": key, "occurred_at": occurred_at, "session": session}
         return self.append(type, clean, **said), kinds
 
     def append(self, type: EventType, clean: dict[str, Any], **said: Any) -> Event:
-        """The same for a payload without secrets."""
+        """Like `record`, for a payload that has no secrets."""
         stream, clock = self.transaction.own(self.caller.stream)
         seq, previous = self.transaction.head(stream)
         event = drafted(self.caller, self.now, self.config, type, clean, stream, seq + 1, clock, **said)
@@ -77,10 +76,10 @@ class Act:
             project(self.transaction, event)
         return event
 
-    # What every lifecycle verb asks first
+    # Checks at the start of every lifecycle verb
 
     def visible_unit(self, unit_id: str) -> Unit:
-        """The unit, if this seat may see it. What it may not see does not exist for it."""
+        """The unit, if it is visible to this seat. Raises NotFound for a unit that is not."""
         unit = self.transaction.unit(checked_id(unit_id, "a unit's id"))
         if unit is not None and unit.scope.key in self.caller.visible_keys:
             return unit
@@ -90,7 +89,7 @@ class Act:
         raise NotFound(f"No unit {unit_id!r} here.", hint=Hint("find the unit"))
 
     def changeable_unit(self, unit_id: str, expected_version: int | None) -> Unit:
-        """The unit, if it still is as the caller saw it (R5)."""
+        """The unit, if it still has the version that the caller saw (R5)."""
         unit = self.visible_unit(unit_id)
         if unit.erased_at is not None:
             raise NotFound(f"Unit {unit_id} was erased.", hint="Nothing can be done with it any more.")
@@ -98,20 +97,20 @@ class Act:
         return unit
 
     def permitted_unit(self, unit_id: str, deed: Deed, expected_version: int | None) -> Unit:
-        """The unit, if it is as the caller saw it and the policy allows the deed (R4)."""
+        """The unit, if it has the version that the caller saw and the policy allows the deed (R4)."""
         unit = self.changeable_unit(unit_id, expected_version)
         self.require(deed, unit)
         return unit
 
     def known_unit(self, unit_id: str | None) -> Unit:
-        """A unit that this act has just read or written, as it is now."""
+        """The current state of a unit that this act has just read or written."""
         unit = self.transaction.unit(unit_id or "")
         assert unit is not None
         return unit
 
     @staticmethod
     def check_version(unit: Unit, expected_version: int | None, *, proposed: Unit | None = None) -> None:
-        """Refuse a change that was decided on another version of the unit."""
+        """Raise if a change was based on another version of the unit."""
         if expected_version is not None and type(expected_version) is not int:
             raise InvalidInput(
                 f"expected_version is a number, not {expected_version!r}.", hint="Pass the unit.version you saw."
@@ -127,11 +126,11 @@ class Act:
             )
 
     def require(self, deed: Deed, unit: Unit) -> None:
-        """Refuse the deed unless the policy allows it to this actor at the unit's level (R4)."""
+        """Raise unless the policy allows the deed to this actor at the unit's level (R4)."""
         self.require_at(deed, unit.level, f"{deed} unit {unit.id}")
 
     def require_at(self, deed: Deed, level: Level, what: str) -> None:
-        """The same for what is done to no unit."""
+        """Like `require`, for a deed that concerns no unit."""
         self.config.policy.require(self.caller.actor, deed, level, what)
 
 
@@ -146,9 +145,9 @@ def drafted(
     clock: str = "",
     **said: Any,
 ) -> Event:
-    """An event that is still to be appended, of a payload without secrets."""
+    """A new event for a payload without secrets. It is not appended yet."""
     body = canonical_json(clean)
-    salt = os.urandom(16)
+    salt = random_bytes()
     return Event(
         id=new_id(),
         stream=stream,
@@ -184,7 +183,7 @@ def _encoded(body: str, bytes_max: int) -> bytes:
 
 
 def without_secrets(payload: Any) -> tuple[Any, tuple[str, ...]]:
-    """The payload without its secrets, and their kinds. A text that was scanned before costs nothing here."""
+    """The payload without secrets, and the kinds of those removed. Texts that were scanned before are cached."""
     kinds: set[str] = set()
     try:
         clean = redacted_tree(payload, kinds)
@@ -198,19 +197,19 @@ def receipt_for(event: Event, *, redacted: tuple[str, ...] = (), duplicate: bool
 
 
 class Log(Forkable):
-    """The store, the clock and the settings together: where acts begin."""
+    """The store, the clock and the settings. It begins acts."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime], config: Config) -> None:
         self.store = store
         self.clock = clock
         self.config = config
-        # Acts that found no turn; the newest are kept.
+        # Postponed acts, at most the newest ones.
         self._postponed: deque[tuple[Caller, Callable[[Act], object]]] = deque(maxlen=_POSTPONED_MAX)
         watch(self)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
-            self._postponed.clear()  # The parent does them.
+            self._postponed.clear()  # The parent process runs them.
 
     def act(
         self,
@@ -221,9 +220,10 @@ class Log(Forkable):
         wait_s_max: float | None = None,
         together: bool = False,
     ) -> T:
-        """Run `work` as one act of `caller`. A refusal (NotAllowed) undoes the act and is itself recorded (R4).
+        """Run `work` as one act of `caller`. A refusal (NotAllowed) rolls the act back and is itself recorded (R4).
 
-        What was postponed is done first. Work that asks much is done `together` (`Reader.together`).
+        Postponed acts run first, in the same transaction. `together` batches the queries of work that reads much
+        (`Reader.together`).
         """
         postponed: list[tuple[Caller, Callable[[Act], object]]] = []
 
@@ -245,16 +245,16 @@ class Log(Forkable):
             raise
 
     def append(self, caller: Caller, payload: dict[str, Any], **said: Any) -> Event:
-        """Log a payload without secrets, in an act of its own. A store that chains entries itself is spared a lock."""
+        """Log a payload without secrets in an act of its own. Takes no lock if the store chains entries itself."""
         if self._postponed or self.store.append_entry is None:
             return self.act(caller, lambda act: act.append(EventType.LOGGED, payload, **said))
         event = drafted(caller, self.clock(), self.config, EventType.LOGGED, payload, caller.stream, **said)
         return self.store.append_entry(event, *header_around(event))
 
     def act_soon(self, caller: Caller, work: Callable[[Act], object]) -> str:
-        """Run `work` if the store is free within a moment, else with the next act of this process; says what kept it.
+        """Run `work` if the store is free within a moment, or else with the next act of this process.
 
-        So that whoever reads never waits for one who writes.
+        So a reader never waits for a writer. Returns the reason for a delay, or "".
         """
         try:
             self.act(caller, work, wait_s_max=0.0 if self._postponed else MOMENT_S, together=True)
@@ -265,7 +265,7 @@ class Log(Forkable):
         return ""
 
     def close(self) -> None:
-        """Do what was postponed, if the store is free now; else it is given up."""
+        """Run the postponed acts if the store is free now, or else drop them."""
         if self._postponed:
             caller, work = self._postponed.popleft()
             try:
@@ -278,7 +278,7 @@ _KIND_BYTES_MAX = 256
 
 
 class Entry(Frozen):
-    """One thing to log: what kind of thing, its text, and data that goes with it."""
+    """One thing to log: its kind, its text, and optional data."""
 
     kind: str
     text: str
@@ -299,7 +299,7 @@ class Entry(Frozen):
 
 
 def read_entry(entry: Entry, text_bytes_max: int) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What goes to the log, without secrets, and their kinds: read before the transaction begins."""
+    """The payload of an entry without secrets, and the kinds of those removed. Called before the transaction."""
     payload: dict[str, Any] = {
         "kind": checked_text(entry.kind, "The kind of entry", _KIND_BYTES_MAX),
         "text": checked_text(entry.text, "The text", text_bytes_max),
@@ -310,7 +310,7 @@ def read_entry(entry: Entry, text_bytes_max: int) -> tuple[dict[str, Any], tuple
 
 
 def append(act: Act, entry: Entry, payload: dict[str, Any], redacted: tuple[str, ...]) -> Receipt:
-    """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
+    """Log one entry. A repeated key from the same actor and scope returns the first entry's receipt."""
     key = None if entry.key is None else checked_key(entry.key)
     if key is not None:
         earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key)
@@ -322,7 +322,7 @@ def append(act: Act, entry: Entry, payload: dict[str, Any], redacted: tuple[str,
 
 
 def append_alone(log: Log, caller: Caller, entry: Entry, payload: dict[str, Any], redacted: tuple[str, ...]) -> Receipt:
-    """The same in an act of its own."""
+    """Like `append`, in an act of its own."""
     if entry.key is not None:
         return log.act(caller, lambda act: append(act, entry, payload, redacted))
     occurred_at, session = _checked(entry)
@@ -330,13 +330,13 @@ def append_alone(log: Log, caller: Caller, entry: Entry, payload: dict[str, Any]
 
 
 def _checked(entry: Entry) -> tuple[datetime | None, str | None]:
-    """When it happened and in which session, if that is said."""
+    """The checked time and session of an entry, if it has them."""
     occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
     return occurred_at, None if entry.session is None else checked_name(entry.session, "a session")
 
 
 def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:
-    """The first entry's receipt, if this one says the same."""
+    """The first entry's receipt. Raises Conflict if this entry has other content."""
     if earlier.body != canonical_json(payload):
         raise Conflict(
             f"This key already stands for event {earlier.id}, which says something else or was erased.",

@@ -1,4 +1,4 @@
-"""Whether a store is still what was written: its chains, its projections, and the end of its log (R1)."""
+"""Audits a store: checks its hash chains, its projections, and the end of its log (R1)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLAGS = ("handed", "used", "credited", "blamed")
 
 
 class StoredUnit(NamedTuple):
-    """A unit's row: what it is, where search and its conversation have it, and by which keys its text is known."""
+    """A unit's row: the unit, its places in search and in its conversation, and the keys of its text."""
 
     unit: Unit
     version: VersionKey | None
@@ -41,7 +41,7 @@ class StoredUnit(NamedTuple):
 
 
 class Replay:
-    """What `Transaction` writes of the projections, by the same names, and what the fold reads of them."""
+    """The projections in memory. Has the methods of `Transaction` that the fold uses."""
 
     def __init__(self) -> None:
         self.stored: dict[str, StoredUnit] = {}
@@ -102,7 +102,7 @@ class Replay:
         self._relations.pop((source, str(type), target), None)
 
     def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
-        """The newest outcomes of these tests by their whole names, or by what people call them."""
+        """The newest outcomes of these tests by their whole names, or with `called` by their short names."""
         where = stream.org, stream.project or ""
         if called:
             wanted = set(names)
@@ -143,7 +143,7 @@ class Replay:
             self._code_rules.pop(rule_id, None)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The same as a reader's, in the same order."""
+        """The same rows as `Reader.rows`, in the same order."""
         stored = self.stored.values()
         tables: dict[str, Iterable[list[Any]]] = {
             "units": (
@@ -193,10 +193,10 @@ def audited(
     full: bool = False,
     accept: bool = False,
 ) -> LogCheck:
-    """Check everything, and remember that it was; what nobody changed since is only compared with that.
+    """Check everything, and remember the result. An unchanged store is then only compared with it.
 
-    `full` checks everything again all the same, also the keys of units' texts. `accept` takes the end of the log for
-    right: an older copy was put back on purpose.
+    `full` checks everything again, including the keys of units' texts. `accept` accepts the current end of the log,
+    for a user who restored an older copy on purpose.
     """
     known: dict[str, Any] = {} if remembered is None or accept else remembered.read()
     damage = store.check()
@@ -218,7 +218,7 @@ def audited(
 
 
 def _cut(reader: Reader, store_id: str, known: dict[str, Any]) -> LogCheck | None:
-    """Whether the log ends before what is remembered of it, or is another one."""
+    """The problem if the log ends earlier than remembered, or is another log. None if it continues."""
     if not known:
         return None
     if known["store"] != store_id:
@@ -236,7 +236,7 @@ def _cut(reader: Reader, store_id: str, known: dict[str, Any]) -> LogCheck | Non
 
 
 def _fingerprint(reader: Reader) -> str:
-    """A digest of every stored row. The same one says that nothing changed; another says nothing."""
+    """A digest of every stored row. An equal digest proves that nothing changed; a different one proves nothing."""
     total = sha256()
     events = reader.query("events", after=0, limit=_ALL)
     heads = sorted(reader.heads().items(), key=lambda item: str(item[0]))
@@ -248,7 +248,7 @@ def _fingerprint(reader: Reader) -> str:
 def _walked(
     reader: Reader, remembered: dict[Any, tuple[int, str]], progress: Callable[[int], None] | None, *, full: bool
 ) -> LogCheck:
-    """Walk every chain, fold the events in memory, and compare what comes out with the stored rows."""
+    """Walk every chain, fold the events in memory, and compare the result with the stored rows."""
     replay = Replay()
     merge = Merge(replay)
     ends = {(*name, seq): hash for name, (seq, hash) in remembered.items()}
@@ -273,7 +273,7 @@ def _walked(
 
 
 def _differences(reader: Reader, replay: Replay, *, full: bool) -> Iterator[tuple[str, str]]:
-    """Every row that is not what the log says: the id that it is about, and what is wrong."""
+    """Every row that differs from the log: the id of its subject, and the problem."""
     expected = {_key(row): row for row in replay.rows()}
     for row in reader.rows():
         wanted = expected.pop(_key(row), None)
@@ -300,7 +300,7 @@ def _named(row: tuple[Any, ...]) -> str:
 
 
 def checked_receipt(store: Store, receipt: Receipt) -> ReceiptCheck:
-    """Whether the entry that a receipt was given for is in the log, as it was."""
+    """Whether a receipt's entry is in the log, unchanged."""
 
     def work(reader: Reader) -> ReceiptCheck:
         event = reader.event(receipt.event_id)

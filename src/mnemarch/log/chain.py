@@ -1,7 +1,7 @@
-"""The hash chain of a stream: how an entry is hashed, and whether a log is still what was written.
+"""The hash chain of a stream: hashes entries, and checks that a log is unchanged.
 
-A store can't tell that its newest entries were cut off, or that an older copy was put back: that leaves a whole chain.
-So each person's machine remembers where a log ended, outside of its store.
+A store can't detect that its newest entries were cut off, or that an older copy was restored, because the chain is
+still valid. So each user's machine remembers the end of a log, outside of the store.
 """
 
 from __future__ import annotations
@@ -29,16 +29,19 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 CHAIN_VERSION = 1
-_OF_WRITERS = 2  # with the writer and the clock
+_OF_WRITERS = 2  # The header includes the writer and the clock.
 
 
 def payload_hash(salt: bytes, body: bytes) -> bytes:
-    """Salted, so that the hash which outlives an erased payload does not let anybody guess it back."""
+    """The salted hash of a payload. It outlives an erasure; the salt keeps anybody from guessing the payload by it."""
     return sha256(salt + body).digest()
 
 
 def entry_hash(previous: bytes, event: Event) -> bytes:
-    """Covers the previous hash, every header field, and the payload by its hash, so a payload can be erased (R16)."""
+    """The hash of an entry, over the previous hash and the header.
+
+    The header has only the payload's hash, so a payload can be erased (R16).
+    """
     return sha256(previous + header(event).encode()).digest()
 
 
@@ -49,7 +52,7 @@ def header(event: Event) -> str:
 
 
 def header_around(event: Event) -> tuple[str, str]:
-    """What stands before and after the number in the header. What repeats from entry to entry is encoded once."""
+    """The header's text before and after the sequence number. Parts that repeat between entries are cached."""
     stream, actor, scope = event.stream, event.actor, event.scope
     place = f"{CHAIN_VERSION},{_encoded(stream.org, stream.project)}"
     if stream.writer:
@@ -76,9 +79,9 @@ def checked_chain(
     progress: Callable[[int], None] | None = None,
     each: Callable[[Event], None] | None = None,
 ) -> LogCheck:
-    """Walk every stream; name the first entry that was changed, emptied, removed, moved or added by hand.
+    """Walk every stream. Reports the first entry that was changed, emptied, removed, moved or added by hand.
 
-    `each` is called with every entry that fits.
+    `each` is called with every valid entry.
     """
     from mnemarch.model.outcome import LogCheck
 
@@ -127,20 +130,20 @@ def _taken(each: Callable[[Event], None], event: Event) -> bool:
 
 
 def _vouched_for(event: Event) -> Sequence[str]:
-    """The entries before it that an erasure says it emptied (R16). Nobody else may: what it undid would come back."""
+    """The earlier entries that an erasure emptied. Only an erasure may empty entries (R16)."""
     payload = event.payload if event.type is EventType.UNIT_ERASED else None
     return () if payload is None else payload.get("events", ())
 
 
 def is_whole(event: Event) -> bool:
-    """Whether an entry has the payload that it was hashed with, or none since that was erased."""
+    """Whether an entry still has the payload that it was hashed with, or had it erased."""
     if event.body is None:
         return True
     return event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
 
 
 def problem_of(event: Event, seq: int, previous: bytes) -> str | None:
-    """What is wrong with an entry that follows entry `seq` with this hash, or None."""
+    """The problem of an entry that should follow entry `seq` with the hash `previous`, or None."""
     if event.seq != seq + 1:
         return f"follows #{seq}: an entry is missing or repeated"
     if not is_whole(event):
@@ -154,7 +157,7 @@ _FOLDER = "logs"
 
 
 class RememberedLog:
-    """One small file for each store, by its path: which store it was, where its streams ended, what an audit saw."""
+    """A small file for each store path. It has the store's id, the ends of its streams, and the last audit's digest."""
 
     def __init__(self, store_path: str) -> None:
         named = os.path.realpath(store_path)
@@ -163,7 +166,7 @@ class RememberedLog:
         self._named = named
 
     def read(self) -> dict[str, Any]:
-        """What is remembered; nothing if there is no such file, or none that can be read."""
+        """The content of the file, or an empty dict if it is missing or unreadable."""
         try:
             with open(self._place, encoding="utf-8") as file:
                 known = from_json(file.read())
@@ -173,7 +176,7 @@ class RememberedLog:
             return {}
 
     def follow(self, store: Store) -> None:
-        """Remember where the streams end now, if the log still goes on from what is remembered."""
+        """Remember the current ends of the streams, if the log continues the remembered one."""
         known = self.read()
 
         def work(reader: Reader) -> dict[str, Any] | None:
@@ -192,13 +195,13 @@ class RememberedLog:
             self._write(state)
 
     def accept(self, store: Store, seen: str) -> None:
-        """Remember the log as it is now, whatever was remembered; `seen` is what an audit made of it."""
+        """Remember the current log in place of the remembered one. `seen` is the digest of an audit."""
         state = store.read(lambda reader: _state(store.id, reader, reader.heads(), seen))
         if state is not None:
             self._write(state)
 
     def _write(self, state: Mapping[str, Any]) -> None:
-        # A machine that keeps nothing for its user still has a memory that works.
+        # The memory must also work where the user's folder can't be written.
         with suppress(OSError):
             os.makedirs(os.path.dirname(self._place), exist_ok=True)
             content = canonical_json({**state, "path": self._named})
@@ -208,7 +211,7 @@ class RememberedLog:
 def missing_from(
     remembered: Mapping[tuple[str | None, ...], tuple[int, str]], heads: Mapping[Stream, tuple[int, bytes]]
 ) -> tuple[str | None, ...] | None:
-    """The first remembered stream that ends earlier now, or is gone."""
+    """The first remembered stream that ends earlier now, or is gone. None if there is none."""
     ends = {name_of(stream): seq for stream, (seq, _) in heads.items()}
     return next((name for name, (seq, _) in remembered.items() if ends.get(name, 0) < seq), None)
 

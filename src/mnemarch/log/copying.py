@@ -1,6 +1,6 @@
-"""One store's log into another: the same ids, hashes and salts, in steps that can be interrupted at any moment.
+"""Copies one store's log into another, with the same ids, hashes and salts.
 
-What is there already says how far an earlier copy came, so nothing else has to be remembered.
+A copy can be interrupted at any time. The target's content shows how far an earlier copy came.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOTHING = (0, b"")
 
 
 class Copying:
-    """A copy under way. `heads` is where each stream ends in the target, `erased` what was erased on the way."""
+    """One copy. `erased` are the units whose text the copied erasures removed from the target."""
 
     def __init__(self, source: Store, target: Store, progress: Callable[[int], None] | None) -> None:
         self._source, self._target, self._progress = source, target, progress
@@ -41,7 +41,7 @@ class Copying:
         self.began_anew = False
 
     def run(self) -> Copied:
-        """Copy what is missing, and compare the two. Whoever writes to the source meanwhile is not held up."""
+        """Copy the missing events, then compare both stores. Writers of the source are not blocked."""
         self._heads = self._target.read(lambda reader: reader.heads())
         known = sum(seq for seq, _ in self._heads.values())
         heads, expected = self._bring()
@@ -65,16 +65,19 @@ class Copying:
         )
 
     def _bring(self) -> tuple[Heads, str]:
-        """Copy what is missing; gives where the streams end, and the digest that the target has to have then."""
+        """Copy the missing events. Returns the ends of the streams, and the digest that the target must have."""
         goal, after = self._source.read(self._beginning)
-        # Page by page, each on a view of its own: a view that is open for long keeps a store from tidying up.
+        # Each page is read on its own snapshot: a snapshot that stays open for long blocks the store's cleanup.
         while self._heads != goal and (page := self._page_after(after)):
-            after = page[-1].position  # Before it is taken: in the target it has another.
+            after = page[-1].position  # Read before `_take`: positions differ in the target.
             self._take(page, goal)
         return self._source.read(lambda reader: self._finish(reader, after))
 
     def _begin_anew(self) -> bool:
-        """Empty the target: in the source, what other clones did has come before what was copied earlier."""
+        """Empty the target, because the source now has events of other clones before the ones copied earlier.
+
+        Returns whether the target could be emptied.
+        """
         if not self._target.write(lambda transaction: transaction.clear_log(), durable=True):
             return False
         self._heads, self._copied, self._merge, self.began_anew = {}, 0, None, True
@@ -84,18 +87,18 @@ class Copying:
         return self._source.read(lambda reader: list(reader.events(after=position, limit=_PAGE)))
 
     def _beginning(self, reader: Reader) -> tuple[Heads, int]:
-        """Where the streams end in the source now, and the position before the first event that the target lacks."""
+        """The ends of the source's streams, and the position before the first event that the target lacks."""
         goal = reader.heads()
         if not goal:
             raise InvalidInput("The source holds nothing.", hint="Check its name; nothing was copied.")
         return goal, self._before_missing(reader, goal)
 
     def _finish(self, reader: Reader, after: int) -> tuple[Heads, str]:
-        """Copy what came meanwhile, on one view, and give what the target has to be like then."""
+        """Copy events that arrived meanwhile, on one snapshot. Returns the ends and the digest of that snapshot."""
         goal = reader.heads()
         if goal != self._heads:
             missing = sum(seq - self._heads.get(stream, _NOTHING)[0] for stream, (seq, _) in goal.items())
-            # A stream may have got an event at a position that was passed by: another stream was ahead of it.
+            # A stream may have got an event at a position that the copy has passed already in another stream.
             is_all = missing == sum(event.seq > self._seq_of(event.stream) for event in reader.events(after=after))
             for page in _pages(reader, after if is_all else self._before_missing(reader, goal)):
                 self._take(page, goal)
@@ -105,14 +108,14 @@ class Copying:
         return self._heads.get(stream, _NOTHING)[0]
 
     def _is_same(self, heads: Heads, expected: str) -> bool:
-        """Whether the logs end alike, and the rows that are made of them are the same."""
+        """Whether the target has the expected projections, if needed after a rebuild. Raises if its log differs."""
         found, made = self._target.read(lambda reader: (reader.heads(), digest(reader)))
         if found != heads:
             raise _disturbed()
         return made == expected or self._target.write(rebuild, durable=True).digest_after == expected
 
     def _before_missing(self, reader: Reader, goal: Heads) -> int:
-        """The position before the first event that the target lacks. Refused unless the target is a beginning of it."""
+        """The position before the first event that the target lacks; raises if the target has events of its own."""
         if not self._heads:
             return 0
         for stream, (seq, _) in self._heads.items():
@@ -128,7 +131,7 @@ class Copying:
         return before
 
     def _take(self, page: Sequence[Event], goal: Mapping[Stream, tuple[int, bytes]]) -> None:
-        """Store those events of a page that the target lacks, all or none."""
+        """Store the events of a page that the target lacks, all or none."""
         heads, events = dict(self._heads), []
         for event in page:
             seq, previous = heads.get(event.stream, _NOTHING)
@@ -139,7 +142,7 @@ class Copying:
                 heads[event.stream] = (event.seq, event.hash)
                 events.append(event)
                 if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
-                    keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
+                    keys_of(event.payload["unit"]["content"])  # Slow, so cached before the transaction.
         if events:
             stored = self._target.write(lambda transaction: self._stored(transaction, events), durable=True)
             self.erased += stored[0]
@@ -150,7 +153,7 @@ class Copying:
             self._progress(self._copied)
 
     def _stored(self, transaction: Transaction, events: Sequence[Event]) -> tuple[list[str], Merge]:
-        """Append and project them; gives the units whose text the target has no longer, and the fold so far."""
+        """Append and project events. Returns the units whose text was removed from the target, and the fold so far."""
         for stream in dict.fromkeys(event.stream for event in events):
             if transaction.head(stream) != self._heads.get(stream, _NOTHING):
                 raise _disturbed()

@@ -1,8 +1,8 @@
-"""Logs of several clones as one: in which order they are folded, and what becomes of changes that exclude each other.
+"""Merges the logs of several clones: folds them in one order, and resolves concurrent changes.
 
-The order is (Lamport time, writer), the same in every clone, and never against what a writer had seen. Two changes of a
-unit, of which neither writer had seen the other's, are told apart from two in a row by what each writer had seen. If
-one keeps the unit and the other takes it away, it stays, and a conflict is open until somebody decides (R5).
+Events are ordered by (Lamport time, writer). The order is the same in every clone, and respects causality. Two changes
+of a unit are concurrent if neither writer had seen the other's change. If one of them keeps the unit and the other
+retires it, the unit stays, and a conflict is open until somebody decides (R5).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _KEEPING = frozenset({EventType.UNIT_APPROVED, EventType.UNIT_REVIVED})
 _TAKING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED, EventType.UNIT_SUPERSEDED})
-# What a change that takes a unit away sets, and what is put back if another clone kept it.
+# Fields that retiring a unit changes. They are restored if another clone kept the unit.
 _OF_RETIREMENT = (
     *("status", "trust", "archived_from", "archive_reason", "superseded_by", "superseded_from"),
     *("valid_to", "valid_to_commit", "contradiction_note"),
@@ -43,7 +43,7 @@ _DID = {
 
 
 def joint_id(left: str, right: str) -> str:
-    """The id of what two things make together: the same in every clone, whichever it met first."""
+    """The id of a link between two things. It is the same in every clone, in whatever order it met them."""
     named = blake2b(canonical_json(sorted((left, right))).encode(), digest_size=16).hexdigest()
     return "-".join((named[:8], named[8:12], named[12:16], named[16:20], named[20:]))
 
@@ -54,13 +54,13 @@ def link_of(opening: Event) -> str:
 
 
 def openings(reader: Reader, link: Link) -> list[Event]:
-    """The events that opened a link: one, or one of each clone that did."""
+    """The events that opened a link. Several clones may have opened the same link."""
     about = [event for end in {link.source, link.target} for event in reader.events_of_subject(end)]
     return [event for event in about if event.type is EventType.LINK_ADDED and link_of(event) == link.id]
 
 
 def opened_by_clones(reader: Reader, change: Event) -> set[str]:
-    """The links that no event opened: this change and one of another clone exclude each other."""
+    """The links that a merge opened, because this change excludes a concurrent one of another clone."""
     ends = [end for end in (change.subject, _replacement(change)) if end] if change.stream.writer else []
     links = {link.id for end in ends for link in reader.links_of(end)}
     others = [other for end in ends if links for other in reader.events_of_subject(end)]
@@ -68,14 +68,14 @@ def opened_by_clones(reader: Reader, change: Event) -> set[str]:
 
 
 def reversed_by(reader: Reader, change: Event) -> Unit | None:
-    """What took the place of a unit, if another clone did the reverse: what it is now follows from both."""
+    """The unit that replaced another by this change, if another clone did the reverse. Else None."""
     new = reader.unit(_replacement(change)) if change.stream.writer else None
     others = reader.events_of_subject(new.id) if new is not None and new.erased_at is None else ()
     return new if any(_replacement(other) == change.subject for other in others) else None
 
 
 class _Change(NamedTuple):
-    """A change that keeps a unit or takes it away, its time, and the unit before it."""
+    """A change that keeps or retires a unit, its Lamport time, and the unit before it."""
 
     event: Event
     lamport: int
@@ -83,7 +83,7 @@ class _Change(NamedTuple):
 
 
 class Merge:
-    """Folds a whole log from its beginning. Where streams have one writer, it is the plain fold."""
+    """Folds a whole log from its beginning. For streams without writers it is the plain fold."""
 
     def __init__(self, target: Transaction | Replay) -> None:
         self._target = target
@@ -93,7 +93,7 @@ class Merge:
         self._versions: dict[tuple[str, int], str] = {}
 
     def on(self, target: Transaction) -> Merge:
-        """One that goes on from here in another transaction; this stays as it is, should that fail."""
+        """A copy that continues in another transaction. This object stays valid if that transaction fails."""
         other = Merge(target)
         other._seen = {writer: dict(seen) for writer, seen in self._seen.items()}
         other._changes = {unit_id: list(changes) for unit_id, changes in self._changes.items()}
@@ -101,7 +101,7 @@ class Merge:
         return other
 
     def project(self, event: Event, *, keyed: bool = True) -> None:
-        """Apply one event: whole, or as far as what other clones did at the same time allows."""
+        """Apply one event, unless a concurrent change of another clone excludes it or parts of it."""
         if not event.stream.writer:
             if event.type not in WITHOUT_EFFECT:
                 project(self._target, event, keyed=keyed)
@@ -118,7 +118,7 @@ class Merge:
         project(self._target, event, keyed=keyed)
 
     def _is_to_apply(self, event: Event, lamport: int, seen: dict[str, int]) -> bool:
-        """Whether a change may take effect; opens a conflict with each one that it excludes and had not seen."""
+        """Whether a change may take effect. Opens a conflict with each concurrent change that it excludes."""
         unit_id = event.subject or ""
         earlier = self._changes.setdefault(unit_id, [])
         unit = self._target.unit(unit_id)
@@ -137,7 +137,7 @@ class Merge:
         return applies
 
     def _stands_against_its_reverse(self, event: Event, seen: dict[str, int]) -> bool:
-        """Whether another clone put the old unit in the place of the new one: then both stay, in conflict."""
+        """Whether another clone concurrently did the reverse replacement. Then both units stay, in conflict."""
         if event.type is not EventType.UNIT_SUPERSEDED:
             return False
         new = _replacement(event)
@@ -156,7 +156,7 @@ class Merge:
         put(self._target, unit, searchable_at=position, keyed=False)
 
     def _open(self, event: Event, other: Event) -> None:
-        """The conflict of two changes of one unit: between what was to replace it, or of the unit with itself."""
+        """Open the conflict of two changes of one unit: between its two replacements, or of the unit with itself."""
         source, target = _replacement(event), _replacement(other)
         if source and source == other.subject:
             note = f"{other.actor} put unit {target} in the place of unit {source}, and {event.actor} did the reverse"
@@ -178,7 +178,7 @@ class Merge:
         self._target.put_link(link)
 
     def _born(self, event: Event) -> Event:
-        """A version of a decision, of which another clone has made another version meanwhile, stands beside it."""
+        """The event of a new unit. A decision's version becomes a hypothesis if another clone made one meanwhile."""
         unit: dict[str, Any] = (event.payload or {}).get("unit", {})
         attributes = unit.get("attributes") or {}
         if unit.get("kind") != Kind.DECISION or "root" not in attributes:
@@ -193,7 +193,7 @@ class Merge:
         return replace(event, body=canonical_json({"unit": record}))
 
     def _handed_out(self, event: Event, payload: dict[str, Any]) -> Event:
-        """A recall without what another clone had erased: nothing is known of who was handed that."""
+        """The event of a recall without units that another clone has erased. Their uses were dropped."""
         left = [id for id in payload["units"] if (unit := self._target.unit(id)) is None or unit.erased_at is None]
         return replace(event, body=canonical_json(payload | {"units": left}))
 
@@ -210,7 +210,7 @@ def _is_unseen(other: _Change, event: Event, seen: dict[str, int]) -> bool:
 
 
 def _replacement(event: Event) -> str:
-    """The unit that a replacement puts in the place of another; nothing of any other event."""
+    """The id of the new unit in a replacement, or "" for other events."""
     return str((event.payload or {}).get("new", "")) if event.type is EventType.UNIT_SUPERSEDED else ""
 
 
@@ -219,7 +219,7 @@ def _told(event: Event) -> str:
 
 
 def empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:
-    """Empty the entries that an erasure names; gives its units, if one of those entries still had its text."""
+    """Empty the entries that an erasure names. Returns its units if any of these entries still had its text."""
     payload, had_text = erasure.payload or {}, False
     for event_id in payload.get("events", ()):
         event = transaction.event(event_id)
@@ -232,10 +232,10 @@ def empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:
 def fold(
     transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool, bytes_max: int
 ) -> list[tuple[str, str]]:
-    """Append and project events of files, in their order; gives the places that were refused, each with the reason.
+    """Append and project events from files, in order. Returns the refused places, each with the reason.
 
-    They are checked like an import: by form, by chain, and by what they may touch. After a line that is refused, no
-    further one of its writer is taken: it would rest on what nobody knows.
+    Events are checked like an import: their form, their chain, and what they may touch. After a refused line, all
+    further lines of its writer are skipped, because they may depend on it.
     """
     reach = Reach(None if whole else transaction)
     merge = Merge(transaction)

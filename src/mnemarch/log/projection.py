@@ -1,4 +1,4 @@
-"""What each event does to the projections, for a new event and for a rebuild alike (R1)."""
+"""Applies events to the projections. New events and rebuilds use the same code (R1)."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ PROVENANCE_MAX = 100
 
 
 def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = True) -> None:
-    """Apply one event. Its payload states outcomes: nothing is decided here, so a replay gives the same.
+    """Apply one event. Payloads state outcomes and nothing is decided here, so a replay gives the same result.
 
-    Without `keyed` the keys of units' texts are left out: they take most of the time.
+    Without `keyed`, the keys of units' texts are not computed: they take most of the time.
     """
     payload = event.payload
     if payload is None:
-        if event.type is EventType.UNIT_REMEMBERED:  # Others of its conversation keep their turn.
+        if event.type is EventType.UNIT_REMEMBERED:  # Other units keep their turn.
             put(transaction, _emptied(event), searchable_at=None, keyed=keyed)
-        return  # Erased: what it did is undone or restated by the erasure that follows it.
+        return  # Erased: a later erasure undoes or restates its effect.
     match event.type:
         case EventType.UNIT_REMEMBERED:
             put(transaction, _born(payload["unit"], event), searchable_at=event.position, keyed=keyed)
@@ -54,7 +54,7 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
                 transaction.put_test(record)
         case EventType.LINK_ADDED:
             link_id = payload.get("id", event.id)
-            if "id" not in payload or transaction.link(link_id) is None:  # Two clones may have opened the same one.
+            if "id" not in payload or transaction.link(link_id) is None:  # Two clones may open the same link.
                 transaction.put_link(Link.from_json(payload["link"] | {"id": link_id}))
             for unit_id in payload.get("others", ()):
                 transaction.put_link_unit(link_id, unit_id)
@@ -88,7 +88,7 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
             | EventType.ACTOR_UNDONE | EventType.UNDO_REVERTED
             | EventType.GRAPH_CHANGED | EventType.GRAPH_RESTATED
         ):  # fmt: skip
-            pass  # Only read, never projected: the same set as WITHOUT_EFFECT.
+            pass  # These have no effect: the same set as WITHOUT_EFFECT.
         case _ as unknown:
             assert_never(unknown)
 
@@ -105,10 +105,10 @@ def _erase(transaction: Transaction | Replay, event: Event, payload: dict[str, A
 
 
 def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, Any], *, keyed: bool) -> None:
-    """The common shape of a step in a unit's life: fields set, citations and provenance gained, a task's use noted."""
+    """Apply a change of a unit: set fields, add citations and provenance, and note a task's use."""
     before = transaction.unit(event.subject or "")
     if before is None or before.erased_at is not None:
-        return  # Erased later in the log, or by another clone before this came.
+        return  # Erased later in the log, or by another clone.
     if "use" in payload:
         transaction.put_use(Use(unit_id=before.id, **payload["use"]))
     for task_key in payload.get("reused_by", ()):
@@ -116,7 +116,7 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
     fields = fields_from_json(payload.get("set", {}))
     gained = [Citation.from_json(item) for item in payload.get("cite", ())]
     if gained:
-        # Code that is cited again is cited as it is now.
+        # A new citation of the same code replaces the old one.
         again = {str(item) for item in gained if item.kind in OF_CODE}
         known = [item for item in before.citations if str(item) not in again]
         fields["citations"] = (*known, *(item for item in gained if item not in known))
@@ -130,7 +130,7 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
     if not counters_only:
         fields.setdefault("version", before.version + 1)
     after = replace(before, **fields)
-    # What an erasure restates was perhaps changed by an event that it emptied: a replay must come to the same place.
+    # An emptied event may have changed the restated fields, so always index: a replay must get the same position.
     is_restated = event.type is EventType.UNIT_RESTATED
     searched = is_restated or any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
     searchable_at = event.position if searched else None
@@ -138,20 +138,20 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
 
 
 def _joined(known: tuple[Provenance, ...], voices: list[dict[str, Any]]) -> tuple[Provenance, ...]:
-    """The provenances of a unit and of its twin, each voice once."""
+    """The provenance of a unit and of its twin, each voice once."""
     heard = {source.voice for source in known}
     new = [source for source in map(Provenance.from_json, voices) if source.voice not in heard]
     return (*known, *new)[:PROVENANCE_MAX]
 
 
 def _is_new_voice(unit: Unit, event: Event) -> bool:
-    """One entry for each actor, place and session: a unit that is repeated must not grow with each repetition."""
+    """Whether an event brings a new actor, scope or session. A unit must not grow with each repetition."""
     heard = any(source.voice == Provenance.of(event).voice for source in unit.provenance)
     return not heard and len(unit.provenance) < PROVENANCE_MAX
 
 
 def _test_records(transaction: Transaction | Replay, event: Event, payload: dict[str, Any]) -> list[TestRecord]:
-    """The tests of a run as they stand after it, in every place that it speaks for."""
+    """The outcomes of a run's tests after it, for each of its places."""
     from mnemarch.model.testrun import TestRecord
 
     outcomes = {name: outcome == "pass" for outcome in ("pass", "fail") for name in payload["tests"].get(outcome, ())}
@@ -186,7 +186,7 @@ def _test_records(transaction: Transaction | Replay, event: Event, payload: dict
 
 
 def _change_rule(transaction: Transaction | Replay, event: Event, payload: dict[str, Any]) -> None:
-    """A code rule is learned, with the id of its event; judged; or dropped."""
+    """Learn, judge or drop a code rule. A rule has the id of the event that learned it."""
     at = micros(event.recorded_at)
     if event.type is EventType.RULE_LEARNED:
         rule = payload["rule"] | {"id": event.id, "project_id": event.scope.at(Level.PROJECT).key}
@@ -206,8 +206,8 @@ def _relation(payload: dict[str, Any], event_id: str) -> Relation:
 
 
 def keys_of(content: str) -> tuple[str, str]:
-    """What units of one text, and of one topic, are found by. Asked for before a transaction, it is known in it."""
-    # A recall records what it handed out in a process that starts cold: only a write pays for these.
+    """The keys by which units of one text, and of one topic, are found. Call it before a transaction to cache them."""
+    # Imported here because a cold process that only recalls doesn't need these modules.
     from mnemarch.text.canonical import merge_key
     from mnemarch.text.statements import topic_key
 
@@ -215,7 +215,7 @@ def keys_of(content: str) -> tuple[str, str]:
 
 
 def put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | None, keyed: bool) -> None:
-    """Write a unit; its keys stay as they are unless `keyed`."""
+    """Write a unit. With `keyed`, update the keys of its text too."""
     from mnemarch.model.decision import version_key_of
 
     keys = text_keys(unit) if keyed else (None, None)
@@ -240,7 +240,7 @@ def _born(record: dict[str, Any], event: Event) -> Unit:
 
 
 def _tombstone(record: dict[str, Any], event: Event) -> Unit:
-    """What is left of an erased unit: that it was there, what kind of thing it was, and when it went."""
+    """The remains of an erased unit: its id, kind and scope, and when it was erased."""
     return Unit(
         id=record["id"],
         kind=Kind(record["kind"]),
@@ -261,7 +261,7 @@ def _tombstone(record: dict[str, Any], event: Event) -> Unit:
 
 
 def _emptied(event: Event) -> Unit:
-    """What an emptied event still tells of its unit, until the erasure says the rest."""
+    """A placeholder for the unit of an emptied event, until the erasure itself is applied."""
     record = {"id": event.subject or "", "kind": Kind.FACT, "scope": event.scope.segments, "version": 1}
     record["recorded_at"] = micros(event.recorded_at)
     return replace(_tombstone(record, event), provenance=(Provenance.of(event),))
@@ -277,14 +277,14 @@ def digest(reader: Reader) -> str:
 
 
 def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = None) -> Rebuild:
-    """Drop and fold again, inside one transaction: an interrupted rebuild leaves everything as it was."""
+    """Clear the projections and fold the log again, in one transaction. An interrupted rebuild changes nothing."""
     before = digest(transaction)
     _, folded = refolded(transaction, progress)
     return Rebuild(digest_before=before, digest_after=digest(transaction), events=folded)
 
 
 def begun(transaction: Transaction) -> Merge:
-    """A fold that goes on after what is here: how changes of several writers meet is told from all before them."""
+    """A fold that continues the stored log. With several writers it needs the whole log, which is folded again."""
     from mnemarch.log.merging import Merge
 
     has_writers = any(stream.writer for stream in transaction.heads())
@@ -292,7 +292,7 @@ def begun(transaction: Transaction) -> Merge:
 
 
 def refolded(transaction: Transaction, progress: Callable[[int], None] | None = None) -> tuple[Merge, int]:
-    """The same, without a look at the rows; gives what can go on from there, and the number of events."""
+    """Like `rebuild`, without digests. Returns the fold, which can continue, and the number of events."""
     from mnemarch.log.merging import Merge
 
     transaction.clear_projections()

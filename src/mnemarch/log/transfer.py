@@ -1,4 +1,4 @@
-"""The whole log as JSON lines, and back. Lossless: ids and hashes survive. A file is believed in nothing."""
+"""Exports the whole log as JSON lines, and imports it without loss. Every line of a file is checked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NUMBERS = ("seq", "occurred_at", "recorded_at")
 
 
 def export_file(store: Store, path: str, progress: Callable[[int], None] | None) -> int:
-    """Write the log to a new file, which only its owner may read; gives the number of events."""
+    """Write the log to a new file that only its owner may read. Returns the number of events."""
     partial = path + PARTIAL_END
     try:
         make_private(partial, anew=True)
@@ -52,7 +52,7 @@ def export_file(store: Store, path: str, progress: Callable[[int], None] | None)
 
 
 def write_export(reader: Reader, write: Callable[[str], object], progress: Callable[[int], None] | None = None) -> int:
-    """A header line, one line an event in commit order, and a last line that says how many there are and their ends."""
+    """Write a header line, a line for each event in commit order, and a last line with their number and the heads."""
     write(json.dumps({"mnemarch": "export", "version": EXPORT_VERSION}) + "\n")
     count = 0
     for count, event in enumerate(reader.events(), start=1):
@@ -74,14 +74,14 @@ def _end(count: int, heads: dict[Stream, tuple[int, bytes]]) -> dict[str, Any]:
 def restore(
     store: Store, path: str, bytes_max: int, progress: Callable[[int], None] | None
 ) -> tuple[Imported, list[str]]:
-    """Append the events of a file that are not here yet, all or none; also gives the units that they erased.
+    """Append the events of a file that are not here yet, all or none. Also returns the units that they erased.
 
     The whole file is checked before the first event is stored.
     """
     events = store.read(lambda reader: ExportFile(path, bytes_max).checked(reader))
     for _, event in events:
         if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
-            keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
+            keys_of(event.payload["unit"]["content"])  # Slow, so cached before the transaction.
     return store.write(lambda transaction: _appended(transaction, events, progress), durable=True)
 
 
@@ -111,8 +111,8 @@ def _appended(
 class ExportFile:
     """An export, read and checked line by line: its form, its chains, and what each event may touch.
 
-    An event may touch what its own project or org has, and only what an earlier event of the same file made. So no file
-    reaches into what is here already.
+    An event may only touch things of its own project or org that an earlier event of the same file made. So a file
+    can't change anything that is stored already.
     """
 
     def __init__(self, path: str, bytes_max: int) -> None:
@@ -124,7 +124,7 @@ class ExportFile:
         self._for_an_org: dict[str, int] = {}
 
     def events(self) -> Iterator[tuple[int, Event]]:
-        """Each event with its line, checked by itself and against those before it."""
+        """Each event with its line number, checked by itself and against earlier events."""
         try:
             if not os.path.isfile(self._path):
                 raise OSError("it is no file")
@@ -141,7 +141,7 @@ class ExportFile:
             raise InvalidInput(f"{self._path!r} can't be read: {error}.", hint=hint) from None
 
     def checked(self, reader: Reader) -> list[tuple[int, Event]]:
-        """The events, if all of them can be imported here."""
+        """The events. Raises unless all of them can be imported here."""
         events = []
         for number, event in self.events():
             self._check_here(number, event, reader)

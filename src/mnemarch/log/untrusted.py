@@ -1,8 +1,8 @@
-"""What an event of a file may say, and what it may touch: an import believes no file (R1).
+"""Checks events from untrusted files: their form, and what they may touch (R1).
 
-Each type of event has a payload of a certain shape. A name that ends in `?` may be left out, a type that ends in `?`
-may be null. Further fields are left alone: nobody reads them. An event touches only what its own project or org has
-and an earlier event made, so no file reaches into what is another's.
+Each type of event has a payload of a certain shape. A name that ends in `?` may be left out, and a type that ends in
+`?` may be null. Unknown fields are ignored. An event may only touch things of its own project or org that an earlier
+event made, so a file can't reach into another project.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _PARTS: dict[str, dict[str, str]] = {
 }
 _CLASSES: dict[str, Any] = {each.__name__: each for each in (Citation, Claim, Kind, Link, Provenance, Unit)}
 _PLAIN = {"str": str, "int": int, "bool": bool, "map": dict}
-# Of a unit no later event changes these; that it is erased, only an erasure says.
+# Fields of a unit that no later event may change. Only an erasure sets `erased_at`.
 _FIXED = frozenset({"id", "kind", "occurred_at", "recorded_at"})
 _SHARES = frozenset({"confidence", "importance"})
 _NUMBER_MAX = 1 << 53
@@ -112,7 +112,7 @@ _HEX = frozenset("0123456789abcdef-")
 
 
 def check_payload(type: EventType, payload: Any) -> None:
-    """Raise ValueError, which says where, if this can't be the payload of such an event."""
+    """Raise ValueError, naming the field, if this can't be the payload of an event of this type."""
     _check_fields(PAYLOADS.get(type, _STEP), payload, "its payload")
     for changes in changes_in(type, payload):
         fixed = _FIXED.intersection(changes) | ({"erased_at"} if changes.get("erased_at") is not None else set())
@@ -125,7 +125,7 @@ def check_payload(type: EventType, payload: Any) -> None:
 
 
 def changes_in(type: EventType, payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a payload changes of units, or will once it is reverted."""
+    """The fields of units that a payload changes, or that its revert would change."""
     if type is EventType.ACTOR_UNDONE:
         return [fields for changed in payload.get("restored", {}).values() for fields in changed.values()]
     return [payload.get("set", {})] if type not in PAYLOADS else []
@@ -150,7 +150,7 @@ def _check_fields(shape: Mapping[str, str], fields: Any, what: str) -> None:
 
 
 def _check_record(cls: Any, record: Any, what: str) -> None:
-    """By the annotations of the class. What is left out has a default, or the class itself refuses."""
+    """Check a record by the annotations of its class. Missing fields are left to the class."""
     require(isinstance(record, dict), f"{what} is no object")
     stored = dict(cls.json_names)
     kinds = {stored.get(name, name): kind for name, kind in cls.__annotations__.items()}
@@ -160,7 +160,7 @@ def _check_record(cls: Any, record: Any, what: str) -> None:
 
 
 def _check(kind: str, item: Any, what: str, namespace: Mapping[str, Any] | None = None) -> None:
-    """Whether an item is of a type, written as in the tables above or as an annotation of a record."""
+    """Check an item's type, which is written as in the tables above or as an annotation of a record."""
     first, *others = kind.split(" | ")
     if item is None:
         require(kind.endswith("?") or "None" in others or kind == "any", f"{what} is missing")
@@ -213,12 +213,12 @@ def _check_special(name: str, item: Any, what: str, namespace: Mapping[str, Any]
         assert name == "any", name
 
 
-# These are about a unit, which their subject names.
+# Event types whose subject is a unit.
 ABOUT_UNITS = frozenset(type for type in EventType if type.startswith("unit.") and type != EventType.UNIT_ERASED)
 
 
 class Reach:
-    """What the events so far have made; with a reader, also what is stored already."""
+    """Everything that the events so far have made. With a reader, also everything that is stored."""
 
     def __init__(self, known: Reader | None = None) -> None:
         self._known = known
@@ -226,7 +226,7 @@ class Reach:
         self._keys: set[tuple[str, str, str, str]] = set()
         self._units: dict[str, Scope] = {}
         self._links: set[str] = set()
-        # Where clones met, links are there that no event opened, or only one that was emptied since.
+        # With several clones, a link may have no opening event, or only an erased one.
         self._has_writers = False
         self.unseen_links: set[str] = set()
         self._subjects: dict[str, Stream] = {}
@@ -261,7 +261,7 @@ class Reach:
         return self._has_writers
 
     def take(self, event: Event) -> None:
-        """Raise ValueError unless it stays within its own stream and within what came before."""
+        """Add an event. Raises ValueError if it touches another stream, or something that no earlier event made."""
         stream, payload = event.stream.shared, event.payload
         require((event.scope.org, event.scope.project) == (stream.org, stream.project), "its scope is elsewhere")
         require(self._stream_of(event.id) is None, "its id came before")
@@ -292,7 +292,7 @@ class Reach:
         self._events[event.id] = stream
 
     def _check_named(self, event: Event, payload: dict[str, Any]) -> None:
-        """The units, links and entries that a payload names."""
+        """Check the units, links and entries that a payload names."""
         if event.type in ABOUT_UNITS and "scope" in payload.get("set", {}):
             self._put(event, event.subject or "", Scope.of(payload["set"]["scope"]))
         match event.type:
@@ -312,7 +312,7 @@ class Reach:
                 self._check_undoing(event, payload)
 
     def _check_undoing(self, event: Event, payload: dict[str, Any]) -> None:
-        """What a revert of it would bring back is of its own project."""
+        """Check that a revert would only bring back things of the event's own project."""
         self._require_units(event, [*payload["units"], *payload["voices"], *payload.get("restored", ())])
         for fields in changes_in(event.type, payload):
             require("scope" not in fields or _is_own(event, Scope.of(fields["scope"])), "its scope is elsewhere")
@@ -357,7 +357,7 @@ def _is_own(event: Event, scope: Scope) -> bool:
 
 
 def check_form(event: Event, bytes_max: int) -> None:
-    """Raise ValueError, or InvalidInput, if this can't be an event that an act recorded."""
+    """Raise ValueError or InvalidInput if no act can have recorded this event."""
     require(is_id(event.id), "its id has a wrong form")
     require(len(event.payload_hash) == len(event.hash) == 32, "a hash has a wrong form")
     names = {"an actor's id": event.actor.id, "a session": event.session, "a subject": event.subject}
@@ -373,7 +373,7 @@ def check_form(event: Event, bytes_max: int) -> None:
 
 
 def follows(event: Event, seq: int, previous: bytes) -> bool:
-    """Whether an event is the next of its chain, with its own payload or none."""
+    """Whether an event is the next of its chain, with its original payload or an erased one."""
     is_next = event.seq == seq + 1 and entry_hash(previous, event) == event.hash
     return is_next and is_whole(event) and (event.salt is None or event.body is not None)
 
@@ -382,5 +382,5 @@ def problem_of(error: Exception) -> str:
     return error.message if isinstance(error, InvalidInput) else str(error)
 
 
-# What checking an event of a file can raise.
+# Exceptions that checking an event of a file can raise.
 MALFORMED = (*DAMAGE, RecursionError)

@@ -1,9 +1,8 @@
-"""The attempt ledger of a task: read from the log, so it is shared by all agents and outlives every process (R9)."""
+"""The ledger of a task's attempts. It is read from the log, so all agents share it and it survives processes (R9)."""
 
 from __future__ import annotations
 
 from mnemarch.errors import Conflict
-from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act, receipt_for, without_secrets
 from mnemarch.model.caller import ActorKind, Caller, Scope
 from mnemarch.model.event import Event, EventType
@@ -16,6 +15,8 @@ from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, Judgement, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
 from mnemarch.text import FINGERPRINT_VERSION
+from mnemarch.text import approach as approaches
+from mnemarch.text import fingerprint as fingerprints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,35 +25,29 @@ if TYPE_CHECKING:
 
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import approach as approaches
-    from mnemarch.text import fingerprint as fingerprints
     from mnemarch.text.fingerprint import Fingerprint
-else:
-    # Each takes a while to load, and most verifications need neither.
-    approaches = Lazy("mnemarch.text.approach")
-    fingerprints = Lazy("mnemarch.text.fingerprint")
 
 _ERROR_CHARS_MAX = 16_384
 _LINE_CHARS_MAX = 300
 _TESTS_MAX = 100
 _ENTRIES_MAX = 200
-# A task that failed so often is beyond help by what came before. Most succeed long before that.
+# Events of a ledger that are read at most. Older attempts of such a task don't help any more.
 _REMEMBERED_MAX = 1_000
 _READ_FIRST = 30
 _ERASED = "[ERASED]"
 
 
 class Ledger(Frozen):
-    """What a task has behind it since it last succeeded, and whether somebody called it stuck."""
+    """The attempts of a task since its last success, and the reason if it was marked as stuck."""
 
     attempts: tuple[Attempt, ...]
     stuck: str | None
-    # The events of the attempts by their ids, also of those that some tests cleared since.
+    # The events of attempts by id, including attempts that passing tests have cleared.
     events: dict[str, Event]
 
 
 def subject_of(scope: Scope, task: str | None) -> str:
-    """The name of a task's ledger: one for the task in its project, whichever worktree its agents sit in."""
+    """The subject of a task's ledger in the log. All worktrees of a project share the ledger of a task."""
     if task is None:
         return f"loops:{scope.key}"
     return f"loops:{blake2b(to_json([scope.org, scope.project, task]).encode(), digest_size=16).hexdigest()}"
@@ -67,9 +62,9 @@ def ledger(reader: Reader, subject: str) -> Ledger:
     for event in recorded:
         if event.id in reverted:
             continue
-        payload = event.payload or {}  # Erased: that it happened still counts, its words do not.
+        payload = event.payload or {}  # If it was erased, the event still counts, without its text.
         if event.type is EventType.ATTEMPT_FAILED and payload:
-            # One that tells an earlier one in full takes its place.
+            # A failure that tells an earlier one in full replaces it.
             attempts[payload.get("tells") or event.id] = _attempt(event)
             events[event.id] = event
             stuck = payload.get("stuck", stuck)
@@ -86,7 +81,7 @@ def ledger(reader: Reader, subject: str) -> Ledger:
 
 
 def _recorded(reader: Reader, subject: str) -> list[Event]:
-    """The events of a ledger since it last began anew; it is not read further back."""
+    """The events of a ledger since its last restart. Older events are not read."""
     events = list(reader.events_of_subject(subject, last=_READ_FIRST))
     begins = [at for at, event in enumerate(events) if _begins_anew(event)]
     if begins or len(events) < _READ_FIRST:
@@ -95,7 +90,7 @@ def _recorded(reader: Reader, subject: str) -> list[Event]:
 
 
 def _begins_anew(event: Event) -> bool:
-    """Whether nothing before this event counts: all attempts were cleared, and it says whether the task is stuck."""
+    """Whether the ledger restarts here: all attempts were cleared, and the event says whether the task is stuck."""
     payload = (event.payload or {}) if event.type is EventType.ATTEMPTS_CLEARED else {}
     return "attempts" not in payload and (payload.get("unstuck") is True or "stuck" in payload)
 
@@ -122,7 +117,7 @@ def _attempt(event: Event) -> Attempt:
 
 
 class Likeness:
-    """Which attempts were of one approach, however it was worded then. Each wording is compared once."""
+    """Finds attempts of one approach, in any wording. Each wording is compared only once."""
 
     def __init__(self, approach: str) -> None:
         self._wanted = approaches.approach(approach)
@@ -130,7 +125,7 @@ class Likeness:
         self._is_same: dict[str, bool] = {}
 
     def first(self, attempts: tuple[Attempt, ...]) -> str | None:
-        """The first attempt of this approach; None if it is new."""
+        """The id of the first attempt with this approach, or None if it is new."""
         return next((attempt.first for attempt in attempts if attempt.approach and self._is(attempt.approach)), None)
 
     def _is(self, other: str) -> bool:
@@ -140,23 +135,23 @@ class Likeness:
 
 
 class Seen(Frozen):
-    """What was seen of a failure beside its error."""
+    """Observations about a failure besides its error."""
 
-    # A digest of the files, and the tests that failed.
+    # Digest of the files, and the names of failed tests.
     tree: str | None = None
     tests: tuple[str, ...] = ()
-    # All errors of the run, each with its tests, and the faults of earlier runs that it saw no more.
+    # All errors of the run with their tests, and the keys of earlier faults whose tests pass now.
     errors: Mapping[str, Sequence[str]] = {}
     mended: tuple[str, ...] = ()
-    # What was changed before each earlier failure, by its event, and before this one, by no name. It is told and not
-    # stored: what is erased from the log is told no more.
+    # Changes before each earlier failure, by event id, and before this one under "". They are shown but not stored, so
+    # they disappear when the log entries are erased.
     changes: Mapping[str, tuple[str, ...]] = {}
-    # Hashes of the failing tests' own lines.
+    # Hashes of the failed tests' source lines.
     bodies: Mapping[str, str] = {}
 
 
 class Failure(Frozen):
-    """What failed, read before the act begins: a long output takes a while, and other writers would wait."""
+    """A parsed failure. It is parsed before the transaction, because a long output takes a while."""
 
     error: str
     line: str
@@ -164,7 +159,7 @@ class Failure(Frozen):
     approach: str | None
     likeness: Likeness | None
     redacted: tuple[str, ...]
-    # The faults of the run, if there are several: an episode tells of each.
+    # The faults of the run if there are several. An episode tells each of them.
     faults: list[dict[str, Any]]
     seen: Seen
 
@@ -172,7 +167,7 @@ class Failure(Frozen):
 def failure(store: Store, subject: str, error: str, approach: str | None, seen: Seen) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
-        # So are the earlier approaches: only those that come in meanwhile are left for the act to compare.
+        # Compare with earlier approaches now, so that the act only compares new ones.
         likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
     fault = fingerprints.fingerprint(error)
     (said, plan), kinds = without_secrets([_cut(error), approach])
@@ -181,7 +176,7 @@ def failure(store: Store, subject: str, error: str, approach: str | None, seen: 
 
 
 def _faults(errors: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """The different faults of a run: what each is known by, how it was told, and the tests that met it."""
+    """The distinct faults of a run, each with its key, its telling line, and its tests. Empty if there is only one."""
     faults: dict[str, dict[str, Any]] = {}
     for error, tests in errors.items():
         (said,), _ = without_secrets([_cut(error)])
@@ -196,7 +191,7 @@ def _line(error: str) -> str:
 
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
-    """Record a failure and judge it, in one act: of twenty agents that fail at once each is counted."""
+    """Record a failure and judge it in one act, so that concurrent failures of many agents are all counted."""
     key = None if key is None else checked_key(key)
     if key is not None:
         earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key)
@@ -236,7 +231,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         "verdict": _to_json(judgement),
     }
     optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": seen.tree}
-    # However many fail after it: what is read back begins with one that says that the task is stuck.
+    # Each failure repeats the stuck reason, because only a limited number of events is read back.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
     lists = {"tests": list(seen.tests), "faults": given.faults, "mended": list(seen.mended)}
     optional |= {name: items or None for name, items in lists.items()} | {"bodies": dict(seen.bodies) or None}
@@ -251,12 +246,12 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
 
 
 def with_changes(attempts: Sequence[Attempt], changes: Mapping[str, tuple[str, ...]]) -> list[Attempt]:
-    """The attempts, each with what was changed before it."""
+    """The attempts, each with the changes before it."""
     return [replace(attempt, changes=changes.get(attempt.event_id, ())) for attempt in attempts]
 
 
 def _cut(error: str) -> str:
-    """Beginning and end of a long output: what failed stands in one of them."""
+    """The beginning and end of a long output, which usually show the failure."""
     if len(error) <= _ERROR_CHARS_MAX:
         return error
     half = _ERROR_CHARS_MAX // 2
@@ -279,7 +274,7 @@ def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -
 
 
 def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
-    """The first verdict, if this is the same failure told again; another one must not go uncounted."""
+    """The first verdict, if this is the same failure again. Raises Conflict for another failure."""
     payload = earlier.payload or {}
     tells = (payload.get("error"), payload.get("approach")) == (given.error, given.approach)
     if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not tells:
@@ -292,7 +287,7 @@ def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
 
 
 def validated(known: Ledger, approach: str) -> ApproachValidation:
-    """Whether an approach has not failed yet in this task (G21)."""
+    """Whether an approach is still worth trying in this task, with the reason if not (G21)."""
     history = tuple(failed_approaches(known.attempts))
     if known.stuck is not None:
         return ApproachValidation(
@@ -319,7 +314,7 @@ def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
 
 
 def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
-    """Start anew: a person looked at it."""
+    """Clear all attempts and the stuck mark, for a person or an orchestrator."""
     act.require_at(Deed.UNBLOCK, act.caller.scope.level, f"clear task {task!r}")
     payload = {"task": task, "reason": reason, "unstuck": True}
     event, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
@@ -327,9 +322,9 @@ def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
 
 
 def forget(act: Act, subject: str, event_ids: Sequence[str], entries: Sequence[str], reason: str) -> dict[str, Any]:
-    """Clear some attempts, and the task if one of them called it stuck last; gives what `bring_back` takes.
+    """Clear some attempts, and the stuck mark if one of these events set it last. Returns the input of `bring_back`.
 
-    What the newest of these `entries` of the log changed is no longer told as tried.
+    Changes in the newest of these log `entries` no longer count as tried.
     """
     calls = [event for event in act.transaction.events_of_subject(subject) if event.type is EventType.TASK_STUCK]
     stuck = ledger(act.transaction, subject).stuck if calls and calls[-1].id in event_ids else None
@@ -340,7 +335,7 @@ def forget(act: Act, subject: str, event_ids: Sequence[str], entries: Sequence[s
 
 
 def bring_back(act: Act, forgotten: Mapping[str, Any]) -> None:
-    """Count attempts again that `forget` cleared, and call the task stuck again, in the name of who called it so."""
+    """Revert `forget`: count the attempts again, and mark the task as stuck again, as the actor who marked it."""
     subject, stuck = forgotten["subject"], forgotten["stuck"]
     payload = {"reason": "reverted", "attempts": [], "unstuck": False, "reverts": forgotten["cleared"]}
     act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
@@ -351,9 +346,9 @@ def bring_back(act: Act, forgotten: Mapping[str, Any]) -> None:
 
 
 def succeeded(act: Act, subject: str, task: str | None, run: TestRun, *, all_of_it: bool) -> None:
-    """A success: what failed before it no longer counts, or only what the tests that pass in the run had failed by.
+    """Clear the attempts after a success. Without `all_of_it`, only those whose failed tests all pass in this run.
 
-    A stuck task stays so until a person clears it.
+    A stuck task stays stuck until a person or an orchestrator clears it.
     """
     before = ledger(act.transaction, subject)
     attempts = before.attempts

@@ -1,36 +1,32 @@
-"""The seed's circular-fix detector (G19-G21, S3-S6), over the shared attempt ledger instead of a map in one process."""
+"""The circular-fix detector, based on the shared attempt ledger in the log (G19-G21, S3-S6)."""
 
 from __future__ import annotations
 
+from mnemarch.code import git
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act, Log, receipt_for
 from mnemarch.loops import attempts
 from mnemarch.model.testrun import Outcome, TestRun
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.loops import Attempt, failed_approaches
+from mnemarch.text import fingerprint as fingerprints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mnemarch.code import git
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event, Receipt
     from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict
-    from mnemarch.text import fingerprint as fingerprints
     from mnemarch.units.scene import Scene
-else:
-    git = Lazy("mnemarch.code.git")
-    fingerprints = Lazy("mnemarch.text.fingerprint")
 
 _ERROR_BYTES_MAX = 1_048_576
 _REASON_BYTES_MAX = 4_096
 
 
 class CircularFixDetector:
-    """Tells whether a task goes round in circles. Nothing is kept here: every answer is read from the log."""
+    """Tells whether a task goes round in circles. It keeps no state: every answer is read from the log."""
 
     def __init__(self, log: Log, caller: Caller) -> None:
         self._log = log
@@ -46,10 +42,10 @@ class CircularFixDetector:
         tree: str | None = None,
         tests: Sequence[str] = (),
     ) -> LoopVerdict:
-        """Count a failure and say whether to go on (S5).
+        """Count a failure, and return a verdict on going on (S5).
 
-        The same error on an unchanged `tree` with no new approach is the same attempt: it is not counted again. The
-        tree is a digest of the files; in a git repository it is read if it is not given. `tests` are those that failed.
+        The same error on an unchanged `tree` without a new approach is the same attempt, and not counted again. `tree`
+        is a digest of the files; in a git repository it is computed by default. `tests` are the failed tests.
         """
         seen = attempts.Seen(tree=tree, tests=tuple(tests))
         return self._log.act(self._caller, self.counting(error, approach, seen, task_id=task_id, key=key))
@@ -63,7 +59,7 @@ class CircularFixDetector:
         task_id: str | None = None,
         key: str | None = None,
     ) -> Callable[[Act], LoopVerdict]:
-        """The same for an act that is still to begin: what fits into no transaction is done here."""
+        """Like `check`, as a function for a later act. Slow work is done here, before the transaction."""
         subject, _ = self._named(task_id)
         root = self._caller.root
         if seen.tree is None and root is not None:
@@ -74,24 +70,24 @@ class CircularFixDetector:
         return lambda act: attempts.fail(act, subject, given, key)
 
     def settle(self, act: Act, run: TestRun, *, succeeded: bool) -> None:
-        """A run of the task, in the act that is under way: if it `succeeded`, the task's failures no longer count.
+        """Clear the task's failures after a run, in the current act.
 
-        Else only those no longer count whose tests all passed now.
+        If the task did not succeed, only clear failures whose tests all passed now.
         """
         attempts.succeeded(act, *self._named(None), run, all_of_it=succeeded)
 
     def validate_approach(self, task_id: str | None, proposed: str) -> ApproachValidation:
-        """Whether an approach is worth trying, asked before acting (G21). Nothing is recorded."""
+        """Whether an approach is worth trying (G21). Nothing is recorded."""
         known = self._known(task_id)
         return attempts.validated(known, self._approach(proposed))
 
     def detect_repeated_approach(self, task_id: str | None, approach: str) -> bool:
-        """Whether this approach already failed in the task, in whatever words."""
+        """Whether this approach already failed in the task, in any wording."""
         known = self._known(task_id)
         return attempts.Likeness(self._approach(approach)).first(known.attempts) is not None
 
     def get_failed_approaches(self, task_id: str | None = None) -> list[FailedApproach]:
-        """What was tried in the task and failed, since it last succeeded or was cleared."""
+        """The approaches that failed in the task since it last succeeded or was cleared."""
         known = self._known(task_id).attempts
         if not known or self._named(task_id)[1] != self._caller.scope.task:
             return failed_approaches(known)
@@ -106,33 +102,33 @@ class CircularFixDetector:
         return self._known(None).attempts
 
     def stuck_reason(self, task_id: str | None = None) -> str | None:
-        """Why the task was called stuck, or None if it is not."""
+        """The reason why the task is stuck, or None if it is not."""
         return self._known(task_id).stuck
 
     def mark_subtask_stuck(self, task_id: str | None, reason: str) -> Receipt:
-        """Call the task stuck: every further attempt is blocked until a person clears it."""
+        """Mark the task as stuck. Every further attempt is blocked until a person or an orchestrator clears it."""
         subject, task = self._named(task_id)
         why = self._reason(reason)
         return receipt_for(self._log.act(self._caller, lambda act: attempts.mark_stuck(act, subject, task, why)))
 
     def clear(self, task_id: str | None, reason: str) -> Receipt:
-        """Forget the failures of a task and that it was stuck; for a person or an orchestrator."""
+        """Clear a task's failures and its stuck mark. Only a person or an orchestrator may."""
         subject, task = self._named(task_id)
         why = self._reason(reason)
         return receipt_for(self._log.act(self._caller, lambda act: attempts.clear_stuck(act, subject, task, why)))
 
     @staticmethod
     def hash_error(error: str) -> str:
-        """The fingerprint of an error (S4): the same for the same fault, whatever its line numbers and values."""
+        """The fingerprint of an error. It ignores line numbers and values (S4)."""
         return fingerprints.fingerprint(error).hash
 
     def _known(self, task_id: str | None) -> attempts.Ledger:
-        """What the task has behind it: read in one go, and compared afterwards, since that takes a while."""
+        """The task's ledger. It is compared after the read, because comparing is slow."""
         subject, _ = self._named(task_id)
         return self._log.store.read(lambda reader: attempts.ledger(reader, subject))
 
     def _named(self, task_id: str | None) -> tuple[str, str | None]:
-        """The ledger that is meant. From inside a task no other can be named: its failures are its own (R3)."""
+        """The subject of a task's ledger, and the task. Raises if a seat inside a task names another task (R3)."""
         scope = self._caller.scope
         if task_id is None or task_id == scope.task:
             return attempts.subject_of(scope, scope.task), scope.task
@@ -161,7 +157,10 @@ def counting_run(
     scene: Scene,
     staged: Sequence[Event],
 ) -> Callable[[Act], LoopVerdict] | None:
-    """What counts the error of a run of tests, in a task that has staged these events; None if it has no error."""
+    """A function that counts the error of a test run in a later act. None without an error.
+
+    `staged` are the events that the task has staged.
+    """
     if error is None:
         return None
     from mnemarch.units.account import changes_before_failures, mended_in

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
+from mnemarch.lazy import Any
 from mnemarch.model.caller import checked_id
 from mnemarch.model.value import Names, Record, member_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class CitationKind(Names):

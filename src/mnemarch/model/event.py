@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
+from mnemarch.lazy import Any
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.json_text import from_json
 from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen, Names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class EventType(Names):

@@ -12,12 +12,11 @@ from _json import make_encoder, make_scanner
 from functools import lru_cache
 
 from mnemarch.errors import InvalidInput
-from mnemarch.lazy import Lazy
+from mnemarch.lazy import Any, Lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import json
-    from typing import Any
 else:
     json = Lazy("json")
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from mnemarch.lazy import Any
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.event import Event, Receipt
 from mnemarch.model.stamps import datetime
 from mnemarch.model.testrun import TestRun
 from mnemarch.model.unit import LinkType, Provenance, Status, Unit
 from mnemarch.model.value import Frozen, Names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 
 class Verdict(Names):
@@ -305,7 +303,7 @@ class AgentAtWork(Frozen):
 
 
 class TaskUnderWay(Frozen):
-    """A task of the last day (open, verified), or one that is stuck since whenever, and why."""
+    """A task of the last day (open, verified, blocked), or one that is stuck since whenever, and why."""
 
     scope: Scope
     state: str

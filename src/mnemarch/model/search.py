@@ -123,7 +123,7 @@ def place(session: str, turn: int) -> str:
 class Recalled(Frozen):
     """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence.
 
-    `elsewhere`: the tests that verified it are not in the reader's tree.
+    `elsewhere`: the tests that verified it are not in the reader's tree, or expect something else there.
     """
 
     unit: Unit

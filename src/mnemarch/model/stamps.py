@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 
 from mnemarch.errors import Hint, InvalidInput
 
@@ -39,6 +40,20 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _last_tick = 0
 ID_CHARS = 36
+_RANDOM_BYTES, _RANDOM_AHEAD = 16, 64
+# Drawn in advance: os.urandom releases the GIL, and a thread may wait long to get it back.
+_random: deque[bytes] = deque()
+os.register_at_fork(after_in_child=_random.clear)
+
+
+def random_bytes() -> bytes:
+    """16 fresh random bytes."""
+    while True:
+        try:
+            return _random.popleft()
+        except IndexError:
+            ahead = os.urandom(_RANDOM_BYTES * _RANDOM_AHEAD)
+            _random.extend(ahead[at : at + _RANDOM_BYTES] for at in range(0, len(ahead), _RANDOM_BYTES))
 
 
 def new_id() -> str:
@@ -52,7 +67,7 @@ def new_id() -> str:
     tick = (nanos // 1_000_000) << 12 | (nanos % 1_000_000) * 4096 // 1_000_000
     _last_tick = tick = max(tick, _last_tick + 1)
     when = f"{tick:015x}"
-    random = f"{int.from_bytes(os.urandom(8), 'big') >> 2 | 1 << 63:x}"
+    random = f"{int.from_bytes(random_bytes()[:8], 'big') >> 2 | 1 << 63:x}"
     return f"{when[:8]}-{when[8:12]}-7{when[12:]}-{random[:4]}-{random[4:]}"
 
 

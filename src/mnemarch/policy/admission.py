@@ -64,7 +64,7 @@ def checked_name(name: Any, what: str, chars_max: int = NAME_CHARS_MAX) -> str:
     problem = f"holds a secret ({', '.join(kinds)})" if kinds else ""
     if len(named) > chars_max:
         problem = f"has {len(named):,} characters; the limit is {chars_max}"
-    elif any(char < " " or "\x7f" <= char <= "\x9f" for char in named):
+    elif not named.isprintable() and any(char < " " or "\x7f" <= char <= "\x9f" for char in named):
         problem = f"holds a control character: {named!r}"
     if problem:
         raise InvalidInput(f"{what[0].upper()}{what[1:]} {problem}.", hint="Use another name; a hash of it, say.")

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, GuardianVerdict, Impact, ImpactNode, Relation, RelationType, Strength
 from mnemarch.model.outcome import Verdict
+from mnemarch.text import words
 
 _EVERYWHERE = "global"
+_NAMED_CHARS = 80
 
 
 def judged(
@@ -84,8 +86,7 @@ def _losses(base: Decision, domain: str | None, level: Level | None) -> Iterator
 
 
 def _named(decision: Decision) -> str:
-    line = " ".join(decision.text.split())
-    return f'"{line if len(line) <= 80 else line[:79] + "…"}" ({decision.id}, version {decision.version})'
+    return f'"{words.in_a_line(decision.text, _NAMED_CHARS)}" ({decision.id}, version {decision.version})'
 
 
 # What a change of one decision reaches: never endless

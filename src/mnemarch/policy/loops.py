@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from mnemarch.lazy import Any
 from mnemarch.model.outcome import FailedApproach, Verdict
 from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen
+from mnemarch.text import words
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-_SHOWN_CHARS = 160
 _SHOWN_MAX = 5
 # A verdict lists only the newest: verdicts are stored, and each would repeat the list of the one before.
 _LISTED_MAX = 20
@@ -70,9 +68,9 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
 
 
 def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
-    """The attempt that this failure tells again: the same error on a tree that did not change, no other approach (R9).
+    """The earlier attempt that this failure repeats: the same error, tree and approach (R9); None if it is a new one.
 
-    Who goes back to an earlier state has changed the tree, and who goes back to an earlier approach has tried it again.
+    Going back to an earlier tree or to an earlier approach is a new attempt.
     """
     changed = [at for at, attempt in enumerate(earlier) if attempt.tree not in {None, new.tree}]
     since = earlier[changed[-1] + 1 :] if changed else earlier
@@ -168,10 +166,8 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
 
 def quoted(text: str) -> str:
     """A text on one line, between quotes that it can't close."""
-    shown = "".join(character if character.isprintable() else " " for character in text.replace('"', "'"))
-    line = " ".join(shown.split())
-    cut = line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
-    return f'"{cut}"'
+    line = words.in_a_line(text.replace('"', "'"))
+    return f'"{line}"'
 
 
 def _times(count: int) -> str:

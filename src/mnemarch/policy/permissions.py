@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.lazy import Any
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level
 from mnemarch.model.unit import Kind, Unit
 from mnemarch.model.value import Frozen, Names, member_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 
 class Deed(Names):

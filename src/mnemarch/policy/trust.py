@@ -121,17 +121,18 @@ def _worthless(unit: Unit, rules: RetentionRules) -> bool:
 
 # Every token of a label is one less for content.
 _NAME_CHARS_MAX = 24
-_RED_HERE = ", fails here"
 
 
-def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = False, is_red_here: bool = False) -> str:
+def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = False, here: str = "") -> str:
     """The label of a unit that is handed out.
 
-    `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree. `is_red_here`: it
-    was last seen failing there.
+    `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree. `here`: how the
+    test stands there, if it was last seen failing, or expects something else than when it verified the unit.
     """
-    words = _verified(unit, is_elsewhere=is_elsewhere) if unit.status in TRUSTED else _kept(unit)
-    words += _RED_HERE if is_red_here else ""
+    if unit.status in TRUSTED:
+        words = _verified(unit, is_elsewhere=is_elsewhere) + (f", {here}" if here else "")
+    else:
+        words = _kept(unit, "changed" if here == "not here" else "fails")
     return f"[{words}]" + (" [CONTESTED]" if is_contested else "")
 
 
@@ -143,8 +144,9 @@ def head_of(unit: Unit, label: str) -> str:
     """
     words, _, contested = label.removeprefix("[").partition("]")
     word, proof = words.split()[0].rstrip(",:"), unit.proof
+    here = words[words.rindex(",") :] if words.endswith((", fails here", ", not here")) else ""
     if contested:
-        return f"[CONTESTED] {word.lower()}"
+        return f"[CONTESTED] {word.lower()}{here}"
     if unit.kind in (Kind.DECISION, Kind.POLICY) or (proof is not None and proof.person is not None):
         return f"[{words}]"
     if unit.status in TRUSTED and proof is not None:
@@ -152,8 +154,8 @@ def head_of(unit: Unit, label: str) -> str:
             return "[REPORTED]"
         if proof.until is not None:
             return f"[{word} once]"
-        if words.endswith(_RED_HERE):
-            return f"[{word}{_RED_HERE}]"
+        if here:
+            return f"[{word}{here}]"
         elsewhere = " elsewhere" if f" in {proof.worktree}" in words else ""
         return f"[{word}{', flaky' if proof.flaky else elsewhere}]"
     return f"[{word}, fails]" if words.endswith(" fails") else f"[{word}]"
@@ -189,8 +191,8 @@ def _shown(test: str) -> str:
     )
 
 
-def _kept(unit: Unit) -> str:
-    """What the program keeps although nobody verified it has its own word."""
+def _kept(unit: Unit, became: str) -> str:
+    """What the program keeps although nobody verified it has its own word; `became`: what its test does now."""
     by, successes = unit.attributes.get("kept_by", ""), unit.attributes.get("successes")
     words = {
         "observed": f"OBSERVED: {by}",
@@ -205,5 +207,5 @@ def _kept(unit: Unit) -> str:
     if unit.kind is Kind.SKILL and isinstance(successes, int):
         return f"SKILL, {successes} successes"
     if unit.fell_from is not None and unit.proof is not None and unit.proof.tests:
-        return f"{unit.status.upper()}: {_shown(unit.proof.tests[0])} fails"
+        return f"{unit.status.upper()}: {_shown(unit.proof.tests[0])} {became}"
     return unit.status.upper()

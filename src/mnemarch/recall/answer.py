@@ -370,10 +370,10 @@ class Recall:
         )
 
     def _labelled(self, item: Recalled, contested: Collection[str]) -> Recalled:
-        elsewhere = item.unit.id in self.gate.elsewhere
-        is_red = item.unit.id in self._red
-        label = label_of(item.unit, is_contested=item.unit.id in contested, is_elsewhere=elsewhere, is_red_here=is_red)
-        return replace(item, label=label, elsewhere=elsewhere)
+        unit_id, changed = item.unit.id, self.gate.elsewhere.get(item.unit.id)
+        here = "fails here" if unit_id in self._red else "not here" if changed else ""
+        label = label_of(item.unit, is_contested=unit_id in contested, is_elsewhere=changed is False, here=here)
+        return replace(item, label=label, elsewhere=changed is not None)
 
     def _with_anchored(self, reader: Reader, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
         """The items with what their anchors lead to; most answers hold no anchor."""

@@ -62,9 +62,8 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
-# Among texts that stand alone meaning counts beside a text that says all of the question, in a conversation beside the
-# best one. A turn's meaning is that of its neighbours too: they count by these shares of their cosine, and their
-# vectors are not quite alike.
+# Meaning counts beside a text that says all of the question, in a conversation beside the best one. A turn's is that of
+# its neighbours too: they count by these shares of their cosine, and their vectors are not quite alike.
 _MEANING_WEIGHT = 2.5
 _MEANING_WEIGHT_OF_TURNS = 0.8
 # Of two texts as near in meaning, that in the language of the question is the likelier answer.
@@ -163,10 +162,8 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1.
-
-    Unrelated texts are as near in meaning as `noise`.
-    """
+    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1; unrelated texts are
+    as near in meaning as `noise`."""
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
     # A word that stands for several counts for the first, which was asked.
     numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
@@ -182,15 +179,15 @@ def judged(
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
     words = zip(own, window, session, strict=True)
     best = max([a + _WINDOW_WEIGHT * b + coherence * c for a, b, c in words], default=0.0) or 1.0
-    alone_weight = _MEANING_WEIGHT * (1 + _WINDOW_WEIGHT) * weights.asked_total / strongest
-    meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
+    said_wholly = weights.asked_total * (1 + _WINDOW_WEIGHT) / strongest
+    meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * _MEANING_WEIGHT * said_wholly
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
     for number, sketch in enumerate(pool.values()):
         # The window contains the text itself; its neighbours' share is the rest.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
-        if sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
+        if lexical and sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
             lexical = 0.0
         bonuses: Bonuses = {}
         is_meant = lexical or near or session[number] or meanings.get(sketch.id, 0.0) > noise
@@ -216,11 +213,11 @@ def _word_scores(
     sketches: Iterable[Sketch], counted: Mapping[str, Counts], weights: Weights, placed: Placed, coherence: float
 ) -> tuple[list[float], list[float], list[float], list[float]]:
     """Of each text the scores of its own words, of its window, and of its own words by the window's measure; and the
-    share of the question that its window says. What a model sees itself counts by that share."""
+    share of the question that its window says, by which counts what a model sees itself."""
     own, window, alone, covered = [], [], [], []
     for sketch in sketches:
         counts = counted[sketch.id]
-        seen, length = _window(sketch, counts, counted, placed, coherence) if coherence else (counts, sketch.length)
+        seen, length = _window(sketch, counted, placed, coherence)
         said = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
         covered.append(sum(said) / weights.asked_total)
         kept = 1 - weights.seen_by_model * (1 - covered[-1])
@@ -232,9 +229,11 @@ def _word_scores(
 
 def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
     counts: Counts = {}
+    has_repeats = " :" in sketch.words
     # In the order of the terms, so that a sum is the same in every process.
     for word in sorted(numbers.keys() & sketch.words.split(), key=numbers.__getitem__):
-        counts[numbers[word]] = counts.get(numbers[word], 0.0) + sketch.count(f" {word} ")
+        number = numbers[word]
+        counts[number] = counts.get(number, 0.0) + (sketch.count(f" {word} ") if has_repeats else 1)
     return counts
 
 
@@ -257,13 +256,15 @@ class Weights:
 
 def _bm25(counts: Counts, terms: Weights, relative_length: float, kept: float = 1.0) -> float:
     """The score of a text, `kept` of what asked words score. Other words for one say less than the word itself."""
+    if not counts:
+        return 0.0
     damping = _K1 * (1 - _B + _B * relative_length)
     total = 0.0
-    weights = terms.weights
+    weights, all_asked = terms.weights, terms.asked
     wider: Counts = {}
     for number, count in counts.items():
         share = weights[number] * count / (count + damping)
-        if number < terms.asked:
+        if number < all_asked:
             total += share
         else:
             asked = terms.instead_of[number]
@@ -274,18 +275,16 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float, kept: float = 
     return total
 
 
-def _window(
-    sketch: Sketch, counts: Counts, counted: Mapping[str, Counts], placed: Placed, coherence: float
-) -> tuple[Counts, float]:
+def _window(sketch: Sketch, counted: Mapping[str, Counts], placed: Placed, coherence: float) -> tuple[Counts, float]:
     """The counts of a text and of its neighbours by nearness, and the length of it all."""
-    length: float = sketch.length
-    if not sketch.session or length > SELF_CONTAINED:
+    counts, length = counted[sketch.id], float(sketch.length)
+    session, window = sketch.session, None
+    if not placed or not session or length > SELF_CONTAINED:
         return counts, length
-    window = None
     for step in (-1, 1):
         gap = sketch.length / 2
-        for hops in range(step, step * (HOPS + 1), step):
-            neighbour = placed.get((sketch.session, sketch.turn + hops))
+        for turn in range(sketch.turn + step, sketch.turn + step * (HOPS + 1), step):
+            neighbour = placed.get((session, turn))
             if neighbour is None:
                 break
             nearness = exp(-(gap + neighbour.length / 2) / _REACH)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from mnemarch.decisions import guard
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound, StoreUnavailable
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Caller, Level, Scope, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_signal, checked_text
 from mnemarch.policy.trust import aged
+from mnemarch.units import explain, life, lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.decisions import guard
     from mnemarch.log.act import Act
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
@@ -25,15 +25,10 @@ if TYPE_CHECKING:
     from mnemarch.model.upkeep import Erased, Reflected, Undone
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.units import explain, life, lookup
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
-else:
-    # Who only logs needs none of these.
-    guard = Lazy("mnemarch.decisions.guard")
-    explain, life, lookup = (Lazy(f"mnemarch.units.{name}") for name in ("explain", "life", "lookup"))
 
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
@@ -328,7 +323,9 @@ class UnitVerbs:
     def _with_current_trust(self, outcome: Stored | Refused) -> Stored | Refused:
         from mnemarch.model.outcome import Stored
 
-        return replace(outcome, unit=self._aged(outcome.unit)) if isinstance(outcome, Stored) else outcome
+        if isinstance(outcome, Stored) and (unit := self._aged(outcome.unit)) is not outcome.unit:
+            return replace(outcome, unit=unit)
+        return outcome
 
     def _disputes(self, type: str) -> list[Dispute]:
         """Open disputes, after the near-duplicates of what was written last have been looked for."""

@@ -1,12 +1,13 @@
-"""Cognify (G8): a model analyses what the rules kept, within its budget; key decisions go to the inbox.
+"""Cognify: a model analyses episodes within its budget, and key decisions go to the inbox (G8).
 
-No model is asked inside a transaction. What was asked, and what it cost, is in the log.
+No model is called inside a transaction. Every call and its cost are logged.
 """
 
 from __future__ import annotations
 
+from mnemarch.decisions import chain as requests
+from mnemarch.decisions import decisions as deciding
 from mnemarch.errors import AnalystFailed, InvalidInput
-from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act
 from mnemarch.model.caller import Actor, Caller, Level, Scope
 from mnemarch.model.event import EventType
@@ -14,7 +15,10 @@ from mnemarch.model.stamps import micros, timedelta
 from mnemarch.model.unit import Kind, Unit
 from mnemarch.model.upkeep import Cognified
 from mnemarch.model.value import replace
+from mnemarch.text import canonical as texts
+from mnemarch.text import choices as choosing
 from mnemarch.text.words import counted
+from mnemarch.units import same_text
 from mnemarch.units.analysis import steps_of
 from mnemarch.units.episode import WAITS, keep_analysis
 from mnemarch.units.remember import Intake
@@ -24,31 +28,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.decisions import chain as requests
-    from mnemarch.decisions import decisions as deciding
     from mnemarch.learning.model import ApiModel, Usage
     from mnemarch.model.outcome import Promotion
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import canonical as texts
-    from mnemarch.text import choices as choosing
     from mnemarch.text.choices import Choice
-    from mnemarch.units import same_text
 
     Progress = Callable[[int], None]
-else:
-    # Most tasks decide nothing, and these take as long to load as a verification needs.
-    deciding = Lazy("mnemarch.decisions.decisions")
-    requests = Lazy("mnemarch.decisions.chain")
-    texts = Lazy("mnemarch.text.canonical")
-    choosing = Lazy("mnemarch.text.choices")
-    same_text = Lazy("mnemarch.units.same_text")
 
 _ANALYST = Actor.system("analyst")
 _DAY = timedelta(days=1)
 _CALLS_MAX = 10_000
 _WAITING_MAX = 500
-# So often a task's answer may be unusable before it is left to the rules.
+# After this many unusable answers about a task, the model is not asked about it again.
 _FAILURES_MAX = 3
 _FAILURES_WITHIN = timedelta(days=30)
 _STORY = (EventType.LOGGED, EventType.ATTEMPT_FAILED, EventType.TASK_VERIFIED)
@@ -58,7 +50,7 @@ _USED, _UNUSABLE, _AWAY = "used", "unusable", "away"
 
 
 class MeteredModel:
-    """The configured model, asked within the budget of a project; each call is an entry of its log."""
+    """The configured model, limited by a project's budget. Each call is logged in the project."""
 
     def __init__(self, engine: Engine, model: ApiModel, scope: Scope, about: str, *, patient: bool = True) -> None:
         self._engine, self._model, self._about = engine, model, about
@@ -97,7 +89,7 @@ class MeteredModel:
 
 
 def calls(reader: Reader, scope: Scope, since: Any) -> list[Mapping[str, Any]]:
-    """The calls of a project's model since then, the newest first, as they were logged."""
+    """The logged calls of a project's model since a moment, newest first."""
     project = scope.at(Level.PROJECT if scope.project else Level.ORG)
     events = reader.events_back(
         project.key, types=[EventType.LOGGED], actor=str(_ANALYST), since=micros(since), limit=_CALLS_MAX
@@ -113,7 +105,7 @@ def usage_of(made: Sequence[Mapping[str, Any]]) -> Usage:
 
 
 def waiting(reader: Reader, caller: Caller) -> list[Unit]:
-    """The episodes of a project that wait for the model, the newest first, of tasks that this caller may read."""
+    """The episodes of a project that wait for the model, newest first, if the caller may read their tasks."""
     return _readable(_all_waiting(reader, caller), caller)
 
 
@@ -131,7 +123,7 @@ def _all_waiting(reader: Reader, caller: Caller) -> list[Unit]:
 
 
 def told_of(engine: Engine, reader: Reader, caller: Caller) -> str:
-    """What the model did and cost within a day, and what waits for it; nothing if none is configured."""
+    """A sentence about the model's calls and cost within a day, and waiting tasks. "" if no model is configured."""
     if engine.analyst is None:
         return ""
     rules, made = engine.analyst.rules, calls(reader, caller.scope, engine.log.clock() - _DAY)
@@ -150,9 +142,9 @@ def analyse_waiting(
     patient: bool = True,
     progress: Progress | None = None,
 ) -> Cognified:
-    """Have the model analyse tasks that wait for it. Where it fails, they wait on: the rules have kept them.
+    """Have the model analyse waiting tasks. If it fails, a task keeps its rule-based analysis and waits on.
 
-    It stops when the model is away or the budget is spent. A task whose answers were unusable three times is left.
+    Stops when the model is unavailable or the budget is spent. Skips tasks whose answers were unusable three times.
     """
     model = engine.analyst
     if model is None:
@@ -196,7 +188,7 @@ def analyse_waiting(
 
 
 def _left(count: int, caller: Caller) -> str:
-    """Who has the tasks analysed that this caller may not read."""
+    """A note about waiting tasks that this caller may not read, or ""."""
     if not count:
         return ""
     told = f"{counted(count, 'waiting task')} of this project can't be read by {caller.actor} here"
@@ -206,7 +198,7 @@ def _left(count: int, caller: Caller) -> str:
 def _analysed(
     engine: Engine, caller: Caller, model: ApiModel, unit: Unit, *, patient: bool
 ) -> tuple[Unit | None, str | None]:
-    """The episode with the model's analysis, and a skill if there is one; nothing if it was replaced meanwhile."""
+    """The episode with the model's analysis, and a skill's id or None. (None, None) if it was replaced meanwhile."""
     from mnemarch.learning.analyst import analysis_by_model
 
     author = _author(unit, caller)
@@ -232,15 +224,15 @@ def _analysed(
 
 
 def _author(episode: Unit, caller: Caller) -> Caller:
-    """Whoever did the task, where it was done: what comes of it is theirs, and goes when they are undone."""
+    """The caller who did the task, in its scope. Results belong to that actor, and go if the actor is undone."""
     source = episode.provenance[0]
     return Caller(source.actor, source.scope, source.session, caller.root)
 
 
 def propose_choices(engine: Engine, author: Caller, episode: Unit) -> list[str]:
-    """Ask in the inbox for what a task that succeeded decided, if it said why; at most a few, and none twice.
+    """Request a few decisions of a successful task in the inbox, each once, if the task gave a reason.
 
-    It is never decided here, whoever did the task: that waits for a person or a lead.
+    Nothing is decided here, whoever did the task: a person or a lead decides.
     """
     choices = [choosing.choice_of(str(text)) for text in episode.attributes.get("key_decisions", ())]
     wanted = [choice for choice in choices if choice.why and choice.lasts]
@@ -254,14 +246,14 @@ def propose_choices(engine: Engine, author: Caller, episode: Unit) -> list[str]:
 
 
 def _asked_and_known(reader: Reader, author: Caller, wanted: Sequence[Choice]) -> tuple[list[Scope], set[str]]:
-    """Where something was ever asked for, answered or not; and all that was, or is in force or known already."""
+    """The scopes of all requests so far, answered or not, and the texts that were requested or are known."""
     asked = requests.texts_asked_for(reader, author.stream)
     told = [choice.what for choice in wanted if same_text.live_with_same_text(reader, author.visible_keys, choice.what)]
     return [scope for scope, _ in asked], {texts.canonical(text) for text in (*(text for _, text in asked), *told)}
 
 
 def _requested(engine: Engine, author: Caller, choice: Choice, episode_id: str) -> str | None:
-    """The id of the request; None if that is no decision by its length or its characters."""
+    """The id of the request. None if the text can't be a decision, for instance because it is too long."""
     quote = f"Said by {author.actor} in {author.scope}, a task that succeeded (episode {episode_id}): “{choice.text}”"
     reason = {"type": "other", "summary": choice.why[:_SUMMARY_CHARS_MAX]}
     decisions = deciding.Decisions(engine.log, author, Intake(engine.log, author, None))
@@ -273,7 +265,7 @@ def _requested(engine: Engine, author: Caller, choice: Choice, episode_id: str) 
 
 
 def followed_up(engine: Engine, caller: Caller, judged: Promotion, episode: Unit) -> Promotion:
-    """What follows a verification once it is kept: the model's analysis, if it is at hand, and proposals."""
+    """The verification's answer after the follow-up: the model's analysis, if it is available, and proposals."""
     rules = engine.config.analyst
     if rules.at_verify and judged.passed and engine.analyst is not None:
         done = analyse_waiting(engine, caller, only=judged.episode_id, patient=False)

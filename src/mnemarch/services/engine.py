@@ -1,4 +1,4 @@
-"""Engine: what the seats of one open memory share. The log, the search, the code, the graphs and the janitor."""
+"""Engine: the parts that all seats of an open memory share: log, search, code, graphs and janitor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mnemarch.services.janitor import Janitor
 
     OpenIndex = Callable[[], SearchIndex]
-    # Its store, the search index on this machine, the one in the database, and its vectors.
+    # A tenant's store, the search index on this machine, the one in the database, and the vectors.
     OpenTenant = Callable[[Stream], tuple[Store, OpenIndex, SearchIndex, Vectors]]
 
 _CODEBASES_MAX = 64
@@ -35,7 +35,7 @@ _GRAPHS_MAX = 64
 
 
 class Engine:
-    """Each part is made when it is first needed: a process that only logs loads none of them."""
+    """The shared parts of one memory. Each is created on first use, so a process that only logs loads none."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Engine:
         self.reranker = reranker
         self.log = Log(store, clock, config)
         self.root = root
-        # Set by whatever may write units: then `close` looks whether there is something to index.
+        # Set by every caller that may write units. Then `close` checks for units to index.
         self.has_new_units = False
         self._open_index, self._shared_index = index, shared_index
         self._given_meanings = meanings
@@ -75,7 +75,7 @@ class Engine:
         self._tenants: dict[Stream, Engine] = {}
 
     def of(self, stream: Stream) -> Engine:
-        """The engine of those who act in a stream: this one, unless the store keeps tenants apart."""
+        """The engine for a stream: this one, unless the store keeps tenants apart."""
         if self._tenant is None:
             return self
         engine = self._tenants.get(stream)
@@ -96,9 +96,9 @@ class Engine:
         return engine
 
     def everywhere(self) -> list[Engine]:
-        """The engines of all streams where the store keeps tenants apart, which takes an operator; else this one.
+        """The engines of all streams if the store keeps tenants apart, or else this one. Needs the operator's role.
 
-        An empty store has the default org's, so that search by meaning can begin there before anything is known.
+        An empty store has the engine of the default org, so that search by meaning can be enabled there.
         """
         if self._tenant is None:
             return [self]
@@ -129,7 +129,7 @@ class Engine:
         return EpisodeCaches()
 
     def codebase(self, root: str) -> Codebase:
-        """The code at that root; cached, so that nothing is parsed twice."""
+        """The code at a root. Cached, so that nothing is parsed twice."""
         codebase = self._codebases.get(root)
         if codebase is None:
             from mnemarch.code.codebase import Codebase
@@ -140,7 +140,7 @@ class Engine:
         return codebase
 
     def graph(self, caller: Caller) -> MemoryOrchestrator:
-        """The graphs of an actor; cached, so that the log is not read twice."""
+        """The graphs of an actor. Cached, so that the log is not read twice."""
         key = str(caller.actor), caller.scope_key, caller.session
         graph = self._graphs.get(key)
         if graph is None:
@@ -161,13 +161,13 @@ class Engine:
 
     @property
     def checkpoint_folder(self) -> str:
-        """Where graphs write their checkpoints."""
+        """The folder for checkpoints of graphs."""
         from mnemarch.graph.orchestrator import checkpoint_folder
 
         return checkpoint_folder(self.config.graph, self.root)
 
     def sweep_in_background(self, caller: Caller, units: Sequence[Unit]) -> None:
-        """Have the janitor check units that the caller's code no longer bears out."""
+        """Have the janitor check units that the caller's code seems to contradict."""
         if caller.root is None or not self.store.writable:
             return
         from mnemarch.services.janitor import Views
@@ -175,10 +175,10 @@ class Engine:
         self.janitor.sweep_in_background(Views(self.codebase(caller.root), caller.scope), units)
 
     def forget_erased(self, unit_ids: Sequence[str]) -> int:
-        """Remove what was erased from the index, the files and this process; gives the number of files cleaned."""
+        """Remove erased content from the indexes, the files and this process. Returns the number of cleaned files."""
         from mnemarch.text.cache import forget_texts
 
-        self._graphs.clear()  # They are read anew from the log.
+        self._graphs.clear()  # They are read again from the log.
         vars(self).pop("episodes", None)
         forget_texts()
         trouble = None
@@ -188,7 +188,7 @@ class Engine:
                 try:
                     erase(unit_ids)
                 except StoreUnavailable as error:
-                    trouble = error  # A vector server that is away must not keep the rest from being cleaned.
+                    trouble = error  # Clean the rest even if the vector server is away.
             engine.finder.forget_tail()
             engine.finder.index_patiently(self.config.store.lock_wait_s_max)
         files = self.store.scrub()
@@ -200,13 +200,13 @@ class Engine:
         return files
 
     def begin_meanings(self) -> MeaningIndex | None:
-        """Have meaning take part from now on."""
+        """Enable search by meaning."""
         if self.vectors is not None:
             self._meanings = self.vectors.search(begin=True)
         return self._meanings
 
     def meaning(self) -> dict[str, Any]:
-        """How far the vectors are: how many units have one, how many wait for theirs, and in words."""
+        """The state of the vectors: how many units have one, how many wait for one, and a status text."""
         vectors = waiting = 0
         says = "off"
         try:
@@ -243,7 +243,7 @@ class Engine:
         )
 
     def close(self, *, indexes: bool | None = None) -> None:
-        """Close everything. A long unindexed tail is indexed first; `indexes` says whether to look for one."""
+        """Close everything, after indexing a long unindexed tail. `indexes` overrides whether to look for one."""
         if self._closed:
             return
         self._closed = True
@@ -257,8 +257,8 @@ class Engine:
             if self.remembered is not None:
                 self.remembered.follow(self.store)
         except StoreUnavailable:
-            pass  # What is not indexed is found all the same; and if the file is gone, the next act would say so.
+            pass  # Units are found without the index too, and the next act would report a missing file.
         finally:
             self.log.close()
             self.store.close()
-            self._codebases.clear()  # With them end the git processes that answered for them.
+            self._codebases.clear()  # This also ends their git processes.

@@ -1,4 +1,4 @@
-"""The inbox (R20): what waits for a person or a lead, the most wanted first; accepted or rejected in place."""
+"""The inbox: items that wait for a person or a lead to accept or reject, the most wanted first (R20)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, 
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
-from mnemarch.text.words import counted
+from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
@@ -43,18 +43,17 @@ _AGE_DAYS_MAX = 30
 _RECALLS_MAX = 500
 _SETTLED_MAX = 10_000
 _STUCK_MAX = 500
-# Of one worktree or task, and of one actor's refused claims: so a noisy one doesn't hide the others.
+# Units read of one worktree or task, and refused claims of one actor, so that a noisy one doesn't hide the others.
 _SHARE_READ_MAX = 200
 _RETURNS_MIN = 3
 _QUESTIONS_MAX = 100
 _ANSWERS_OF_A_QUESTION = 3
-# A question that shares less with a text was not after it.
+# The least share of a question's words that a text must have to count as wanted.
 _SHARE_MIN = 0.5
-_SAID_CHARS = 160
 _TEXTS_OF_AN_IMPORT = 3
-# So many imported units are judged in one transaction: a quarter of a second.
+# Imported units judged in one transaction, which takes about a quarter of a second.
 _BATCH = 200
-# What an item is; of two that are equally wanted, the one listed first comes first.
+# The types of items. Equally wanted items are sorted in this order.
 _ORDER = (
     REQUEST := "request for a decision",
     CONFLICT := "conflict",
@@ -69,13 +68,13 @@ _ORDER = (
 
 
 class Inbox:
-    """What waits in one project, for the caller to decide."""
+    """The items that wait in one project for the caller to decide."""
 
     def __init__(self, engine: Engine, caller: Caller, decisions: Decisions | None = None) -> None:
         self._engine = engine
         self._caller = caller
         self._decisions = decisions
-        # Whether a worktree, a task or an actor has more than was read; the rest is read when these are settled.
+        # Whether a worktree, a task or an actor has more items than were read. They appear when these are settled.
         self.is_cut = False
         if caller.scope.project is None:
             raise InvalidInput("An inbox belongs to a project, and this seat has none.", hint=Hint("name the project"))
@@ -87,7 +86,7 @@ class Inbox:
             )
 
     def items(self, limit: int = _SHOWN_MAX) -> list[InboxItem]:
-        """The items that wait, the most wanted first. Those that this tree's code contradicts say so."""
+        """The waiting items, the most wanted first. Claims that this tree's code contradicts are marked."""
         shown = _in_turn(self.waiting(), limit)[:limit]
         root = self._caller.root
         if root is None:
@@ -104,7 +103,7 @@ class Inbox:
         ]
 
     def waiting(self) -> list[InboxItem]:
-        """All that waits. What nobody asked for within 30 days has left."""
+        """All waiting items, except those older than 30 days that no question asked for."""
         self._engine.finder.catch_up()
         since = self._engine.log.clock() - timedelta(days=_AGE_DAYS_MAX)
         root = self._caller.root
@@ -113,9 +112,9 @@ class Inbox:
         return [item for item in items if item.wanted or item.at >= since]
 
     def settle(self, typed: Sequence[str], rejection: str | None, progress: Progress | None) -> list[Settled]:
-        """Accept items, or reject them for a reason; nothing is done if one of them is not to be found.
+        """Accept items, or reject them for a reason. Raises before any change if one of them is not found.
 
-        An accepted claim goes to the project, a request becomes a decision, a stuck task goes on.
+        An accepted claim moves to the project, a request becomes a decision, and a stuck task goes on.
         """
         items = self.waiting()
         named = {item.id: item for item in (_named(items, each) for each in typed)}
@@ -151,7 +150,7 @@ class Inbox:
         return self._engine.log.act(self._caller, settled, durable=True)
 
     def _judge_import(self, import_id: str, rejection: str | None, progress: Progress | None) -> None:
-        """In batches, so that other writers get their turn. What an interrupt leaves still waits in the inbox."""
+        """Judge an import in batches, so that other writers get their turn. After an interrupt, the rest waits."""
         log, project = self._engine.log, self._caller.scope.at(Level.PROJECT)
         ids = [unit.id for unit in log.store.read(lambda reader: imported_units(reader, project, import_id))]
         for end in range(_BATCH, len(ids) + _BATCH, _BATCH):
@@ -160,12 +159,12 @@ class Inbox:
             if progress is not None:
                 progress(min(end, len(ids)))
 
-    # What waits
+    # Waiting items
 
     def _waiting(self, reader: Reader, since: datetime, codebase: Codebase | None) -> Iterator[InboxItem]:
         project, moment = self._caller.scope.at(Level.PROJECT), micros(since)
         activity = reader.activity_since(project, moment)
-        # The worktrees and tasks of the project where something happened lately.
+        # Worktrees and tasks of the project with recent activity.
         scopes = {each.key: each for _, scope, *_ in activity for each in scope.visible if each.level < Level.PROJECT}
         closed = reader.events_back(project, types=[EventType.INBOX_SETTLED], since=moment, limit=_SETTLED_MAX)
         settled = _settled_among(closed)
@@ -187,14 +186,14 @@ class Inbox:
         for request in open_requests(reader, self._caller):
             asked = f"asked by {request.actor} in {request.scope}"
             why = str(request.reason.summary) + _what_it_revises(reader, request.revises)
-            yield InboxItem(request.id, REQUEST, _cut(request.text), why, asked, str(request.actor), request.at)
+            yield InboxItem(request.id, REQUEST, in_a_line(request.text), why, asked, str(request.actor), request.at)
         for event in reader.stuck_tasks(project, _STUCK_MAX):
             if event.id not in settled:
                 why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
                 task = f"Task {event.scope.task} is stuck"
                 yield InboxItem(event.id, STUCK, task, why, said, str(event.actor), event.recorded_at)
         for import_id, brought in waiting_imports(reader, project).items():
-            said = "; ".join(f"“{_cut(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
+            said = "; ".join(f"“{in_a_line(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
             first = brought[0]
             origin, by = first.attributes.get("import_from", ""), first.attributes.get("kept_by")
             more = " or more" if len(brought) == WAITING_MAX else ""
@@ -206,13 +205,13 @@ class Inbox:
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
             for dispute in open_disputes(reader, keys, type):
                 units = list(reader.units(dispute.units).values())
-                texts = " / ".join(f"“{_cut(unit.content)}” ({short_id(unit.id)})" for unit in units)
+                texts = " / ".join(f"“{in_a_line(unit.content)}” ({short_id(unit.id)})" for unit in units)
                 author = str(max(units, key=lambda unit: unit.id).author)
                 why = _way_out(what, units).format(short_id(dispute.id), short_id(units[0].id))
                 yield InboxItem(dispute.id, what, texts, dispute.reason, why, author, dispute.opened_at)
 
     def _wanted(self, claims: Sequence[Unit], recalls: Sequence[Event]) -> dict[str, list[str]]:
-        """The questions that each claim would have answered, had it been visible where they were asked."""
+        """For each claim, the questions that it would have answered if it had been visible to the asker."""
         by_id = {unit.id: unit for unit in claims}
         keys = sorted({unit.scope.key for unit in claims})
         asked: dict[str, list[str]] = {}
@@ -232,10 +231,8 @@ class Inbox:
 
     @staticmethod
     def _judged_claim(act: Act, unit_id: str, rejection: str | None) -> Unit:
-        """A person's yes verifies a claim for the project; a lead's only lets it through, labelled so."""
-        unit = act.transaction.unit(unit_id)
-        assert unit is not None
-        there = acting_in(act, unit.scope)
+        """Accept or reject a claim. A person's yes verifies it; a lead's only moves it to the project, labelled so."""
+        there = acting_in(act, act.known_unit(unit_id).scope)
         if rejection is not None:
             return reject(there, unit_id, rejection, None)
         if act.caller.actor.kind is ActorKind.HUMAN:
@@ -254,14 +251,14 @@ class Inbox:
 
     @staticmethod
     def _taken(act: Act, event_id: str, rejection: str | None) -> Unit | None:
-        """A refused claim, said by whoever accepts it; a lead's keeps that label."""
+        """Accept or reject a refused claim. A person's yes verifies it; a lead's labels it as accepted."""
         event = act.transaction.event(event_id)
         assert event is not None
         assert event.payload is not None
         claim = replace(Claim.from_json(event.payload["claim"]), level=Level.PROJECT, key=None)
         there = acting_in(act, event.scope)
         if rejection is not None:
-            # Kept as a rejected unit, so that it is refused when it comes back (R4).
+            # Stored as a rejected unit, so that the same claim is refused next time (R4).
             refused, _ = record_unit(there, replace(claim, level=event.scope.level), None)
             return reject(there, refused.subject or "", rejection, None)
         if act.caller.actor.kind is ActorKind.HUMAN:
@@ -288,7 +285,7 @@ def _way_out(what: str, units: Sequence[Unit]) -> str:
 
 
 def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
-    """The item with this id, or the only one that begins so, or whose last group does."""
+    """The item with this id, or the only one whose id, or last group of it, begins with this text."""
     named = [item for item in items if item.id == typed] or [
         item for item in items if item.id.startswith(typed) or item.id[24:].startswith(typed)
     ]
@@ -299,7 +296,7 @@ def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
 
 
 def _settled_among(events: Sequence[Event]) -> set[str | None]:
-    """What was settled, by events with the newest first, and not reopened since."""
+    """The subjects that were settled and not reopened since. `events` are given newest first."""
     newest: dict[str | None, bool] = {}
     for event in events:
         newest.setdefault(event.subject, "reopens" not in (event.payload or {}))
@@ -313,9 +310,9 @@ def _let_through(outcome: Stored | Refused) -> Unit:
 
 
 def _in_turn(items: Sequence[InboxItem], limit: int) -> list[InboxItem]:
-    """The most wanted first, then by what they are; of a rank the authors take turns.
+    """The items in order: the most wanted first, then by type. Authors of equally ranked items take turns.
 
-    While others wait, one author has no more than half of the lines.
+    One author gets at most half of the lines while others wait.
     """
     turns: Counter[tuple[int, str, str]] = Counter()
     lines: Counter[str] = Counter()
@@ -332,9 +329,9 @@ def _in_turn(items: Sequence[InboxItem], limit: int) -> list[InboxItem]:
 
 
 def _what_it_revises(reader: Reader, decision_id: str | None) -> str:
-    """What would no longer be in force after a yes."""
+    """A note about the decision that a request would replace, or ""."""
     old = None if decision_id is None else reader.unit(decision_id)
-    return "" if old is None else f"; revises the {old.attributes['strength']} {old.id}, “{_cut(old.content)}”"
+    return "" if old is None else f"; revises the {old.attributes['strength']} {old.id}, “{in_a_line(old.content)}”"
 
 
 def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> InboxItem:
@@ -345,15 +342,15 @@ def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> In
     evidence = f"{label_of(unit)} {', '.join(str(item) for item in unit.citations[:3]) or 'cites nothing'}"
     if questions:
         times = "once" if len(questions) == 1 else f"{len(questions)} times"
-        evidence += f"; asked for {times}, last as “{_cut(questions[0])}”"
-    what, said, author = LEFT if is_left else CLAIM, _cut(unit.content), str(unit.author)
+        evidence += f"; asked for {times}, last as “{in_a_line(questions[0])}”"
+    what, said, author = LEFT if is_left else CLAIM, in_a_line(unit.content), str(unit.author)
     return InboxItem(unit.id, what, said, evidence, why, author, unit.recorded_at, wanted=len(questions))
 
 
 def _items_of_refusals(reader: Reader, events: Sequence[Event], settled: Collection[str | None]) -> Iterator[InboxItem]:
-    """One actor's claims that were refused for their level, unless the gate let them through since.
+    """One actor's claims that were refused for their level, unless the gate has accepted them since.
 
-    An actor that says for the third time what was rejected is one item more (R4).
+    An actor that repeats a rejected text three times gets one further item (R4).
     """
     returns: dict[str | None, list[Event]] = {}
     for event in reversed(events):
@@ -380,10 +377,5 @@ def _items_of_refusals(reader: Reader, events: Sequence[Event], settled: Collect
 
 
 def _item_of_refusal(what: str, event: Event, evidence: str, why: str) -> InboxItem:
-    said = _cut((event.payload or {})["claim"]["content"])
+    said = in_a_line((event.payload or {})["claim"]["content"])
     return InboxItem(event.id, what, said, evidence, why, str(event.actor), event.recorded_at)
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SAID_CHARS else f"{line[: _SAID_CHARS - 1]}…"

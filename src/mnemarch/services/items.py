@@ -1,8 +1,8 @@
 """Keyed items in namespaces, for agent frameworks that keep their memory as keys and values.
 
-A namespace is a place in the scopes of the project: its first segment is a worktree, the rest a task, so what one
-namespace holds no other reads. An item is a unit. A new value supersedes the old one, and a deleted one is archived:
-who wrote what, and when, stays in the log.
+A namespace is a scope of the project: its first segment is the worktree, the rest is the task. So no namespace can
+read another's items. An item is a unit. A new value supersedes the old one, and a deleted one is archived, so the log
+keeps who wrote what, and when.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
     Namespace = tuple[str, ...]
 
-# Segments of a namespace are joined by what none of them may contain.
+# Joins the segments of a namespace. No segment may contain it.
 _JOINT = "."
 _PAGE = 1_000
-# A key may be any text; a domain, where it is looked up, is never empty.
+# Prefix of a key in the unit's domain. A key may be empty, but a domain may not.
 _KEY = ":"
 
 
 class Item(Frozen):
-    """The value that a key has in a namespace, since when, and until when."""
+    """The value of a key in a namespace, with its times."""
 
     namespace: Namespace
     key: str
@@ -53,7 +53,7 @@ class Item(Frozen):
 class Change(Frozen):
     """A new value for a key, or None to delete it.
 
-    `text` is what a question can find the item by; empty for nothing. `minutes` is how long it lives after its change.
+    Questions find the item by `text`; if it is empty, they don't find it. The item expires `minutes` after its change.
     """
 
     namespace: Namespace
@@ -64,7 +64,7 @@ class Change(Frozen):
 
 
 class Items:
-    """The items of one project, read and written in the name of one caller."""
+    """The items of one project, read and written by one caller."""
 
     def __init__(self, engine: Engine, caller: Caller) -> None:
         if caller.scope.level is not Level.PROJECT:
@@ -76,14 +76,14 @@ class Items:
         self._caller = caller
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """The value that a key has now."""
+        """The current value of a key, or None."""
         scope, now = self._scope(namespace), self._engine.log.clock()
         unit = self._engine.store.read(lambda reader: _named(reader, scope, key))
         item = None if unit is None else _item(unit)
         return item if item is not None and _lives(item, now) else None
 
     def change(self, changes: Sequence[Change]) -> None:
-        """Carry out changes in their order, all of them or none."""
+        """Carry out changes in order, all or none."""
         limits = self._engine.config.limits
         scopes = [self._scope(change.namespace) for change in changes]
         for change in changes:
@@ -98,7 +98,7 @@ class Items:
         self._engine.log.act(self._caller, work)
 
     def prolong(self, items: Sequence[Item]) -> None:
-        """Let items that have a limited life live as long again."""
+        """Restart the lifetime of items that expire."""
 
         def work(act: Act) -> None:
             for item in items:
@@ -115,18 +115,18 @@ class Items:
         return {item.namespace for item in self.under(())}
 
     def expired(self) -> list[Item]:
-        """What nobody reads any more, and is still kept."""
+        """The expired items that are still stored."""
         now = self._engine.log.clock()
         return [item for item in self._all(()) if not _lives(item, now)]
 
     def under(self, prefix: Namespace) -> list[Item]:
-        """Every item whose namespace begins so, the newest first."""
+        """Every item whose namespace begins with `prefix`, newest first."""
         now = self._engine.log.clock()
         living = (item for item in self._all(prefix) if _lives(item, now))
         return sorted(living, key=lambda item: item.updated_at, reverse=True)
 
     def scores(self, prefix: Namespace, query: str, limit: int) -> dict[tuple[Namespace, str], float]:
-        """How well items answer a question, between 0 and 1; none for an item that has no word of it."""
+        """The relevance of items for a question, from 0 to 1. Items without a word of it are left out."""
         engine = self._engine
         keys = [scope.key for scope in engine.store.read(lambda reader: self._scopes(reader, prefix))]
         engine.finder.catch_up()
@@ -153,7 +153,7 @@ class Items:
                 before = page[-1].id
 
     def _scopes(self, reader: Reader, prefix: Namespace) -> list[Scope]:
-        """The places of the namespaces that begin so, among those where anything was ever written."""
+        """The scopes of known namespaces that begin with `prefix`."""
         mine = self._caller.scope
         return [
             scope

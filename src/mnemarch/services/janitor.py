@@ -1,4 +1,4 @@
-"""Janitor. Takes: units that cite code. Gives: units whose code is gone archived, whose code is back revived (R11)."""
+"""The janitor archives units whose cited code is gone, and revives them when the code is back (R11)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SWEEP_S_MAX = 10.0
 
 
 class Views:
-    """The code each unit is checked against: a worktree's unit in that worktree, a project's on the default branch.
+    """The code that each unit is checked against: its worktree, or the default branch for a project's unit.
 
-    Committed code counts, and new code that is not committed yet. A file that is being edited archives nothing.
+    Committed code counts, and so does new code that is not committed yet. So an edit in progress archives nothing.
     """
 
     def __init__(self, codebase: Codebase, scope: Scope) -> None:
@@ -35,7 +35,7 @@ class Views:
         self._by_worktree: dict[str | None, CodeView | None] = {}
 
     def of(self, unit: Unit) -> CodeView | None:
-        """The code that decides about this unit, or None if it can't be seen from here."""
+        """The code that this unit is checked against, or None if it is not accessible from here."""
         where = unit.provenance[0].scope if unit.provenance else unit.scope
         if (where.org, where.project) != (self._scope.org, self._scope.project):
             return None
@@ -49,7 +49,7 @@ class Views:
         return self._by_worktree[worktree]
 
     def checks(self, units: Sequence[Unit]) -> dict[str, CodeCheck]:
-        """What the code says of each unit that can be judged from here."""
+        """The code check of each unit whose code is accessible from here."""
         by_view: dict[CodeView, list[Unit]] = {}
         for unit in units:
             view = self.of(unit)
@@ -62,11 +62,11 @@ class Views:
 
 
 class Janitor:
-    """Sweeps one memory: all of it when asked, and in the background what recall found stale."""
+    """Sweeps one memory: all units on request, and in the background the units that recall found stale."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        # Each version of a unit is checked once a commit.
+        # Each version of a unit is checked once per commit.
         self._checked: dict[str, tuple[int, str | None]] = {}
         self._threads: list[Thread] = []
 
@@ -87,7 +87,7 @@ class Janitor:
         return Swept(**counts)
 
     def sweep_in_background(self, views: Views, units: Sequence[Unit]) -> None:
-        """Check these units in a thread, unless they were checked at this commit already."""
+        """Check these units in a thread, unless they were already checked at this commit."""
         seen = {unit.id: (unit.version, view.commit) for unit in units if unit.live and (view := views.of(unit))}
         new = [unit for unit in units if unit.id in seen and self._checked.get(unit.id) != seen[unit.id]]
         if not new:
@@ -101,11 +101,11 @@ class Janitor:
         try:
             thread.start()
         except RuntimeError:
-            return  # The process is ending and gives no thread: a later sweep does it.
+            return  # The process is ending and can't start threads. A later sweep checks them.
         self._threads = [each for each in self._threads if each.is_alive()] + [thread]
 
     def wait(self) -> None:
-        """Let background sweeps end."""
+        """Wait for background sweeps to end."""
         for thread in self._threads:
             thread.join(_SWEEP_S_MAX)
 
@@ -115,13 +115,13 @@ class Janitor:
             for unit in units:
                 self._sweep_one(unit, checks.get(unit.id), wait_s_max=MOMENT_S)
         except NotAllowed:
-            return  # A policy of this project: it would be refused again.
+            return  # The project's policy forbids it, so a retry is useless.
         except StoreError:
-            for unit in units:  # Worth another try.
+            for unit in units:  # Try again next time.
                 self._checked.pop(unit.id, None)
 
     def _pages(self) -> Iterator[Sequence[Unit]]:
-        """Every unit that cites code, page by page: others write meanwhile."""
+        """Every unit that cites code, in pages, so that others can write between them."""
         after = ""
         while page := self._log.store.read(lambda reader, after=after: reader.units_citing_code(after, _PAGE)):  # type: ignore[misc]
             yield page
@@ -134,7 +134,7 @@ class Janitor:
             try:
                 self._log.act(Caller(Actor.system("janitor"), unit.scope), work, wait_s_max=wait_s_max)
             except (Conflict, NotFound):
-                return None  # Somebody changed it meanwhile, or its twin lives: the next sweep will see.
+                return None  # It was changed meanwhile, or its twin is live. The next sweep checks again.
             return outcome
 
         if check is None:
@@ -153,7 +153,7 @@ class Janitor:
         return None
 
     def _needs_a_person(self, unit: Unit) -> bool:
-        """Whether it is a decision that no janitor may take out of force (D8)."""
+        """Whether the unit is a decision that only a person may take out of force (D8)."""
         caller = Caller(Actor.system("janitor"), unit.scope)
         verdict = self._log.store.read(lambda reader: guard.verdict_on_retiring(reader, caller, unit))
         return verdict is not None and verdict.type is Verdict.BLOCK

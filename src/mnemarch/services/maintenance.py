@@ -1,5 +1,6 @@
-"""Maintenance. Takes: an open memory, and whose working tree to compare with. Gives: what a night did, step by step.
-Never: ends because one step failed, or runs twice at once.
+"""Nightly maintenance of an open memory, and a report of each step.
+
+A failed step does not stop the others, and two processes never maintain one memory at once.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 _LOCK = "maintenance.lock"
-# Its time says when the last one ended.
+# An empty file. Its modification time is the end of the last maintenance.
 _ENDED = "maintained"
-# What is written now is younger.
+# Partial files older than this are left over: no running write takes so long.
 _LEFT_BEHIND_S = 86_400.0
 _DUE_AFTER_S = 86_400.0
 _RUNS_MAX = 1_000
@@ -43,7 +44,7 @@ _RUNS_MAX = 1_000
 def maintained(
     engine: Engine, caller: Caller, *, dry_run: bool, progress: Callable[[int], None] | None = None
 ) -> Maintained:
-    """Every step in order, each with what came of it."""
+    """Run every step in order, and report the result of each."""
     steps: list[Step] = []
     with _alone(None if dry_run else engine.place):
         for number, (name, work) in enumerate(_STEPS.items(), start=1):
@@ -59,7 +60,7 @@ def maintained(
 
 
 def is_due(place: str) -> bool:
-    """Whether nobody has maintained the memory in this folder for a day."""
+    """Whether the memory in this folder was not maintained for a day."""
     try:
         return time.time() - os.stat(os.path.join(place, _ENDED)).st_mtime > _DUE_AFTER_S
     except FileNotFoundError:
@@ -68,7 +69,7 @@ def is_due(place: str) -> bool:
 
 @contextmanager
 def _alone(place: str | None) -> Iterator[None]:
-    """Alone among all processes on this memory; one that is killed lets go. A memory in memory has one process."""
+    """Hold the maintenance lock of this memory. A killed process releases it. Without a folder no lock is needed."""
     if place is None:
         yield
         return
@@ -99,7 +100,7 @@ def _sweep(engine: Engine, caller: Caller, dry_run: bool) -> str:
 
 
 def _tell_what_was_left(engine: Engine, there: Caller) -> None:
-    """Keep the episodes of tasks whose sessions ended without one: a host that is killed says nothing."""
+    """Write the episodes of tasks whose sessions ended without one, for instance because the host was killed."""
 
     def read(reader: Reader) -> list[Event]:
         return reader.events_back(there.scope, types=[EventType.TASK_VERIFIED], limit=_RUNS_MAX)
@@ -113,7 +114,7 @@ def _tell_what_was_left(engine: Engine, there: Caller) -> None:
 
 
 def _reflect(engine: Engine, caller: Caller, dry_run: bool) -> str:
-    """In every project of the memory; only of the caller's is there a working tree."""
+    """Reflect on the episodes of every project. Only the caller's own project has a working tree."""
     changed, retired, episodes = 0, 0, 0
     for there in _in_each_project(engine, caller):
         is_own = there.scope.key == caller.scope.at(Level.PROJECT).key if caller.scope.project else False
@@ -133,7 +134,7 @@ def _in_each_project(engine: Engine, caller: Caller) -> list[Caller]:
 
 
 def _code_rules(engine: Engine, caller: Caller, dry_run: bool) -> str:
-    """Learn from the edits of tasks that succeeded, which no verification waits for."""
+    """Learn code rules from the edits of successful tasks. Done here so that verifications don't wait for it."""
     if dry_run:
         return "left out in a dry run"
     learned = [
@@ -146,7 +147,7 @@ def _code_rules(engine: Engine, caller: Caller, dry_run: bool) -> str:
 
 
 def _decay(engine: Engine, _: Caller, __: bool) -> str:
-    """How many units have faded. Reading never writes: the report is all there is to do (R7)."""
+    """Count the units whose trust has faded. Nothing is written, because trust is aged when it is read (R7)."""
     rules, now = engine.config.trust, engine.log.clock()
 
     def ageing(reader: Any) -> tuple[int, int, int]:
@@ -173,7 +174,7 @@ def _index(engine: Engine, _: Caller, dry_run: bool) -> str:
 
 
 def _left_behind(engine: Engine, _: Caller, dry_run: bool) -> str:
-    """What a process that was killed while it wrote has left, a day later."""
+    """Remove partial files that a killed process left more than a day ago."""
     if engine.place is None:
         return "left out: there are no files"
     old, oldest = [], time.time() - _LEFT_BEHIND_S
@@ -207,7 +208,7 @@ def _would(dry_run: bool) -> str:
     return "would be " if dry_run else ""
 
 
-# What others rely on comes first: what was archived is not learned from, and what was learned is indexed.
+# The steps in order of dependence: nothing is learned from archived units, and new lessons are indexed.
 _STEPS: dict[str, Callable[[Engine, Caller, bool], str]] = {
     "prune": _prune,
     "janitor": _sweep,

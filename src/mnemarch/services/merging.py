@@ -1,4 +1,4 @@
-"""What a memory does with what comes from other clones: folds it in, and settles what they could not know (R5, R6)."""
+"""Merges the events of other clones into a memory, and settles duplicates and conflicts between them (R5, R6)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MERGER = Actor.system("merge")
 
 
 class _MergingAct(Act):
-    """Opens conflicts under ids that every clone would give them: two that open the same one open one."""
+    """An act that gives links the same ids in every clone, so that two clones open only one conflict."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class _MergingAct(Act):
 
 
 class Merging:
-    """What a store of files asks for, with the settings of the memory."""
+    """The merge functions that a file store calls, with the settings of the memory."""
 
     def __init__(self, config: Config, clock: Callable[[], datetime]) -> None:
         self._config = config
@@ -49,7 +49,10 @@ class Merging:
         return merging.fold(transaction, entries, whole=whole, bytes_max=self._config.limits.data_bytes_max)
 
     def settle(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
-        """See to what their writers could not know of each other; gives the erased units that something was left of."""
+        """Settle what the writers of new events could not know of each other.
+
+        Returns the erased units of which some content was left.
+        """
         for event in news:
             if event.type is EventType.UNIT_REMEMBERED:
                 self._settle_unit(transaction, event.subject or "")
@@ -59,7 +62,7 @@ class Merging:
         return _MergingAct(transaction, Caller(_MERGER, scope), self._clock(), self._config)
 
     def _settle_unit(self, transaction: Transaction, unit_id: str) -> None:
-        """Of two units with one text the older absorbs the newer; with what a unit opposes, a conflict is opened."""
+        """Merge a new unit into its older twin, and open conflicts with the units that it opposes."""
         unit = transaction.unit(unit_id)
         if unit is None or not unit.live:
             return
@@ -72,7 +75,7 @@ class Merging:
         open_links(act, unit)
 
     def _erase_rest(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
-        """Empty what one clone said of a unit, or asked and was given it, while another erased it (R16)."""
+        """Empty events and recalls of an erased unit that come from a clone without the erasure (R16)."""
         rest: dict[str, Event] = {}
         gone: set[str] = set()
         for event in news:

@@ -1,4 +1,4 @@
-"""Looking around: the log page by page, the project at a glance, and whatever an id names."""
+"""Pages of the log, the overview of a project, and lookup by id."""
 
 from __future__ import annotations
 
@@ -6,40 +6,34 @@ import time
 from itertools import islice
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Caller, Scope, checked_id
 from mnemarch.model.event import Event, EventType
-from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, WorktreeInUse
+from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, Verdict, WorktreeInUse
 from mnemarch.model.stamps import checked_instant, datetime, instant, micros, timedelta
 from mnemarch.model.unit import Kind, LinkType, Status, Unit
 from mnemarch.policy.admission import checked_count, checked_list
-from mnemarch.units import lookup
+from mnemarch.services import analysis, inbox
+from mnemarch.units import conflicts, lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from mnemarch.services import analysis, inbox
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.units import conflicts
 
     Activity = Sequence[tuple[str, Scope, str, int, int]]
-else:
-    # Who reads the log needs none of these.
-    analysis = Lazy("mnemarch.services.analysis")
-    inbox = Lazy("mnemarch.services.inbox")
-    conflicts = Lazy("mnemarch.units.conflicts")
 
 _PAGE_MAX = 10_000
 _FORWARD = 1_000
-# So often a follower looks whether its store has news.
+# Interval at which a follower checks its store for news.
 LOOK_S = 0.02
 _POSITION_MAX = 2**63 - 1
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
+_OUTCOMES = (EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED, EventType.ATTEMPTS_CLEARED)
 _NEWS = (
-    *(EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED),
+    *_OUTCOMES,
     *(EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED, EventType.UNIT_PUBLISHED),
 )
 NEWS_MAX = 500
@@ -54,7 +48,7 @@ def events(
 ) -> list[Event]:
     """A page of the log that this caller may read or inspect: newest first, or oldest first beyond a position.
 
-    `chosen` is the task, worktree, actor, types and since that `Seat.events` takes.
+    `chosen` has the task, worktree, actor, types and since of `Seat.events`.
     """
     task, worktree, actor, since = (chosen[name] for name in ("task", "worktree", "actor", "since"))
     types = checked_list(chosen["types"] or (), "types")
@@ -80,7 +74,7 @@ def events(
 def _newer(
     reader: Reader, caller: Caller, position: int, *, task: str | None, worktree: str | None, **wanted: Any
 ) -> Iterator[Event]:
-    """What came after a position, oldest first, as far as it is wanted."""
+    """The matching events after a position, oldest first."""
     while page := list(reader.events(after=position, limit=_FORWARD)):
         for event in page:
             scope = event.scope
@@ -92,7 +86,7 @@ def _newer(
 
 
 class NewsOf:
-    """Lets a follower of the log wait: until its store says that somebody wrote, or for so long at most."""
+    """Lets a follower of the log wait until somebody writes to its store, or until a timeout."""
 
     def __init__(self, seat: object) -> None:
         engine = getattr(seat, "_engine", None)
@@ -110,7 +104,7 @@ class NewsOf:
 
 
 def _types_named(name: str) -> list[EventType]:
-    """The type of this name, or all of a group: `unit` is every `unit.…`."""
+    """The event type of this name, or all types of a group: `unit` means every `unit.…`."""
     types = [type for type in EventType if type == name or type.startswith(f"{name}.")]
     if not types:
         raise InvalidInput(f"{name!r} is no type of event.", hint=f"Use one of: {', '.join(EventType)}.")
@@ -120,7 +114,7 @@ def _types_named(name: str) -> list[EventType]:
 def _page(
     reader: Reader, caller: Caller, *, task: str | None = None, worktree: str | None = None, **wanted: Any
 ) -> list[Event]:
-    """Newest first. Who inspects reads the whole project at once; others each of the scopes that they see."""
+    """A page, newest first. A caller who inspects reads the whole project; others read their visible scopes."""
     fits = [
         scope
         for scope in caller.scope.visible
@@ -136,7 +130,7 @@ def _page(
 def _inspected(
     reader: Reader, scope: Scope, task: str | None, worktree: str | None, **wanted: Any
 ) -> list[list[Event]]:
-    """What was recorded below a project: read from end to end, or only the few scopes that are meant."""
+    """Pages of events below a project: of the whole project, or only of the few scopes that match."""
     whole = Scope(org=scope.org, project=scope.project, worktree=worktree)
     if task is not None or worktree is not None:
         few = [
@@ -159,7 +153,7 @@ def _event(reader: Reader, caller: Caller, typed: str) -> Event:
 
 
 def named(reader: Reader, caller: Caller, typed: str) -> Unit | Dispute | Event:
-    """The unit, conflict, merge proposal or entry of the log that an id, or a part of one, names."""
+    """The unit, conflict, merge proposal or log entry with this id, or partial id."""
     whole = lookup.any_id(reader, caller, checked_id(typed, "an id"))
     unit, link = reader.unit(whole), reader.link(whole)
     if unit is not None and caller.may_read(unit.scope):
@@ -178,7 +172,7 @@ def named(reader: Reader, caller: Caller, typed: str) -> Unit | Dispute | Event:
 
 
 def overview(engine: Engine, caller: Caller) -> Overview:
-    """Who works on what, what was learned, and what waits for somebody."""
+    """The project's agents and tasks, what was learned, and what waits in the inbox."""
     now = engine.log.clock()
     scope = caller.scope
 
@@ -187,7 +181,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         below = Scope(org=scope.org, project=scope.project)
         activity = [row for row in reader.activity_since(below, since) if caller.may_read(row[1])]
         activity = [row for row in activity if not (row[1].task or "").startswith(DOCTOR)]
-        # What was learned in another worktree may be everybody's: each reader is shown what it may read.
+        # Read the news of all worktrees: a unit from another worktree may live at the project's level.
         news = reader.events_back(below, types=_NEWS, since=since, limit=NEWS_MAX)
         stuck = [event for event in reader.stuck_tasks(below, _STUCK_MAX) if caller.may_read(event.scope)]
         contradicted = len(conflicts.open_disputes(reader, caller.visible_keys, LinkType.CONTRADICTS))
@@ -223,7 +217,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
 
 
 def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
-    """The agents that did something lately, each where it did so last; the latest first."""
+    """The recently active agents, each with its last scope. The latest comes first."""
     last: dict[str, tuple[int, Scope]] = {}
     for actor, scope, _, _, at in activity:
         if (
@@ -238,11 +232,8 @@ def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
 
 
 def _under_way(activity: Activity, news: Sequence[Event], stuck: Sequence[Event]) -> tuple[TaskUnderWay, ...]:
-    """Each task that is stuck, or was worked on: as its last verification or failure left it. Stuck ones come first."""
-    verified: dict[str, bool] = {}
-    for event in reversed(news):
-        if event.type in (EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED):
-            verified[event.scope.key] = bool((event.payload or {}).get("passed"))
+    """The stuck tasks, then the recently active ones, with their state after the last verification or failure."""
+    last = {event.scope.key: event.payload or {} for event in reversed(news) if event.type in _OUTCOMES}
     tasks = {
         event.scope.key: TaskUnderWay(event.scope, "stuck", event.recorded_at, (event.payload or {}).get("reason"))
         for event in stuck
@@ -250,13 +241,16 @@ def _under_way(activity: Activity, news: Sequence[Event], stuck: Sequence[Event]
     }
     for _, scope, _, _, at in sorted(activity, key=lambda row: row[4], reverse=True):
         if scope.task is not None:
-            state = "verified" if verified.get(scope.key) else "open"
-            tasks.setdefault(scope.key, TaskUnderWay(scope, state, instant(at)))
+            outcome = last.get(scope.key, {})
+            is_blocked = outcome.get("verdict", {}).get("type") == Verdict.BLOCK
+            state = "blocked" if is_blocked else "verified" if outcome.get("passed") else "open"
+            reason = outcome.get("line") if is_blocked else None
+            tasks.setdefault(scope.key, TaskUnderWay(scope, state, instant(at), reason))
     return tuple(tasks.values())
 
 
 def _learned(reader: Reader, caller: Caller, news: Sequence[Event]) -> tuple[Unit, ...]:
-    """What became knowledge: what was verified or published, and skills; the newest first."""
+    """New knowledge: verified and published units, and skills, newest first."""
     subjects = dict.fromkeys(event.subject for event in news if event.subject is not None)
     units = reader.units(subjects)
     known = {Status.VERIFIED, Status.PUBLISHED}
@@ -273,7 +267,7 @@ def _learned(reader: Reader, caller: Caller, news: Sequence[Event]) -> tuple[Uni
 def _in_use(
     branches: dict[str, str], agents: Sequence[AgentAtWork], tasks: Sequence[TaskUnderWay]
 ) -> tuple[WorktreeInUse, ...]:
-    """Every worktree of the repository, and those that something happened in."""
+    """Every worktree of the repository, and every other worktree with activity."""
     scopes = [*(agent.scope for agent in agents), *(task.scope for task in tasks)]
     names = dict.fromkeys([*sorted(branches), *(scope.worktree for scope in scopes)])
     return tuple(

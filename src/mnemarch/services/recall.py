@@ -1,4 +1,4 @@
-"""One question from check to record: what binds, what answers it, what the code bears out, what was handed out."""
+"""Answers questions: checks them, finds binding and matching units, and records what was handed out."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 _TOKENS_MAX = 10_000_000
-# An item with its head is seldom shorter, so no more items than this need be looked for.
+# The least tokens of an item with its header, as a rule. It bounds how many items are searched for.
 _TOKENS_OF_AN_ITEM = 40
 _ITEMS_MIN = 8
 _QUERY_CHARS_MAX = 500
-# What answers a question says so many of its telling words, itself or in other words, if it has as many.
+# An answer must share this many telling words, or synonyms, with its question, if the question has as many.
 _SHARED_WORDS_MIN = 2
-# Beside a clear answer, what is much less close to the question is noise to somebody who did not ask for it.
+# Items with less than this share of the best similarity are dropped, if the reader did not ask a question.
 _OF_BEST_MIN = 0.6
 _DECIDED = ("decision", "evidence")
 
@@ -47,7 +47,7 @@ class Answering:
         self._caller = caller
 
     def recall(self, query: str, k: int, **where: Any) -> Found:
-        """The `k` best units for a question; `where` is what `Seat.recall` takes."""
+        """The `k` best units for a question. `where` has the other parameters of `Seat.recall`."""
         found, handed_before = self._found(query, k, **where)
         notes = self._record(query, (*found.binding, *found.items), handed_before, has_floor=bool(where.get("floor")))
         if found.unlisted:
@@ -65,7 +65,7 @@ class Answering:
         without: Collection[str] = (),
         **where: Any,
     ) -> Pack:
-        """The same as one text that fits a budget, and without some units that its reader knows."""
+        """Like `recall`, as one text that fits a budget of tokens. Units in `without` are left out."""
         from mnemarch.recall.context import packed
         from mnemarch.text.prompt import estimated_tokens
 
@@ -82,13 +82,13 @@ class Answering:
         return replace(pack, notes=(*found.notes, *notes))
 
     def _for_nothing_asked(self, found: Found) -> Found:
-        """Without episodes of other tasks, which are about nothing to this reader, nor decisions, since those bind."""
+        """The answer to an empty question: without other tasks' episodes, and without decisions, which bind anyway."""
         own = self._caller.scope_key
         items = [item for item in found.items if item.unit.attributes.get("task_key", own) == own]
         return replace(found, items=tuple(item for item in items if item.unit.kind not in _DECIDED))
 
     def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:
-        """Those of these units that may be handed out here, as items of an answer."""
+        """The units that may be handed out here, as items of an answer."""
         from mnemarch.model.search import Recalled
         from mnemarch.policy.kinds import TIER_FOUND
         from mnemarch.policy.trust import label_of
@@ -117,7 +117,7 @@ class Answering:
         as_of: datetime | None,
         floor: float | str = 0.0,
     ) -> tuple[Found, set[str]]:
-        """What answers the question and, if it is about now and every kind, what binds; what was handed out before."""
+        """The answer and the ids of units handed out before. It has what binds if it is about now and every kind."""
         from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 
@@ -172,13 +172,13 @@ class Answering:
         return binding(reader, self._caller, domain, self._touched, self._engine.config.recall.binding_max)
 
     def _touched(self) -> Collection[str]:
-        """The files that were changed where the caller works."""
+        """The changed files in the caller's working tree."""
         from mnemarch.code import git
 
         return () if self._caller.root is None else git.touched(self._caller.root)
 
     def _code_view(self, at_commit: str | None, as_of: datetime | None) -> Callable[[], CodeView] | None:
-        """How to see the code as this caller sees it; None where there is none to see."""
+        """A function that opens the caller's view of the code, or None without a working tree."""
         root, project = self._caller.root, self._caller.scope.project
         codebase = self._engine.codebase
         if at_commit is not None:
@@ -187,20 +187,20 @@ class Answering:
 
             commit = checked_in_tree(Citation.commit(at_commit), root).ref
             return None if root is None else lambda: codebase(root).view_at(project, commit)
-        # What was true at another time was true at another commit: then time alone decides.
+        # The code at an earlier moment was another commit. With `as_of`, only time decides.
         return None if root is None else lambda: codebase(root).view(project, by_commit=as_of is None)
 
     def _nominated(self, text: str) -> dict[str, float]:
-        """What the caller's graph suggests for a question."""
+        """The units that the caller's graph suggests for a question, each with the similarity of its question."""
         return self._engine.graph(self._caller).nominated(self._caller.session, text)
 
     def _record(
         self, query: str, items: Sequence[Recalled], handed_before: set[str], *, has_floor: bool
     ) -> tuple[str, ...]:
-        """Record what was handed out: reuse is counted from it, and an echo is recognised by it (R2, R6).
+        """Record the units that were handed out. They count as reuse, and identify echoes later (R2, R6).
 
-        A question that nothing answered is recorded too: the inbox tells what others know about it (R20). One that was
-        asked with a floor is not: it is any prompt of a person, who may not want to know anything.
+        An unanswered question is recorded too, so that the inbox can show what others know about it (R20). With a
+        floor it is not recorded, because then any prompt is sent as a question.
         """
         unit_ids = [id for id in dict.fromkeys(item.unit.id for item in items) if id not in handed_before]
         if not unit_ids and (items or has_floor or not query.strip()):
@@ -211,7 +211,7 @@ class Answering:
         def record(act: Act) -> None:
             units = act.transaction.units(unit_ids).values() if is_late else ()
             if any(unit.erased_at for unit in units):
-                return  # With a unit that was erased meanwhile go the questions that it answered (R16).
+                return  # A question is erased with the units that answered it (R16).
             act.record(EventType.RECALLED, payload)
 
         trouble = self._engine.log.act_soon(self._caller, record)
@@ -223,9 +223,10 @@ class Answering:
 
 
 def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, session: str | None) -> Found:
-    """The answer without units that its reader knows; if `sure`, nor what this session said or is hardly about it.
+    """The answer without units that the reader knows. With `sure`, also without own units and weak matches.
 
-    The best item may be about the question by its meaning alone, as in another language: the floor has judged it.
+    Own units are those of this session. The best item may match by its meaning alone, for instance in another
+    language: the floor has judged it already.
     """
     from mnemarch.text.everyday import widened
     from mnemarch.text.tokens import query_tokens, telling_tokens
@@ -234,7 +235,7 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
     wider = widened(query, asked) if asked else {}
     words = {word: word for word in asked} | {other: word for other, (word, _) in wider.items()}
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
-    # A story has many words: how close it is says nothing against a fact.
+    # Episodes are long, so their similarity is not compared with that of facts.
     is_story = {item.unit.id: item.unit.kind == "episode" for item in found.items}
     near = [(item.why.get("similarity", 0.0), is_story[item.unit.id]) for item in found.items if sure]
     closest = {told: max((one for one, story in near if told or not story), default=0.0) for told in (True, False)}
@@ -249,7 +250,7 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
 
     binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
     if sure:
-        # A normal decision is told if the question is about it. Then it is among the items.
+        # A normal decision is only shown if the question is about it. Then it is among the items.
         binding = [item for item in binding if item.tier < TIER_NORMAL]
     unlisted = 0 if without or sure else found.unlisted
     return replace(found, binding=tuple(binding), items=tuple(filter(is_news, items)), unlisted=unlisted)

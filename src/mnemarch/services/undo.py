@@ -1,4 +1,4 @@
-"""Erasing a unit or an entry of the log (R16), and undoing all that one actor wrote (R4)."""
+"""Erases a unit or a log entry (R16), and undoes everything that one actor wrote (R4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from contextlib import suppress
 from mnemarch.decisions import chain
 from mnemarch.decisions.guard import require_may_retire
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.lazy import Lazy
+from mnemarch.graph import files, sharing
+from mnemarch.learning import habits
+from mnemarch.loops import attempts
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Status, Unit
@@ -24,17 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.graph import files, sharing
-    from mnemarch.learning import habits
     from mnemarch.log.act import Act
-    from mnemarch.loops import attempts
     from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
     from mnemarch.units.undo import Undoing
-else:
-    # An erasure needs the first two, an undoing the others.
-    files, sharing = Lazy("mnemarch.graph.files"), Lazy("mnemarch.graph.sharing")
-    habits, attempts = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.attempts")
 
 
 # Erasing
@@ -50,11 +45,11 @@ def erase(
     dry_run: bool,
     expected_version: int | None,
 ) -> Erased:
-    """Remove a unit, or an entry of the log, and what derives from it; and the copies that are chosen."""
+    """Remove a unit or a log entry, everything derived from it, and the chosen copies."""
 
     def work(act: Act) -> tuple[Erased, Sequence[str]]:
         plan = erasure.planned(act, target_id, expected_version)
-        if plan is None:  # Erased before: the files are cleaned once more, for those that were busy then.
+        if plan is None:  # Erased before: clean the files again, because some may have been busy.
             known = erasure.erased_with(act, target_id)
             return Erased(units=_readable(act, known), events=0, dry_run=dry_run), known
         left = _with_chosen_copies(act, plan, copies)
@@ -66,7 +61,7 @@ def erase(
             return erased, ()
         erasure.check_reason(plan, reason)
         restated = sharing.graphs_without(act.transaction, plan.events.values(), plan.texts)
-        # Before anything leaves the log: only the log knows which texts the files must lose.
+        # Before the log is emptied, because only the log has the texts to remove from files.
         cleaned = files.forget_in_checkpoints(engine.checkpoint_folder, plan.texts, caller.may_read)
         erasure.carry_out(act, plan, reason)
         sharing.restate(act, restated)
@@ -78,13 +73,13 @@ def erase(
 
 
 def _readable(act: Act, unit_ids: Iterable[str]) -> tuple[str, ...]:
-    """Those of these units that the caller may read: of others an erasure says nothing."""
+    """The units that the caller may read. An erasure does not report others."""
     units = act.transaction.units(unit_ids).values()
     return tuple(unit.id for unit in units if act.caller.may_read(unit.scope))
 
 
 def _with_chosen_copies(act: Act, plan: Plan, chosen: bool | Sequence[str]) -> tuple[Copy, ...]:
-    """Add the chosen copies to the plan; gives those that are left."""
+    """Add the chosen copies to the plan. Returns the remaining copies."""
     known = {copy.id: (copy, source) for copy, source in erasure.copies_of(act, plan) if _may_retire(act, source)}
     ids = list(known) if chosen is True else checked_list(chosen or (), "copies")
     for id in ids:
@@ -102,12 +97,12 @@ def _may_retire(act: Act, source: Unit | Event) -> bool:
     return False
 
 
-# Undoing an actor. Each step is the event that a person's own act would be, so it shows in every history; one event
-# names them all, and `revert` takes them back by it.
+# Undoing an actor. Each step is recorded like a person's own act, so it shows in every history. One event names them
+# all, and `revert` uses it to take them back.
 
 
 def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
-    """Retire what the actor wrote and what rests on that alone; with `dry_run` only say what that is."""
+    """Retire everything that the actor wrote and that rests on it alone. With `dry_run`, only report it."""
     _require(act, f"undo {undoing.actor}")
     _require_may_undo(act.caller, undoing)
     votes = habits.resting_on(act, undoing.covers)
@@ -168,7 +163,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
 
 
 def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
-    """Whether a code rule that the actor taught is there, and nobody else bore it out."""
+    """Whether a code rule still exists and nobody but the actor who taught it confirmed it."""
     told = [*act.transaction.events_of_subject(learned.id)]
     others = [event for event in told if not undoing.covers(event) and (event.payload or {}).get("success")]
     is_there = all(event.type is not EventType.RULE_DROPPED for event in told) and learned.payload is not None
@@ -176,7 +171,7 @@ def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:
-    """What a unit that is given back is from now on."""
+    """A sentence about the fields that a unit gets back."""
     if "status" in fields or "scope" in fields:
         where = f" in {Scope.of(fields['scope'])}" if "scope" in fields else ""
         return f"it is {fields.get('status', 'back')}{where} again"
@@ -184,7 +179,7 @@ def _in_words(fields: Mapping[str, Any]) -> str:
 
 
 def _reopened(act: Act, undoing: Undoing, why: str) -> Iterator[dict[str, Any]]:
-    """Open the conflicts again that the actor resolved, and whose units are live; gives what closes them again."""
+    """Reopen the conflicts that the actor resolved, if their units are live; yields what a revert closes them with."""
     reader = act.transaction
     for event in undoing.events(act, EventType.LINK_RESOLVED):
         resolved = event.payload or {}
@@ -201,9 +196,9 @@ def _is_settled(act: Act, claim: Event) -> bool:
 
 
 def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]]]:
-    """The failures of the actor that still count, and its word that a task is stuck, by the ledger they are in.
+    """By ledger, the actor's failures and stuck marks that still count, and the ids of its log entries.
 
-    Beside them the entries of the actor: what they changed was tried by nobody.
+    The changes that those entries tell of no longer count as tried.
     """
     events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
     logged: dict[str, list[str]] = {}
@@ -225,7 +220,7 @@ def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]
 
 
 def revert(act: Act, undo_id: str, reason: str) -> Undone:
-    """Take an undoing back: what it retired has its former status again, unless something else befell it since."""
+    """Revert an undo. Retired units get their former status back, unless they have changed since."""
     _require(act, f"revert undo {undo_id}")
     event = act.transaction.event(undo_id)
     undone = event.payload if event is not None and event.type is EventType.ACTOR_UNDONE else None

@@ -1,4 +1,4 @@
-"""The search index beside the embedded store: derived, shared through mmap, rebuilt whenever it is in doubt."""
+"""The search index of the embedded store: derived data, shared through mmap, rebuilt when in doubt."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ else:
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
 _OPEN_ATTEMPTS = 4
-# By this word tantivy says that another writer has the lock; all else is trouble.
+# Tantivy's error contains this word if another writer has the lock.
 _BUSY = "LockBusy"
-# So much of a scope's key tells it from all others: 64 of its 128 bits.
+# 64 of the 128 bits of a scope's key identify it well enough.
 _SCOPE_CHARS = 16
 _NAP_S = 0.02
 
 
 class TantivyIndex(Forkable):
-    """One folder. What it has learnt, and of which store, is written in the index itself, so both commit together."""
+    """An index in a folder. Its position and its store's id are in the index itself, so they commit together."""
 
     def __init__(self, folder: str, store_id: str, event_at: Callable[[int], str]) -> None:
         self._folder = folder
@@ -51,9 +51,9 @@ class TantivyIndex(Forkable):
         self._links: TemporaryDirectory[str] | None = None
         self._schema: Any = None
         self._meta: dict[str, Any] = {}
-        # The size of each file that may be mapped. What is mapped and truncated kills the process that reads it.
+        # The size of each mapped file. Reading a mapped file that was truncated kills the process.
         self._sizes: dict[str, int] = {}
-        # Held while tantivy may have a lock of the folder: a child would inherit it, and keep it.
+        # Held while tantivy may lock the folder. A child would inherit that lock and keep it.
         self._locking = RLock()
         watch(self)
 
@@ -61,7 +61,7 @@ class TantivyIndex(Forkable):
         return not is_mine(self._locking) and self._locking.acquire(blocking=False)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:
-        if in_child:  # Threads of the parent may have been inside of tantivy: its locks are not ours to free.
+        if in_child:  # The parent's threads may have been inside tantivy, whose locks we can't free.
             abandon((self._opened, self._links))
             if self._links is not None:
                 self._links._finalizer.detach()  # type: ignore[attr-defined]  # The parent's folder is not removed when a child ends.
@@ -79,13 +79,13 @@ class TantivyIndex(Forkable):
             with self._locking:
                 try:
                     opened = self._loaded(self._open())
-                except (ValueError, OSError):  # It went away while it was being opened.
+                except (ValueError, OSError):  # The folder was deleted while it was being opened.
                     opened = self._loaded(self._created_anew())
                 self._opened = opened
         return opened
 
     def _loaded(self, index: tantivy.Index) -> tantivy.Index:
-        index.config_reader(reload_policy="manual")  # Else a thread of tantivy's locks the folder at any time.
+        index.config_reader(reload_policy="manual")  # Otherwise a thread of tantivy's locks the folder at any time.
         self._load(index)
         return index
 
@@ -103,19 +103,19 @@ class TantivyIndex(Forkable):
             return self._open_to_read()
         for attempt in range(_OPEN_ATTEMPTS):
             try:
-                # Not what it is in: a memory that was moved away leaves no folder behind.
+                # Don't create parent folders: a memory that was moved leaves nothing behind.
                 make_folder(self._folder)
                 return tantivy.Index(self._schema, path=self._folder)
             except (ValueError, OSError) as error:
-                if "denied" in str(error):  # By a sandbox, whatever the rights say.
+                if "denied" in str(error):  # A sandbox can deny it whatever the rights say.
                     return self._open_to_read()
-                # Another process may be making it this very moment.
+                # Another process may be creating it right now.
                 time.sleep(_NAP_S * attempt)
-        # A damaged or foreign index is worth nothing: the store can make it again.
+        # A damaged or foreign index is deleted; it can be made again from the store.
         return self._created_anew()
 
     def _open_to_read(self) -> tantivy.Index:
-        """Open it where it can't be written: tantivy locks also to read, so it gets a folder of links to the files."""
+        """Open a read-only index. Tantivy needs a lock even to read, so it gets a folder of links to the files."""
         from tempfile import TemporaryDirectory
 
         try:
@@ -132,7 +132,7 @@ class TantivyIndex(Forkable):
 
         try:
             if os.path.isdir(self._folder):
-                shutil.rmtree(self._folder, ignore_errors=True)  # Another process may be at it too.
+                shutil.rmtree(self._folder, ignore_errors=True)  # Another process may do the same.
             elif os.path.exists(self._folder):
                 os.remove(self._folder)
             make_folder(self._folder)
@@ -149,7 +149,7 @@ class TantivyIndex(Forkable):
         for name in ("scope", "kind", "domain", "state", "place"):
             builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
         builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
-        # The same words under their scope: how rare a word is must not tell, or depend on, what others wrote.
+        # Words with their scope: how rare a word is must not depend on scopes that the reader can't see.
         builder.add_text_field("own", tokenizer_name="whitespace", index_option="basic")
         builder.add_bytes_field("sketch", stored=True, indexed=False)
         builder.add_text_field("meta", stored=True, tokenizer_name="raw", index_option="basic")
@@ -160,7 +160,7 @@ class TantivyIndex(Forkable):
         query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
         hits = searcher.search(query, 1).hits
         meta = from_json(searcher.doc(hits[0][1])["meta"][0]) if hits else {}
-        # The event at its position tells whether the store went back meanwhile (a backup was restored).
+        # The id of the event at the index's position shows whether the store was restored from a backup.
         ours = (
             meta.get("store") == self._store_id
             and meta.get("version") == tokens.SKETCH_VERSION
@@ -175,7 +175,7 @@ class TantivyIndex(Forkable):
             self._drop()
 
     def _is_truncated(self) -> bool:
-        """Whether a file is shorter than it was. One that was deleted stays whole for those who have it open."""
+        """Whether a mapped file was truncated. A deleted file stays readable for those who have it open."""
         for path, size in self._sizes.items():
             with suppress(FileNotFoundError):
                 if os.stat(path).st_size < size and not path.endswith((".json", ".lock")):
@@ -183,7 +183,7 @@ class TantivyIndex(Forkable):
         return False
 
     def _drop(self) -> None:
-        """It was deleted or damaged while open: the next call opens or makes it anew, empty."""
+        """Forget an index that was deleted or damaged while open. The next call opens or creates it."""
         self._opened = None
         if self._links is not None:
             self._links.cleanup()
@@ -298,7 +298,7 @@ class TantivyIndex(Forkable):
         return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
 
     def _one_of(self, field: str, allowed: Sequence[str]) -> tantivy.Query:
-        """A filter that adds nothing to the score. Terms, not a term set: that would visit every document it allows."""
+        """A filter without a score. It uses terms, since a term set would visit every allowed document."""
         terms = [tantivy.Query.term_query(self._schema, field, item, "basic") for item in allowed]
         either = [(tantivy.Occur.Should, term) for term in terms]
         chosen = terms[0] if len(terms) == 1 else tantivy.Query.boolean_query(either)
@@ -316,7 +316,7 @@ class TantivyIndex(Forkable):
                     if self._write(writer, changes_after, rebuild):
                         self._write(writer, changes_after, True)
                 finally:
-                    writer.wait_merging_threads()  # It lets the lock go, also after trouble.
+                    writer.wait_merging_threads()  # Releases the lock, also after an error.
                 keep_rights(self._folder)
                 self._load(self._index())
         except (ValueError, OSError) as error:
@@ -328,7 +328,7 @@ class TantivyIndex(Forkable):
         return True
 
     def _writer(self, *, again: bool = True) -> tantivy.IndexWriter | None:
-        """The index's one writer, or None while somebody else has it."""
+        """The index's only writer, or None while another process has it."""
         try:
             index = self._index()
             if self._links is not None:
@@ -339,14 +339,14 @@ class TantivyIndex(Forkable):
                 return None
             if not again:
                 raise
-        self._drop()  # The folder went away under us: it is opened or made anew.
+        self._drop()  # The folder was deleted: open or create it again.
         return self._writer(again=False)
 
     def _write(
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
     ) -> bool:
         """Commit what changed, and what the index says of itself after that; True if files may hold an erased text."""
-        # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
+        # Read again under the writer's lock: another process may have indexed or rebuilt meanwhile.
         self._load(self._index())
         rebuild = rebuild or not self._meta
         empty: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0, "coherence": {}}

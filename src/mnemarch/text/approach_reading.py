@@ -52,7 +52,7 @@ class Sentence:
         self.clause = self.phrase = 0
         # How many terms have a role or can get none any more.
         self.roles_given = 0
-        self.negated = self.turning = False
+        self.negated = False
         self.role = self.role_after_comma = ""
         self.number_from = ""
         at = 0
@@ -130,9 +130,6 @@ class Sentence:
         """What stands before is turned into what follows (rename a to b), or brought there (send a to b)."""
         if self.role == "old":
             self.role = "new"
-        elif self.turning:
-            self.give_role("old")
-            self.role = "new"
         elif word not in {"with", "by"} and self.terms:
             self.give_role("source")
             self.role = "target"
@@ -146,10 +143,6 @@ class Sentence:
         if word in english.NUMBERS and not in_name:
             self.values.add(str(english.NUMBERS[word]))
             return
-        if word in {"raise", "raising", "raises"} and any(
-            near.endswith(("error", "exception")) for near, _, _ in self.lexemes[at + 1 : at + 4]
-        ):
-            sense = senses()["throw"]
         if at and self.lexemes[at - 1][1] == "number" and word in english.UNITS:
             return
         if sense:
@@ -180,8 +173,6 @@ class Sentence:
     def read_number(self, at: int) -> None:
         number = self.lexemes[at][0]
         before = self.lexemes[at - 1][0] if at else ""
-        if before and stem_of(before) in _words_and_stems("frames"):
-            return  # Attempt 2.
         if thing := _numbered_thing(self.lexemes, at):
             self.numbered.add(f"{thing} {number}")
             return
@@ -216,7 +207,6 @@ class Sentence:
         # The verb, which comes first, stays where it is.
         self.ranks.append((self.clause, -self.phrase) if self.terms else (-1, 0))
         self.terms.append(term)
-        self.turning = self.turning or term.concept in _words("turning")
 
     def latest(self) -> range:
         """The places of the last terms, backwards."""
@@ -257,10 +247,7 @@ def _numbered_thing(lexemes: list[Lexeme], at: int) -> str:
     stem = stem_of(before)
     sense = _korean_sense(before) if before >= "가" else senses().get(stem)
     thing = sense[0] if sense else stem
-    is_amount = not _words_and_stems("quantities").isdisjoint((thing, stem)) or (
-        sense and (sense[2] or sense[3] == "action")
-    )
-    return "" if is_amount else thing
+    return thing if _words_and_stems("quantities").isdisjoint((thing, stem)) else ""
 
 
 def lexemes(text: str) -> Iterator[Lexeme]:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import re
 
 _ASIDES = Patterns("relations", "asides")
-_SOURCES = Patterns("relations", "phrases").sources
-_PHRASES = list(_SOURCES)
+_PHRASES = Patterns("relations", "phrases").sources
+_ENDINGS = Patterns("relations", "endings").sources
+_MEANINGS = [*_PHRASES, *_ENDINGS]
 # The categories of emoji and of what joins them; and those that say yes or no.
 _SIGNS = frozenset({"So", "Sk", "Cf", "Cs"})
 _TELLING_SIGNS = frozenset("✓✔✗✘✅❌⭕🚫⛔")
@@ -25,9 +26,13 @@ _TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """One pattern for all that is said in several words: a text is read once for them."""
-    plain = [f"(?i:{source[4:]})" if source.startswith("(?i)") else source for source in _SOURCES.values()]
-    return pattern("|".join(f"(?P<p{number}>{source})" for number, source in enumerate(plain)))
+    """One pattern for all that is said in several words: a text is read once for them, where its words begin."""
+    plain = [
+        f"(?i:{source[4:]})" if source.startswith("(?i)") else source
+        for source in (*_PHRASES.values(), *_ENDINGS.values())
+    ]
+    named = [f"(?P<p{number}>{source})" for number, source in enumerate(plain)]
+    return pattern(rf"(?<!\w)(?:{'|'.join(named[: len(_PHRASES)])})|{'|'.join(named[len(_PHRASES) :])}")
 
 
 def _in_minutes(match: re.Match[str]) -> str:
@@ -67,7 +72,7 @@ def without_asides(text: str) -> tuple[str, str]:
 
     if "=" in text:
         text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
-    text = _phrases().sub(lambda match: f" {_PHRASES[int(str(match.lastgroup)[1:])]} ", text)
+    text = _phrases().sub(lambda match: f" {_MEANINGS[int(str(match.lastgroup)[1:])]} ", text)
     text = _ASIDES["aside"].sub(left, text)
     if not text.isascii():
         text = _ASIDES["korean aside"].sub(left, text)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 else:
     _Answers = dict
 
+_WORD_CHARS_MAX = 64
+_nothing: dict[str, Any] = {}
 _clear_functions: list[Callable[[], object]] = []
 
 
@@ -27,11 +29,15 @@ def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 class BoundedCache(_Answers):
-    """A dictionary that forgets its newer half when it is full: what comes back often came early."""
+    """A dictionary that forgets its newer half when it is full: what comes back often came early.
 
-    def __init__(self, size_max: int) -> None:
+    With `answer` it fills itself: `known[word]` asks that once. Long words don't come back, and would fill the cache.
+    """
+
+    def __init__(self, size_max: int, answer: Callable[[str], Any] = _nothing.__getitem__) -> None:
         super().__init__()
         self._size_max = size_max
+        self._answer = answer
         _clear_functions.append(self.clear)
 
     def __setitem__(self, key: Any, answer: Any) -> None:
@@ -39,6 +45,12 @@ class BoundedCache(_Answers):
             for newer in list(self)[self._size_max // 2 :]:
                 self.pop(newer, None)
         super().__setitem__(key, answer)
+
+    def __missing__(self, word: str) -> Any:
+        answer = self._answer(word)
+        if len(word) <= _WORD_CHARS_MAX:
+            self[word] = answer
+        return answer
 
 
 def cached(size: int) -> Callable[[F], F]:

@@ -44,6 +44,8 @@ _ATOM = rf"[\w!#$%&*+./:<=>?@\\^|~-]+{_BRACKETS}{{0,4}}"
 _OPERATOR = r"(?=[^ ]{0,2}[=<>|&])[=<>!&|+*/%^~:?-]{1,3}"
 _MAY_BE_CODE = rf"(?a){_QUOTED}|{_ATOM}(?: {{1,8}}{_OPERATOR} {{1,8}}{_ATOM})*|[\x01\x02]"
 _CODE = r"(?a)[_$\\@=<>|^~*()\[\]{}\x01\x02]|\w[./]\w|^\.{0,2}/|^\.\w|::|^--?[a-zA-Z]|^!\w|&&|^[A-Z]{2,}[a-z]{2}"
+# Words and numbers alone: neither code nor a question.
+_PLAIN = r"(?:[A-Z]?[a-z0-9]++[.:!]*+[,;]?+(?: |\Z))++"
 _CODE_HERE, _QUESTION_HERE = "\x01", " \x02"
 # The time to compose a row of marks grows with its square: longer words are composed in parts of this size.
 _COMPOSED_CHARS_MAX = 256
@@ -76,6 +78,8 @@ def canonical_key(text: str) -> str:
 @cached(256)
 def mergeable(text: str) -> str:
     """What statements that are one share: the canonical form with its questions, and code as it is written (R6)."""
+    if pattern(_PLAIN).fullmatch(text):
+        return canonical(text)
     code: list[str] = []
 
     def read(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from mnemarch.text.cache import cached
 from mnemarch.text.guarded import pieces
 from mnemarch.text.opposition import Opposition, opposes
 from mnemarch.text.slots_korean import has_hangul, is_hangul
-from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, statement
+from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, said_in, statement
 from mnemarch.text.words import Patterns
 
 _CIRCUMSTANCE = Patterns("relations", "asides")
@@ -37,8 +37,8 @@ def change_of(text: str) -> Change | None:
         if match is not None:
             named = match.groupdict()
             names = _name(named.get("old") or ""), _name(named.get("new") or "")
-            old, new = (statement(each).words - empty_words() for each in names)
-            about = statement(text[: match.start()] + " ".join(named.values()) + text[match.end() :]).words
+            old, new = (said_in(each) - empty_words() for each in names)
+            about = said_in(text[: match.start()] + " ".join(named.values()) + text[match.end() :])
             return Change(old, new, about - old - new - empty_words() if named else frozenset(), names)
     return None
 
@@ -64,19 +64,16 @@ def ended(older: str, newer: str) -> Opposition | None:
     opposed = opposes(older, newer)
     if opposed is not None:
         return Opposition("change", opposed.left, opposed.right)
-    known = statement(older)
+    known, values = said_in(older), statement(older).values
     if not any(change.names):
         # Built with Angular; no longer uses Angular.
-        told = statement(newer)
-        rest = told.words - empty_words() - _SAYING_NO
-        is_ended = bool(told.values) and rest <= known.words
-        return Opposition("change", told.values[0].written, "") if is_ended else None
-    if not change.new or change.new <= known.words:
+        told = statement(newer).values
+        is_ended = bool(told) and said_in(newer) - empty_words() - _SAYING_NO <= known
+        return Opposition("change", told[0].written, "") if is_ended else None
+    if not change.new or change.new <= known:
         return None
     if change.old:
-        is_ended = change.old <= known.words and (not change.about or bool(change.about & known.words))
+        is_ended = change.old <= known and (not change.about or bool(change.about & known))
     else:
-        is_ended = bool(known.values) and (
-            change.about <= known.words if change.about else _is_other_version(change.new, known.words)
-        )
+        is_ended = bool(values) and (change.about <= known if change.about else _is_other_version(change.new, known))
     return Opposition("change", *change.names) if is_ended else None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import cached
 from mnemarch.text.words import Patterns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PATTERNS = Patterns("choices", "patterns")
 _TEXT_CHARS_MAX = 8_000

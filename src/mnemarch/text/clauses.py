@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mnemarch.text import amounts, english
 from mnemarch.text.guarded import EXTENTS, Piece, pieces
 from mnemarch.text.senses import auxiliaries, function_words, root_of_piece, roots, senses_of
 from mnemarch.text.slots import DETERMINERS
 from mnemarch.text.slots_korean import without_particle, word_set
 from mnemarch.text.words import Patterns, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _PATTERNS = Patterns("senses", "patterns")
 _CLAUSE_PIECES_MIN = 3

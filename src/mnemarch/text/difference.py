@@ -3,6 +3,7 @@
 # ruff: noqa: RUF071 (what is compared is no path)
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from os.path import commonprefix
 
 from mnemarch.model.value import Frozen
@@ -12,10 +13,6 @@ from mnemarch.text.guarded import EXTENTS, Piece, pieces
 _COMPARED_CHARS_MAX = 4_096
 # 지 않는다, 면 안 된다, 서는 안 된다.
 _AFTER_WHAT_IS_DENIED = frozenset(f"{korean.DENYING_WHAT_IS_BEFORE}면으서선")
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class Difference(Frozen):

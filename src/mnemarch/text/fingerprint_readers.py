@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from mnemarch.model.value import replace
@@ -15,10 +16,6 @@ from mnemarch.text.fingerprint_skeleton import (
     typed,
 )
 from mnemarch.text.words import Patterns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _PYTEST = Patterns("errors", "pytest")
 _JAVASCRIPT = Patterns("errors", "javascript")

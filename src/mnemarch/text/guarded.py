@@ -25,9 +25,6 @@ _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 _SIGNS = {"+": "sum+", "-": "sum-"}
 # Groups of opposites that say how far a statement goes and not what it is about: a skeleton goes without them.
 EXTENTS = frozenset({"always", "all", "everybody", "must", "sum"})
-_HAN_DIGITS = "零一二三四五六七八九"
-_HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
-_HAN_NUMBER = f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)"
 _NUMBER = (
     r"#?(?P<sign>[-+~^]?)(?P<money>[$€£¥₩]?)"
     r"(?P<body>0x[0-9a-fA-F]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d+/\d+|[vV]?\d+(?:[.:,]\d+)*(?:\.[xX*])?|\.\d+)"
@@ -69,11 +66,13 @@ class _Scan:
 
     def read(self, match: re.Match[str], *, unquoted: bool) -> None:
         what, text = match.lastgroup, match[0]
-        if what == "quoted":
+        if what == "chunk":
+            self.read_chunk(text, match.start(), match.end())
+        elif what == "quoted":
             inner = " ".join(text[1:-1].split())
             name = _identifier_in(inner) if unquoted else None
             if name is None:
-                self.add("quoted", inner, '"')
+                self.add("quoted", inner, '"', inner or text)
             else:
                 self.add("identifier", name, "@", inner)
         elif what in {"tag", "called"}:
@@ -83,13 +82,9 @@ class _Scan:
                 self.add_opposite(*comparison_signs()[text], text)
             elif text == "!":
                 self.add_negation(text)
-        elif what == "chunk":
-            self.read_chunk(text, match.start(), match.end())
         elif what == "hangul":
             self.read_hangul(text, match.start())
-        elif what == "han":
-            self.read_han(text)
-        elif category(text)[0] != "P":
+        elif what == "han" or category(text)[0] != "P":
             self.add("word", text, text)
         self.read_to = match.end()
 
@@ -103,17 +98,17 @@ class _Scan:
         self.add("negation", "not", "", written)
 
     def add_negation_after(self, written: str) -> None:
-        """A negation of what stands before it, as in Korean: 허용하지 않는다 says what 금지한다 does."""
+        """A negation that denies what stands before it, as in Korean: 허용하지 않는다 means 금지한다."""
         if not (self.pieces and self.turn_around(f"{self.pieces[-1][3]} {written}")):
             self.add_negation(written)
 
     def is_deniable(self) -> bool:
-        """Whether what was read last has an opposite that says no more than that it is not so."""
+        """Whether the last piece has an opposite that means just its negation."""
         what, key, *_ = self.pieces[-1] if self.pieces else _NOTHING
         return what == "opposite" and key[:-1] in contradictory_groups()
 
     def turn_around(self, written: str) -> bool:
-        """Whether what was read last is denied by its opposite: not allowed is forbidden, not forbidden is allowed."""
+        """Turn the denied last piece into its opposite ("not allowed" is "forbidden"); False if it has none."""
         if not self.is_deniable():
             return False
         what, key, shape, *_ = self.pieces.pop()
@@ -136,7 +131,7 @@ class _Scan:
         if denied_at >= 0:
             negation = self.pieces[denied_at][3]
             if self.turn_around(negation if negation.endswith(written) else f"{negation} {written}"):
-                # What never is, always is not.
+                # "never X" means "always not X".
                 what, key, shape, as_written, particle = self.pieces[denied_at + 1]
                 key = "always+" if key == "always-" else key
                 self.pieces[denied_at + 1] = (what, key, shape, as_written, particle)
@@ -164,23 +159,19 @@ class _Scan:
         self.number_at = -1
 
     def read_chunk(self, chunk: str, start: int, end: int) -> None:
+        bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
+        is_name = bare[:1].isupper() and bool(self.pieces) and not self.shouted
         if chunk in _SIGNS:
             self.add_opposite((_SIGNS[chunk],), False, chunk)
-            return
-        bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
-        if bare.isalpha() and bare.isascii() and not _is_name(bare):
-            word = bare.lower()
-            # Nearly every word: nothing below would say anything else of it. Unleash is a name unless it begins a text.
-            is_name = bare[0].isupper() and bool(self.pieces) and not self.shouted
-            if word not in english.guarded() and (is_name or english.unprefixed(word) is None):
-                self.add_word(word, bare)
-                return
-        if self.read_number(bare, end) or not bare:
-            return
+        elif (plain := _plain_word(bare, is_name)) is not None:
+            self.pieces.append(plain)
+        elif bare and not self.read_number(bare, end):
+            self.read_compound(bare, start + chunk.find(bare))
+
+    def read_compound(self, bare: str, position: int) -> None:
         if bare.lower() not in {"e.g", "i.e"} and pattern(_IDENTIFIER).search(bare):
             self.add("identifier", bare, "@")
             return
-        position = start + chunk.find(bare)
         for part in pattern(_JOINTS).split(bare):
             # A hyphen may be a minus: a-b is not a+b. Other joints say nothing that the words beside them do not.
             if part in _SIGNS:
@@ -334,7 +325,7 @@ class _Scan:
         return korean.THERE_IS[match[0]] or self.turn_around(f"{self.pieces[-1][3]} {match[0]}")
 
     def add_plain(self, phrase: str, start: int, end: int, reduce_last: Callable[[str], str]) -> None:
-        """Words that the guard reads no more of; the last of them may be a verb that goes on in what comes next."""
+        """Add words that mean nothing special; the last one may be a verb whose ending is in the next piece."""
         words = phrase[start:end].split()
         if words and start == self.ended_at and not phrase[start].isspace():
             is_adverb = words[0] in ("로", "으로") and self.pieces[-1][0] == "opposite"  # 자동으로 says 자동.
@@ -344,20 +335,14 @@ class _Scan:
             reduce = reduce_last if is_joined and number == len(words) else korean.bare
             self.add("word", word, reduce(word))
 
-    def read_han(self, text: str) -> None:
-        match = pattern(_HAN_NUMBER).fullmatch(text)
-        if match is None:
-            self.add("word", text, text)
-            return
-        digits, counter = match["digits"], match["counter"]
-        if _HAN_SCALES.keys().isdisjoint(digits):
-            number = "".join(str(_HAN_DIGITS.index(digit)) for digit in digits)
-        else:
-            number = str(korean.numeral(digits, _HAN_DIGITS, _HAN_SCALES))
-        self.add("number", number, "#", digits)
-        self.number_at = -1
-        if counter:
-            self.add("word", counter, counter)
+
+@cached(8192)
+def _plain_word(text: str, is_name: bool) -> Piece | None:
+    """The piece of nearly every word: a scan would say nothing else of it. Unleash is a name unless it comes first."""
+    word = text.lower()
+    is_plain = text.isalpha() and text.isascii() and not _is_name(text) and word not in english.guarded()
+    is_plain = is_plain and (is_name or english.unprefixed(word) is None)
+    return ("word", word, "" if word in LIGHT_WORDS else word, text, "") if is_plain else None
 
 
 def _continues(number: int, more: int) -> bool:

@@ -221,16 +221,16 @@ def number_key(match: re.Match[str]) -> str:
         return f"{_NATIVE[match['native']]}{UNITS[match['counter']]}"
     if match["noun"]:
         return str(_ALONE[match["noun"]])
-    return f"{numeral(match['sino'].strip(), _SINO_DIGITS, _SINO_SCALES)}{UNITS[match['unit']]}"
+    return f"{_numeral(match['sino'].strip())}{UNITS[match['unit']]}"
 
 
-def numeral(word: str, digits: str, scales: dict[str, int]) -> int:
-    """The number that digits and scales spell, as in 이십오 or 二十五."""
+def _numeral(word: str) -> int:
+    """The number that Sino-Korean syllables spell, as in 이십오."""
     total = section = digit = 0
     for character in word:
-        scale = scales.get(character)
+        scale = _SINO_SCALES.get(character)
         if scale is None:
-            digit = digits.index(character)
+            digit = _SINO_DIGITS.index(character)
         elif scale == 10_000:
             total += (section + digit or 1) * scale
             section = digit = 0

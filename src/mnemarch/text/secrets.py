@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
 from operator import is_
 
+from mnemarch.lazy import Any
 from mnemarch.model.stamps import blake2b
 from mnemarch.text.cache import BoundedCache, cached, pattern
 from mnemarch.text.words import Patterns, entries, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
 
 # No token or key is shorter, and no text with a password.
 SECRET_CHARS_MIN = 8

@@ -1,4 +1,4 @@
-"""Two frames laid side by side (R6): what both say is paired, by word, root or sense; what is left decides."""
+"""Compares two frames (R6): items that both have are paired by word, root or sense; the unpaired ones decide."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
 
 
 def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right: list[Item]) -> bool:
-    """Whether what denies denies something else: another deed, another time, or what is over the same limit."""
+    """Whether the denial is about something else: another action, another time, or values beyond the same limit."""
     rest = [_relations(side) for side in (left, right)]
     if ours.negations or theirs.negations or any(map(_denies, (*left, *right))):
         is_other = any(

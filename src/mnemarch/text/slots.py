@@ -66,21 +66,24 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             slots[at] = subject[1]
             at = subject[1]
             continue
+        what, word = found[at][0], words[at]
+        if what == "word" and word not in _telling() and not word.endswith("ed"):
+            at += 1
+            continue
         begin = _slot_after(found, words, at)
         if begin is not None and (end := _name_end(found, words, begin)) > begin:
             is_predicate = True
             slots[begin] = end
             at = end
             continue
-        what = found[at][0]
         is_last = at == len(found) - 1
         is_free = at >= framed and not takes_many
-        is_unit = is_predicate and is_last and words[at - 1] in ("in", "per") and words[at] in english.UNITS
+        is_unit = is_predicate and is_last and words[at - 1] in ("in", "per") and word in english.UNITS
         if is_unit or (is_free and _is_date(found, words, at) and (is_predicate or is_last)):
             slots[at] = at + 1
-        elif words[at] in COPULAS or words[at] in word_set("modals"):
+        elif word in COPULAS or word in word_set("modals"):
             is_predicate = True
-        elif what == "word" and at and words[at] in verb_forms("many values") and words[at - 1] not in DETERMINERS:
+        elif what == "word" and at and word in verb_forms("many values") and words[at - 1] not in DETERMINERS:
             is_predicate = takes_many = True
         elif what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many):
             slots[at] = at + 1
@@ -99,8 +102,8 @@ def word_of(piece: Piece) -> str:
 
 def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int] | None:
     """Where a subject is the value: only admins can, everyone can; Minji owns, nginx serves."""
-    stops = (word_set("modals") | COPULAS) - {"to"}
-    verb = next((at for at, word in enumerate(words[: VALUE_PIECES_MAX + 2]) if word in stops), 0)
+    first, modals = words[: VALUE_PIECES_MAX + 2], word_set("modals")
+    verb = next((at for at, each in enumerate(first) if each != "to" and (each in COPULAS or each in modals)), 0)
     if words[:1] == ["only"] and len(words) > 2 and verb != 1:
         return 1, verb or 2
     if verb and (words[0] in word_set("everybody") or (words[0] == "no" and verb == 1)):
@@ -162,9 +165,16 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
 
 @cache
 def _relating() -> frozenset[str]:
-    """Every word after which a value may begin, but for the -ed forms: most words are none of them."""
+    """Every word after which a value may begin, but for the -ed forms."""
     verbs = verb_forms("use") | verb_forms("one value") | verb_forms("takes place")
     return verbs | COPULAS | _CALLS | {"with", "as"} | word_set("means") | frozenset(english.irregular_forms())
+
+
+@cache
+def _telling() -> frozenset[str]:
+    """Every word that is a value or leads to one, but for the -ed forms."""
+    dates = word_set("dates") | english.UNITS.keys() | _TIMES | {"may"}
+    return _relating() | word_set("modals") | verb_forms("many values") | dates
 
 
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:

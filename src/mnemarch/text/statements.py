@@ -7,6 +7,7 @@ their circumstances, without words that say nothing and without negations.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from mnemarch.model.value import Frozen
@@ -19,10 +20,6 @@ from mnemarch.text.slots import english_slots
 from mnemarch.text.slots_korean import has_hangul, is_hangul, is_name, korean_slots, without_particle
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import REWORDING_WORDS, kinds_of, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 # The verbs of use in a topic, which tell nothing of what it is about.
@@ -43,11 +40,10 @@ class Value(Frozen):
 
 
 class Statement(Frozen):
-    """`topic` is what statements that may oppose each other have in common, `words` is all that one says."""
+    """`topic` is what statements that may oppose each other have in common."""
 
     topic: tuple[str, ...]
     values: tuple[Value, ...]
-    words: frozenset[str]
 
 
 @cached(1024)
@@ -66,23 +62,29 @@ def parts_of(text: str) -> tuple[tuple[Piece, ...], dict[int, int], str]:
 
 @cached(1024)
 def statement(text: str) -> Statement:
+    found, slots, _ = parts_of(text)
+    return Statement(_topic_of(text), tuple(_value(found[start:end]) for start, end in sorted(slots.items())))
+
+
+def said_in(text: str) -> frozenset[str]:
+    """All that a statement says."""
+    return frozenset(word for piece in parts_of(text)[0] for word in words_of(piece))
+
+
+@cached(1024)
+def _topic_of(text: str) -> tuple[str, ...]:
     found, slots, rejected = parts_of(text)
     if not found:
-        return Statement(topic=(canonical_key(text),), values=(), words=frozenset())
+        return (canonical_key(text),)
     inside = {at for start, end in slots.items() for at in range(start, end)}
-    values = tuple(_value(found[start:end]) for start, end in sorted(slots.items()))
     topic = [word for at, piece in enumerate(found) if at not in inside for word in said_by(piece)]
     if _USES.issuperset(topic):
         # Use pnpm: among the managers of packages; and not npm: the choice between the two is all that it is about.
-        kinds = {kind for start, end in slots.items() for kind in kinds_in(found[start:end])}
-        chosen = {word for value in values for word in value.words} if rejected else kinds
+        choose = (lambda slot: _value(slot).words) if rejected else kinds_in
+        chosen = {each for start, end in slots.items() for each in choose(found[start:end])}
         topic += sorted(chosen | {word for piece in pieces(rejected) for word in words_of(piece)})
     topic += [_mark(found[start:end]) for start, end in slots.items()]
-    return Statement(
-        topic=tuple(topic) or (canonical(text),),
-        values=values,
-        words=frozenset(word for piece in found for word in words_of(piece)),
-    )
+    return tuple(topic) or (canonical(text),)
 
 
 def subject_shown(text: str) -> str:
@@ -102,7 +104,7 @@ def topic_key(text: str) -> str:
 
     What opposes what comes with its own particle in Korean: 빌드에 포함한다, 빌드에서 제외한다.
     """
-    words = {"±" if word[0] == "±" else word.partition("◁")[0] for word in statement(text).topic if word[0] not in "#▢"}
+    words = {"±" if word[0] == "±" else word.partition("◁")[0] for word in _topic_of(text) if word[0] not in "#▢"}
     return hashed(" ".join(sorted(words - _DIRECTIONS)).casefold())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 
 from mnemarch.model.search import Sketch
 from mnemarch.text.cache import BoundedCache, cached, pattern
@@ -15,7 +15,7 @@ from mnemarch.text.words import STOP_WORDS, listed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from mnemarch.model.unit import Searchable
@@ -42,9 +42,8 @@ _HUMPS = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+
 _ASCII = r"(?a)\w+(?:[-./\\@+]\w+|(?<=\d),(?=\d)\w+|'\w+)*(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?"
 _KOREAN = rf"(?a)(?P<latin>{_ASCII.removeprefix('(?a)')})|(?P<hangul>[^\x00-\x7f]+)"
 
-# Words come back again and again; at some 200 bytes an entry each stays under 8 MB.
-_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(32_768)
-_telling_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(32_768)
+# At some 200 bytes an entry a cache of words stays under 8 MB.
+_CACHED_WORDS_MAX = 32_768
 # A stemmer may be used by one thread at a time: each call takes one out, or makes one, and puts it back. Both ends of
 # a list are safe without a lock.
 _stemmers: list[Any] = []
@@ -52,12 +51,12 @@ _stemmers: list[Any] = []
 
 def tokens(text: str, limit: int = 4096) -> list[str]:
     """The search tokens of a text in order, each without white space and of at most 64 characters."""
-    return _collected(text, limit, _tokens_of_words, _tokens_of)
+    return _collected(text, limit, _tokens_of_words)
 
 
 def telling_tokens(text: str, limit: int = 4096) -> list[str]:
     """The tokens by which a text is found: without words that are in every text, forms of one word made one."""
-    return _collected(text, limit, _telling_tokens_of_words, _telling_tokens_of)
+    return _collected(text, limit, _telling_tokens_of_words)
 
 
 def query_tokens(text: str, limit: int = 64) -> list[str]:
@@ -93,41 +92,30 @@ def speaker_of(text: str) -> str:
     return "" if name in listed("english", "no speakers") else name
 
 
-def _collected(
-    text: str, limit: int, known: dict[str, tuple[str, ...]], tokens_of: Callable[[str, int], tuple[str, ...]]
-) -> list[str]:
-    collected: list[str] = []
-    for word in composed(text).split():
-        word_tokens = known.get(word)
-        if word_tokens is None:
-            word_tokens = tokens_of(word, limit)
-            if len(word) <= TOKEN_CHARS_MAX:
-                known[word] = word_tokens
-        collected += word_tokens
-        if len(collected) >= limit:
-            return collected[:limit]
-    return collected
+def _collected(text: str, limit: int, known: BoundedCache) -> list[str]:
+    words = [word.strip(_AROUND_A_WORD) for word in composed(text).split()]
+    return [*islice(chain.from_iterable(map(known.__getitem__, words)), limit)]
 
 
-def _telling_tokens_of(word: str, limit: int) -> tuple[str, ...]:
-    if word.strip(_AROUND_A_WORD).casefold() in STOP_WORDS:
-        return ()
-    # What is cached of a short word may not depend on the limit.
-    all_tokens = tokens(word, limit) if len(word) > TOKEN_CHARS_MAX else _tokens_of(word, TOKENS_MAX)
-    return tuple([token for token in all_tokens if token not in STOP_WORDS])
+def _telling_tokens_of(word: str) -> tuple[str, ...]:
+    is_light = word.casefold() in STOP_WORDS
+    return () if is_light else tuple([token for token in _tokens_of(word) if token not in STOP_WORDS])
 
 
-def _tokens_of(word: str, limit: int) -> tuple[str, ...]:
-    if len(word) > TOKEN_CHARS_MAX:
-        return tuple(islice(_of_word(word), limit))
-    bare = word.strip(_AROUND_A_WORD)
-    if _is_plain(bare):
-        return (_stem(bare.lower()),)
+def _tokens_of(word: str) -> tuple[str, ...]:
+    if len(word) > TOKEN_CHARS_MAX or not word:
+        return tuple(islice(_of_word(word), TOKENS_MAX))
+    if _is_plain(word):
+        return (_stem(word.lower()),)
     if min(word) >= "가" and max(word) <= "힣":
         from mnemarch.text import korean
 
         return tuple(korean.features(word))
     return tuple(_of_word(word))
+
+
+_tokens_of_words = BoundedCache(_CACHED_WORDS_MAX, _tokens_of)
+_telling_tokens_of_words = BoundedCache(_CACHED_WORDS_MAX, _telling_tokens_of)
 
 
 def _is_plain(word: str) -> bool:

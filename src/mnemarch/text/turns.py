@@ -14,8 +14,8 @@ from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # A word in lower case without what stands around it, its signs, and the mark that ends a sentence with it.
-    _Word = tuple[str, str, str]
+    # A word in lower case without what stands around it, and its signs.
+    _Word = tuple[str, str]
 
 # The signs of a turn, one character each.
 ASKS, COURTESY, PERSONAL, EVENT, AMOUNT, TIME, LONG = "qgientl"
@@ -28,20 +28,17 @@ _ED_CHARS_MIN = 5
 # A kind shows early; the rest of a long text is not read.
 _WORDS_MAX = 400
 _AROUND = ".,;:!?\"'`()[]{}…。？！~*"
-_ASKING = "?？"
-_ENDING = f".!…。！{_ASKING}"
-# Words come back again and again; long ones don't, and would fill the cache.
-_CACHED_CHARS_MAX = 64
-_known_words: dict[str, _Word] = BoundedCache(32_768)
+_ASKING = frozenset("?？")
+_ENDING = frozenset(".!…。！?？")
 
 
 def signs_of(text: str, speaker: str = "") -> str:
     """The signs of a turn's kind, without what it says after the name of its speaker."""
     words = text[len(speaker) + 1 if speaker else 0 :].replace("\u2019", "'").split(None, _WORDS_MAX)[:_WORDS_MAX]
-    told, asks = _told([_known_words.get(word) or _read(word) for word in words])
+    told, asks = _told(words)
     if not told:
         return ASKS if asks else COURTESY
-    signs = {*"".join([signs for _, signs, _ in told])}
+    signs = {*"".join([signs for _, signs in told])}
     if asks:
         signs.add(ASKS)
     if len(told) <= _NOTHING_SAID_MAX:
@@ -51,13 +48,15 @@ def signs_of(text: str, speaker: str = "") -> str:
     return "".join(sorted(signs))
 
 
-def _told(words: list[_Word]) -> tuple[list[_Word], bool]:
+def _told(written: list[str]) -> tuple[list[_Word], bool]:
     """The words of what is stated, without questions and short courtesies, and whether it ends with a question."""
+    words = [*map(_known_words.__getitem__, [word.strip(_AROUND) for word in written])]
     told: list[_Word] = []
     start, asks = 0, False
-    for end, (_, _, ending) in enumerate(words, start=1):
-        if ending or end == len(words):
-            asks = ending != "" and ending in _ASKING
+    ends = [end for end, word in enumerate(written, start=1) if word[-1] in _ENDING]
+    for end in [*ends, len(words)]:
+        if end > start:
+            asks = written[end - 1][-1] in _ASKING
             is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _listed()[0]
             if not asks and not is_courtesy:
                 told += [word for word in words[start:end] if word[0]]
@@ -84,13 +83,13 @@ def _listed() -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 def _read(written: str) -> _Word:
-    bare = written.strip(_AROUND).casefold()
-    signs = _signs().get(bare, "")
-    if bare.endswith(_listed()[1]) or (bare.endswith("ed") and bare.isascii() and len(bare) >= _ED_CHARS_MIN):
+    word = written.casefold()
+    signs = _signs().get(word, "")
+    if word.endswith("ed") and len(word) >= _ED_CHARS_MIN if word.isascii() else word.endswith(_listed()[1]):
         signs += EVENT
-    if not bare.isalpha() and any(map(str.isdigit, bare)):
+    if not word.isalpha() and any(map(str.isdigit, word)):
         signs += AMOUNT
-    word = bare, signs, written[-1] if written[-1] in _ENDING else ""
-    if len(written) <= _CACHED_CHARS_MAX:
-        _known_words[written] = word
-    return word
+    return word, signs
+
+
+_known_words = BoundedCache(32_768, _read)

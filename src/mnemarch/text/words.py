@@ -149,7 +149,7 @@ def inflected(word: str) -> set[str]:
     return plain | {base + "es"} if base.endswith(("s", "x", "ch", "sh")) else plain
 
 
-def in_a_line(text: str, chars_max: int) -> str:
+def in_a_line(text: str, chars_max: int = 160) -> str:
     """The beginning of a text on one line, and printable: what others wrote stays where it is quoted."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"

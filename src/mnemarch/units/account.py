@@ -1,4 +1,4 @@
-"""What a task's log tells: its account in sentences, and the faults that it met."""
+"""A task's account, computed from its log: the text of its episode, and the errors (faults) that it met."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
 
     Doubt = Callable[[Mapping[str, Any], Sequence[LoggedStep]], str]
 
-# So much an episode keeps of each list, the newest, and so many characters of each item.
+# An episode keeps this many of the newest items of each list, and this many characters of each item.
 KEPT_MAX = 30
 KEPT_CHARS_MAX = 300
 _THEN_MAX = 3
-# Kinds of log entries in which somebody asks for something, and how many words that takes.
+# Kinds of log entries that are requests, and the fewest words that make one.
 _REQUESTS = frozenset({"prompt", "user", "request", "instruction"})
 _ASKED_WORDS_MIN = 3
-# Kinds of log entries that say what is tried. The last one before a success is what worked.
+# Kinds of log entries that state an approach. The last one before a success counts as the one that worked.
 APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
-# Of a command line: what only goes somewhere or sets something, and what may stand in a name.
+# Commands that only change folder or set something, and the punctuation that a program's name may contain.
 _GOING = frozenset({"cd", "source", "export", "set", "sudo", "."})
 _IN_NAMES = str.maketrans("", "", "-_./")
 _HEAD_WORDS_MAX = 3
 _CHARS_MAX = 4_000
 _TESTS_MAX = 5
 _APPROACHES_MAX = 3
-# So much of a hash names a commit; the attributes have the whole.
+# Length of the commit hash in the text. The attributes keep the whole hash.
 _COMMIT_CHARS = 12
 _OTHERS_READ_MAX = 200
 
 
 class Account(Frozen):
-    """What is known of a task when it is verified."""
+    """The facts about a task at its verification."""
 
     name: str
     passed: bool
@@ -72,7 +72,7 @@ class Account(Frozen):
 
 
 def text_of(account: Account) -> str:
-    """The account in sentences, each of which is true if the log is."""
+    """The account as text. Each sentence states only what the log says."""
     described = task_described(account.steps)
     later = f", at last “{last}”" if (last := _asked_at_last(account.steps)) not in ("", described) else ""
     task = f"{account.name} (“{cut(described)}”{later})" if described else account.name
@@ -87,15 +87,10 @@ def text_of(account: Account) -> str:
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {some_of(quoted, _APPROACHES_MAX)}.")
-    if account.faults and not account.critique:
-        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
-        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
     if account.approach and account.faults:
         lines.append(f"What worked, as it was said: “{account.approach}”.")
     unseen = {fault["test"]: fault["unseen"] for fault in account.faults if "unseen" in fault}
     lines += [f"Nothing shows that it was mended: {test} was {became}." for test, became in unseen.items()]
-    if account.critique and account.analyst == CALLER and (change := (account.faults or [{}])[-1].get("change")):
-        lines.append(f"It was gone after {', '.join(change)}.")
     if account.critique:
         lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None
@@ -105,14 +100,14 @@ def text_of(account: Account) -> str:
 
 
 def _asked_at_last(steps: Sequence[LoggedStep]) -> str:
-    """The last request, on one line. A word or two, or a question, is none."""
+    """The last request, on one line. Texts of one or two words and questions don't count as requests."""
     texts = (step.text.strip() for step in reversed(steps) if step.kind.lower() in _REQUESTS)
     last = next((text for text in texts if len(text.split()) >= _ASKED_WORDS_MIN and not text.endswith("?")), "")
     return in_a_line(last, KEPT_CHARS_MAX)
 
 
 def _tested(account: Account) -> str:
-    """The tests by name, but only their number if nothing else is known: recall would find it by their names."""
+    """A sentence about the tests. It omits their names if nothing else is known: recall would find it by them."""
     outcome = "passed" if account.passed else "failed"
     if account.steps or account.failed_approaches or account.critique:
         return f"{outcome.capitalize()}: {some_of(account.tests, _TESTS_MAX)}."
@@ -121,39 +116,41 @@ def _tested(account: Account) -> str:
 
 def failed_approaches(staged: Sequence[Event]) -> list[str]:
     payloads = [event.payload for event in staged if event.type is EventType.ATTEMPT_FAILED and event.payload]
-    # What mended one of several errors did not fail.
+    # An approach that fixed one of several errors did not fail.
     tried = [payload["approach"] for payload in reversed(payloads) if not payload.get("mended")]
     return [cut(approach) for approach in tried if approach]
 
 
 def cut(text: str) -> str:
-    """The beginning of a long text; the whole is in the log that the episode cites."""
+    """The beginning of a long text. The episode cites the log, which has the whole text."""
     return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]} … ({len(text)} characters in all)"
 
 
-# Faults: what each is known by, what failed, and what worked again after it
+# Faults: their keys, the commands that failed, and the commands that worked afterwards
 
 
 def named(step: LoggedStep, field: str, kind: str) -> object:
-    """What an entry names in a field of its data; one of this kind, without data, names it by its text."""
+    """The value of a field in an entry's data. For an entry of this kind without data, its text."""
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
 def faults_of(
     staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt
 ) -> tuple[list[dict[str, Any]], str]:
-    """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
+    """The newest errors of a task, in order, and the last approach announced between the last error and the success.
 
-    And what somebody said last that they do, since the last error and before all was well.
+    An error has a `key` by which it is recognised, its `line`, and where they are known:
 
-    `command` is what failed, `next` what was run and worked after it, `then` the commands up to the one of the same
-    program that worked again. `worked` is the test command that works now: what its earlier runs saw failing failed in
-    it, whether or not anybody logged that it was run. `test` is the first that met it; `mended` is what was tried, as
-    it was said, when it was gone before another came: that says nothing against the approach. `gone` says that the
-    task got past it, `change` what was changed from then on until its test passed, `tried` until it failed again;
-    `unseen` says what became of a test that is not seen passing, though the task succeeded. `run` is the one that
-    shows it, None if the task failed. `doubt` says of a fault whose test passes, and the steps since, what became of
-    the test if that shows nothing.
+    - `command`: the command that failed; `next`: the first command that worked after it; `then`: the commands up to the
+      one that ran the same program with success;
+    - `test`: the first test that met it;
+    - `approach`: what was tried before it; `mended`: the approach after which another error came in its place, which
+      says nothing against that approach; `tried`: what was changed before it came again;
+    - `gone`: the task got past it; `change`: what was changed until its test passed;
+    - `unseen`: why its test was not seen passing, though the task succeeded.
+
+    `worked` is the test command that works now: whatever its earlier runs saw failing, failed in it. `run` is the run
+    that shows the success, None if the task failed. `doubt` gives the reason why a passing test shows nothing.
     """
     met = _Faults(worked, doubt)
     for event in staged:
@@ -163,7 +160,7 @@ def faults_of(
             met.fail(payload.get("tells") or event.id, payload)
         elif is_success(event):
             is_run = event.type is EventType.ATTEMPTS_CLEARED
-            # An account alone says of no test that it passed.
+            # An account without a run does not show that a test passed.
             ended = [key for key, fault in met.open.items() if is_run or "test" not in fault]
             met.end(ended, (event.payload or {}).get("unseen") if is_run else None)
             met.open.clear()
@@ -182,9 +179,9 @@ def faults_of(
 
 
 class _Faults:
-    """The errors that a task met, by a name, in the order of its log; those of them that are still there, by key.
+    """The errors that a task met, in the order of its log, and by their keys those that are still `open`.
 
-    `steps` are what was done; so many of them came before a fault as its `since` says.
+    `steps` is everything that the task did. The `since` of a fault is the number of steps before it.
     """
 
     def __init__(self, worked: str, doubt: Doubt) -> None:
@@ -209,7 +206,7 @@ class _Faults:
             optional = {"test": tests[0], "approach": tried, "command": failed[:KEPT_CHARS_MAX]}
             optional |= {"body": payload.get("bodies", {}).get(tests[0]), "tree": payload.get("tree")}
             fault = {"key": told["key"], "line": told["line"]}
-            # One that tells an earlier one in full takes its place.
+            # A failure that tells an earlier one in full replaces it.
             self._meet(f"{event_id}:{number}", fault | {name: item for name, item in optional.items() if item})
         self.said, self.is_well, self._is_another = "", False, False
 
@@ -222,7 +219,7 @@ class _Faults:
             return
         self.steps.append(step)
         if self.is_well and (is_edit(step) or kind in TASK_KINDS - APPROACH_KINDS):
-            self._is_another = True  # What is asked for or edited once all is well is something else.
+            self._is_another = True  # A request or an edit after success starts other work.
         if kind in APPROACH_KINDS and not self._is_another and (text := step.text.strip()):
             self.said = text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
         if command := named(step, "command", "command"):
@@ -235,11 +232,11 @@ class _Faults:
         self.faults[name] = self.open[fault["key"]] = fault | {"since": len(self.steps)}
 
     def end(self, keys: Iterable[str], unseen: Mapping[str, str] | None = None) -> None:
-        """These faults are gone, but for those whose tests nobody saw passing."""
+        """Close these faults. A fault whose test was not seen passing is not marked as gone."""
         for gone in filter(None, [self.open.pop(key, None) for key in keys]):
             test, steps = gone.get("test"), self.steps[gone["since"] :]
             became = (unseen or {}).get(test or "")
-            # Where only a file or a package is named, a test in it may have been skipped by an edit of the tests.
+            # If the run names only a file or package, an edit of the tests may have skipped the test.
             if became == UNNAMED and _tests_edited(steps):
                 continue
             if became is None and test is not None:
@@ -252,7 +249,7 @@ class _Faults:
 
 
 def changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list[str]:
-    """What was changed since a fault; with the command that works now, if it sets what the failing one did not."""
+    """The changes since a fault, with the command that works now if it sets a variable that the failing one lacked."""
     commands = [str(named(step, "command", "command") or "") for step in steps if not step.data.get("exit")]
     red = str(fault.get("command", ""))
     again = [command for command in commands if red and command_head(command) == command_head(red)]
@@ -266,11 +263,11 @@ def _tests_edited(steps: Iterable[LoggedStep]) -> bool:
 
 
 def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
-    """Add to a fault what was run after it, up to the command that it came from working again."""
+    """Add to a fault the commands that ran after it, until its own command works again."""
     ran: list[str] = []
     for step in steps if "command" in fault else ():
         if is_edit(step):
-            return  # It may be what mended it: the commands after it prove nothing.
+            return  # The edit may have fixed it, so later commands prove nothing.
         command = str(named(step, "command", "command") or "")[:KEPT_CHARS_MAX]
         if command and not step.data.get("exit"):
             ran.append(command)
@@ -281,10 +278,10 @@ def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:
 
 
 def changes_before_failures(staged: Sequence[Event]) -> dict[str, tuple[str, ...]]:
-    """What a task changed before each of its failures, by their events, and since the last one, by no name.
+    """What a task changed before each failure, by the failure's event; what came after the last one has the key "".
 
-    What came before the first failure since a success is what failed, and no try to mend it. Nor is what an actor did
-    that was undone.
+    Changes before the first failure after a success are left out: they are what failed, and no attempt to mend it. So
+    are the changes of an actor that was undone.
     """
     undone: dict[str, Sequence[str]] = {}
     for event in staged:
@@ -307,9 +304,9 @@ def changes_before_failures(staged: Sequence[Event]) -> dict[str, tuple[str, ...
 
 
 def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
-    """The faults of earlier runs of a task whose tests all pass in this one.
+    """Keys of faults from the task's earlier runs whose tests all pass in this run.
 
-    A run tells the errors of so many tests: one that failed beyond them stands for its own error.
+    A run describes the errors of a limited number of tests. Any further failed test is a fault by its own name.
     """
     passed = set(run.named(Outcome.PASS))
     tests: dict[str, Iterable[str]] = {}
@@ -321,20 +318,23 @@ def mended_in(staged: Iterable[Event], run: TestRun) -> list[str]:
             covered = {test for names in told.values() for test in names}
             tests |= told | {test: (test,) for test in payload.get("tests", ()) if test not in covered}
         elif is_success(event):
-            tests.clear()  # What a success mended is not mended again.
+            tests.clear()  # These faults are fixed already.
     return [key for key, names in tests.items() if passed.issuperset(names)]
 
 
 def is_success(event: Event) -> bool:
-    """Whether all errors before it are gone: the task succeeded, whether its account is kept yet or not."""
+    """Whether the event records the task's success, so that all errors before it are gone."""
     if event.type is EventType.ATTEMPTS_CLEARED and (payload := event.payload):
         return "attempts" not in payload and not payload.get("unstuck")
     return (told := account_in(event)) is not None and told["attributes"].get("success") is True
 
 
 def account_in(event: Event) -> Mapping[str, Any] | None:
-    """What an event tells of its task. What somebody told of the past is an episode too, and no account of this one."""
-    # Most units are no accounts, and reading one takes its time.
+    """The record of the task's account that an event created, or None.
+
+    Other episodes, such as stories about the past, are not accounts of a task.
+    """
+    # Parsing is slow and most units are not accounts, so the text is searched first.
     if event.type is not EventType.UNIT_REMEMBERED or '"task_key"' not in (event.body or ""):
         return None
     record = (event.payload or {})["unit"]
@@ -342,7 +342,7 @@ def account_in(event: Event) -> Mapping[str, Any] | None:
 
 
 def _told(payload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """The faults that one failure tells, each error of a run of tests; what is known of them is not read again."""
+    """The faults in one failure event: one for each error of a test run. Errors that were already parsed are reused."""
     is_current = payload["fingerprint"]["version"] == FINGERPRINT_VERSION
     if is_current and "faults" in payload:
         faults: list[Mapping[str, Any]] = payload["faults"]
@@ -353,7 +353,7 @@ def _told(payload: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def command_head(command: str) -> str:
-    """The program that a command line runs, with its subcommands; not where it goes first, nor what it is given."""
+    """The program that a command line runs, with its subcommands, but without a leading `cd` and without arguments."""
     parts = [part.split() for part in command.replace(";", "&&").split("&&")]
     words = next((part for part in parts if part and part[0] not in _GOING), [])
     words = words[next((at for at, word in enumerate(words) if "=" not in word), 0) :]
@@ -368,17 +368,17 @@ def command_head(command: str) -> str:
 
 @cached(1_024)
 def read_error(error: str) -> dict[str, str]:
-    """The fault that an error tells, and how."""
+    """The fault in an error text: its key and the line that tells it."""
     from mnemarch.text.fingerprint import fingerprint, telling_line
 
     return {"key": fingerprint(error).hash, "line": telling_line(error)[:KEPT_CHARS_MAX]}
 
 
 def with_edits_of_others(reader: Reader, caller: Caller, log: Sequence[Event]) -> list[Event]:
-    """The log of a task, since its first failure with the files that other tasks edited in the same worktree."""
+    """The log of a task. After its first failure, it includes edits by other tasks in the same worktree."""
     failed = next((event for event in log if event.type is EventType.ATTEMPT_FAILED), None)
     if failed is None or caller.scope.worktree is None or not edits_told(log):
-        return [*log]  # Nothing is told that they could have done instead.
+        return [*log]  # Without an edit of the task, edits of other tasks explain nothing.
     around = caller.scope.at(Level.WORKTREE)
     events = reader.events_back(around, types=[EventType.LOGGED], limit=_OTHERS_READ_MAX)
     foreign = [e for e in events if e.position > failed.position and e.scope.key != caller.scope_key]

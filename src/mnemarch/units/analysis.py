@@ -1,8 +1,11 @@
-"""The analyst: what a log says about its task, by rules; and the check of an analysis that somebody gives (R14)."""
+"""The rule-based analyst of task logs, and the check of an analysis that a caller passes (R14)."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
 from mnemarch.errors import AnalystFailed, Hint
+from mnemarch.lazy import Any
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import from_json
 from mnemarch.model.outcome import CALLER, Analysis
@@ -14,26 +17,20 @@ from mnemarch.text.edits import Edit, as_code, netted, sides_of, told_edit
 from mnemarch.text.prompt import without_fenced
 from mnemarch.text.words import STOP_WORDS, Patterns, counted, in_a_line, some_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Any
-
-
 TROUBLE = frozenset({"error", "failure", "fail", "exception"})
 CHOICE = frozenset({"decision", "decide", "choice"})
 _RESULT = frozenset({"result", "output", "done", "answer"})
-# Kinds of log entries that say what the task is. Any other kind says what somebody did, saw or thought in it.
+# Kinds of log entries that describe the task. All other kinds record what happened in it.
 TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
-# Kinds of log entries in which an agent says in sentences what it does and why.
+# Kinds of log entries in which an agent explains in sentences what it does and why.
 PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", "summary", "comment", "design", "fix"})
-# Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
+# Commands that only look. They are not steps of a skill, and their exit code does not count as a failure.
 _LOOKS = (
     r"(?:sudo )?(?:ls|cat|head|tail|less|more|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date"
     r"|whoami|diff|open|read|search|view|true|exit|sleep)\b|:|(?:\S*/)?mnemarch (?!verify\b)"
 )
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
-# They record what was done and do none of it.
+# Git commands that only record or fetch work.
 _RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b"
 _EDITS = frozenset({"edit", "patch", "write"})
 OTHERS = "other tasks in the same worktree"
@@ -52,7 +49,7 @@ _NAME_WORDS_MAX = 6
 
 
 class LoggedStep(Frozen):
-    """One log entry or failure of a task, as the analyst sees it."""
+    """One log entry or failure of a task, as input of the analyst."""
 
     kind: str
     text: str
@@ -60,7 +57,7 @@ class LoggedStep(Frozen):
 
 
 def steps_of(staged: Iterable[Event]) -> list[LoggedStep]:
-    """What a task logged and where it failed, in order. A failure is an error that knows what was tried."""
+    """The log entries and failures of a task, in order. A failure step carries the error and the approach."""
     steps: dict[str, LoggedStep] = {}
     for event in staged:
         if event.body is None:
@@ -68,7 +65,7 @@ def steps_of(staged: Iterable[Event]) -> list[LoggedStep]:
         if event.type is EventType.LOGGED:
             steps[event.id] = logged_step(event.body)
         elif event.type is EventType.ATTEMPT_FAILED and (payload := event.payload):
-            # One that tells an earlier one in full takes its place.
+            # A failure that tells an earlier one in full replaces it.
             data = {name: payload[name] for name in ("approach", "line") if payload.get(name)}
             steps[payload.get("tells") or event.id] = LoggedStep(kind="failure", text=payload["error"], data=data)
     return list(steps.values())
@@ -76,15 +73,18 @@ def steps_of(staged: Iterable[Event]) -> list[LoggedStep]:
 
 @cached(4_096)
 def logged_step(body: str) -> LoggedStep:
-    """A log entry as a step: one verification looks at each several times."""
+    """A log entry as a step. Cached, because one verification reads each entry several times."""
     payload = from_json(body)
-    # What recall handed to a task is not what it did: an episode must not keep it again (R6).
+    # Recalled text is not part of what the task did: an episode must not store it again (R6).
     text = without_fenced(payload.get("text", ""))
     return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
 
 
 def asked_for(steps: Iterable[LoggedStep], tests: Collection[str]) -> tuple[set[str], str]:
-    """Those of these tests that a task was asked for, by name or with all failing ones; and what it was asked."""
+    """The tests that the task was asked to fix, and the text of the request.
+
+    A request may name a test or its file, or ask for all failing tests.
+    """
     says = Patterns("turns", "requests")
     asked = "\n".join(step.text for step in steps if step.kind.lower() in TASK_KINDS)
     parts = [part for part in pattern(r"[.;!?]\s|\n").split(asked) if not says["leave tests"].search(part)]
@@ -96,14 +96,14 @@ def asked_for(steps: Iterable[LoggedStep], tests: Collection[str]) -> tuple[set[
 
 
 def is_named(test: str, text: str) -> bool:
-    """Whether a text has the name of a test. One that is a plain word says nothing."""
+    """Whether a text names a test. A test name that is a plain word never counts."""
     short = short_name(test)
     return not (short.isalpha() and not any(map(str.isupper, short[1:]))) and is_in(short, text)
 
 
 def is_in(name: str, text: str) -> bool:
-    """Whether a text has a name as a whole; `test_cart` in `test_cart.py` is the file."""
-    import re  # Only where a test is red that was so before.
+    """Whether a text contains a name as a whole word. `test_cart.py` does not contain `test_cart`."""
+    import re  # Rarely needed: only for tests that failed before the task too.
 
     return name in text and pattern(rf"(?<!\w){re.escape(name)}(?!\w|\.\w)").search(text) is not None
 
@@ -111,9 +111,10 @@ def is_in(name: str, text: str) -> bool:
 def analysed(
     steps: Sequence[LoggedStep], passed: bool, similar_successes: int, turn: Sequence[str] | None = None
 ) -> Analysis:
-    """What the log alone says: what went wrong, what turned it, what was decided, and the steps that worked.
+    """The analysis of a task from its log alone: what failed, what fixed it, decisions, and the steps that worked.
 
-    `turn` is what is seen to have turned it; without it, it is what was changed after the last failure.
+    `turn` lists the changes that were seen to fix the last failure. Without it, all changes after the last failure
+    count as the fix.
     """
     failures = _failures(steps)
     results = [step for step in steps if step.kind.lower() in _RESULT]
@@ -131,7 +132,7 @@ def analysed(
 
 
 def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis:
-    """The calling agent's own analysis (R14), checked: it may add insight, not claim a success that Verify denied."""
+    """The calling agent's own analysis, checked (R14). It may not claim a success if the verification failed."""
     shape: Any = given
     if isinstance(given, Analysis):
         analysis = given
@@ -160,7 +161,7 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
 
 
 def task_described(steps: Sequence[LoggedStep]) -> str | None:
-    """What the task is (G9): a description given with an entry, else the first entry of a kind that describes it."""
+    """The task's description: one given in an entry's data, or else the first entry of a describing kind (G9)."""
     for step in steps:
         described = step.data.get("task_description") or step.data.get("taskDescription")
         if described:
@@ -169,7 +170,7 @@ def task_described(steps: Sequence[LoggedStep]) -> str | None:
 
 
 def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
-    """What was decided: the entries that somebody logged as a decision, and sentences that say one."""
+    """The decisions in a log: entries that were logged as decisions, and sentences that state one."""
     choices: list[Choice] = []
     for step in steps:
         kind = step.kind.lower()
@@ -180,7 +181,7 @@ def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
     return choices
 
 
-# What went wrong, and what turned it
+# Failures, and changes that fixed them
 
 
 def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int], turn: Sequence[str] | None) -> str:
@@ -202,9 +203,9 @@ def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]
 
 
 def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:
-    """What steps changed, in their order: each edit as it stands in the end, and the commands that did something.
+    """The changes that steps made, in order: each edit in its final form, and the commands that did something.
 
-    Of many edits those are told in full that have most words in common with what they are `about`.
+    If there are many edits, only those that share the most words with `about` are told in full.
     """
     edits = [edit for edit in netted(filter(None, map(edit_told, steps))) if edit.does_something]
     by_share = edits[::-1]
@@ -227,7 +228,7 @@ def changes_in(steps: Sequence[LoggedStep], about: str = "") -> list[str]:
 
 
 def edit_told(step: LoggedStep) -> Edit | None:
-    """The edit that a step tells; None if it is none, or does not say where."""
+    """The edit that a step describes. None if the step is not an edit, or names no path."""
     path, patch = _text_in(step, "path"), _text_in(step, "patch")
     if not (path and is_edit(step)):
         return None
@@ -236,7 +237,7 @@ def edit_told(step: LoggedStep) -> Edit | None:
 
 
 def edits_told(entries: Iterable[Event]) -> list[Edit]:
-    """The edits that entries of the log tell."""
+    """The edits in these log entries."""
     told = [(event, edit_told(logged_step(event.body))) for event in entries if event.body is not None]
     return [replace(edit, sources=(event,)) for event, edit in told if edit is not None and (edit.before or edit.after)]
 
@@ -251,9 +252,10 @@ def _side(step: LoggedStep, name: str) -> str:
 
 
 def _failures(steps: Sequence[LoggedStep]) -> list[int]:
-    """Where the task failed. What failed, and the error that is told next in another way, are one failure.
+    """Indexes of the steps where the task failed.
 
-    A command that is run again on code that nobody changed, and fails without another error, is none of its own.
+    A failed command and the error entry right after it count as one failure. If a command runs again on unchanged
+    code and fails without a new error, that is not another failure.
     """
     failures: list[int] = []
     told: set[str] = set()
@@ -272,14 +274,14 @@ def _failures(steps: Sequence[LoggedStep]) -> list[int]:
 
 
 def without_runs_set_aside(steps: Sequence[LoggedStep]) -> list[LoggedStep]:
-    """The steps without the runs of tests that failed, and of which no error is told: it was there before the task."""
+    """The steps without failed test runs that no error entry follows. Their failures were there before the task."""
     told = {at - 1 for at, step in enumerate(steps) if step.kind.lower() in TROUBLE}
     idle = {at for at, step in enumerate(steps) if _has_failed(step) and not is_worth_repeating(_command(step))}
     return [step for at, step in enumerate(steps) if at not in idle - told]
 
 
 def _tells_of(before: LoggedStep, step: LoggedStep) -> bool:
-    """Whether a step tells what went wrong in the one before. Two runs, or two entries of a kind, are two failures."""
+    """Whether a step describes the failure of the step before it. Two runs, or two entries of one kind, never do."""
     if _command(step) or before.kind.lower() == step.kind.lower():
         return False
     return bool(_command(before)) or before.text in step.text or step.text in before.text
@@ -297,7 +299,7 @@ def _has_failed(step: LoggedStep) -> bool:
 
 
 def _told(step: LoggedStep) -> str:
-    """The line that tells of a failure, or the command that failed."""
+    """The line that describes a failure, or else the command that failed."""
     from mnemarch.text.fingerprint import telling_line
 
     line = _text_in(step, "line") or ("" if step.text.strip() == _command(step) else telling_line(step.text))
@@ -305,13 +307,13 @@ def _told(step: LoggedStep) -> str:
     return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}…"
 
 
-# What worked
+# Steps that worked
 
 
 def _worked(steps: Sequence[LoggedStep], failures: Sequence[int]) -> list[str]:
-    """The commands, code and edits that led to success, in order: those after the last failure, if it has any.
+    """The commands, code and edits that led to success, in order. Only those after the last failure, if there are any.
 
-    What was run several times stands where it was run last.
+    A line that ran several times is listed at its last place.
     """
     after = _runnable(steps[failures[-1] + 1 :]) if failures else []
     chosen = after if any(not line.startswith("# ") for line in after) else _runnable(steps)
@@ -332,7 +334,7 @@ def is_edit(step: LoggedStep) -> bool:
 
 
 def runnable_lines(step: LoggedStep) -> list[str]:
-    """What of a step could be done again: its command, code or edit; nothing if it failed or only looked."""
+    """The repeatable lines of a step: its command, code or edit. Empty if the step failed or only looked."""
     command, path = _command(step), _text_in(step, "path")
     if step.kind.lower() in TROUBLE or _has_failed(step):
         return []
@@ -349,7 +351,7 @@ def runnable_lines(step: LoggedStep) -> list[str]:
 
 @cached(4_096)
 def is_worth_repeating(code: str | None) -> bool:
-    """Whether steps do anything: that files were edited, tests run and commits made is no skill (G10)."""
+    """Whether steps make a skill. Edits of files, test runs, commits and looking alone don't (G10)."""
     from mnemarch.witness.commands import runner_of
 
     text = pattern(_UNWRITTEN).sub("", code or "")
@@ -375,7 +377,7 @@ def _text_in(step: LoggedStep, *names: str) -> str:
 
 
 def _slug(text: str) -> str:
-    """A name from the words that tell what a task is: without grammar, particles and endings."""
+    """A name for a skill, made of the words of its task without stop words, particles and endings."""
     from mnemarch.text.korean import bare, parted
 
     words = [word for word in pattern(r"\w+").findall(text[:_SHOWN_CHARS].lower()) if word not in STOP_WORDS]

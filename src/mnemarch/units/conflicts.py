@@ -1,12 +1,12 @@
-"""How statements compare, and the links that follow: conflicts and merge proposals that somebody decides (R5, R6).
+"""Compares statements, and opens conflicts and merge proposals for people to decide (R5, R6).
 
-A conflict belongs to one topic and subject and has as many members as there are units that say something else of it. A
-write reads a few units of its topic, opens a conflict or joins the open one, and costs the same however large it is.
+A conflict belongs to one topic and can have any number of members. A write reads a few units of its topic, then opens
+a conflict or joins the open one. The cost of a write does not grow with the conflict.
 """
 
 from __future__ import annotations
 
-from mnemarch.lazy import Lazy
+from mnemarch.embedding import sparse
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
@@ -16,6 +16,11 @@ from mnemarch.model.unit import Claim, Kind, Link, LinkType, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
+from mnemarch.text import changes as changing
+from mnemarch.text import difference as differing
+from mnemarch.text import opposition as opposing
+from mnemarch.text import statements as stating
+from mnemarch.text import tokens as tokenizing
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
 from mnemarch.units.same_text import past_with_same_text
@@ -25,38 +30,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mnemarch.config import GateRules
-    from mnemarch.embedding import sparse
     from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import changes as changing
-    from mnemarch.text import difference as differing
-    from mnemarch.text import opposition as opposing
-    from mnemarch.text import statements as stating
-    from mnemarch.text import tokens as tokenizing
 
-    # The units of a topic, and those that cite one thing.
+    # The units of a topic, and for each citation the units that cite the same.
     Rivals = tuple[list[Unit], list[tuple[Citation, list[Unit]]]]
-else:
-    # A run of tests mostly compares no statements, and their words take a while to load.
-    changing = Lazy("mnemarch.text.changes")
-    differing = Lazy("mnemarch.text.difference")
-    opposing = Lazy("mnemarch.text.opposition")
-    sparse = Lazy("mnemarch.embedding.sparse")
-    stating = Lazy("mnemarch.text.statements")
-    tokenizing = Lazy("mnemarch.text.tokens")
 
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
-# What the note of a link begins with when its source announces a change.
+# Prefix of a link's note when its source announces a change.
 CHANGE = "change"
-# With this many live values, none of them verified or a person's, a statement is a series and no dispute (R6).
+# This many live values, none of them verified or a person's, are a series and not a dispute (R6).
 _SERIES_MIN = 4
 _MEMBERS_READ_MAX = 5
 _RESULTS_MAX = 3
 _SHARED_WORDS_MIN = 0.5
 _GLOBAL = "global"
-# Folders whose folders are the packages of a repository.
+# Folders whose subfolders are the packages of a repository.
 _CONTAINERS = frozenset(
     {"packages", "services", "apps", "libs", "crates", "modules", "components", "src", "cmd", "pkg"}
 )
@@ -73,7 +64,10 @@ class Comparison(Frozen):
 
 
 def compared(content: str, others: Iterable[Unit], rules: GateRules) -> list[Comparison]:
-    """The known units that a statement contradicts, repeats or resembles; of those it resembles the closest few."""
+    """The units that a statement contradicts, duplicates or resembles.
+
+    All contradictions are returned, but only the closest few duplicates and similar units.
+    """
     comparisons = [each for other in others if (each := _compared(content, other, rules)) is not None]
     comparisons.sort(key=lambda each: (-each.similarity, each.other.id))
     kept: list[Comparison] = []
@@ -107,7 +101,7 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
 
 
 def resembling(content: str, others: Iterable[Unit], rules: GateRules) -> list[tuple[Unit, float]]:
-    """The units whose texts are worded alike, the closest first; what they say of numbers and names may differ."""
+    """The units with similar wording and their similarity, closest first. Their numbers and names may differ."""
     alike = [(other, _similarity(content, other.content)) for other in others if _shares_words(content, other.content)]
     near = [each for each in alike if each[1] >= rules.tau_sim]
     return sorted(near, key=lambda each: (-each[1], each[0].id))
@@ -132,16 +126,16 @@ def _vector(text: str) -> SparseVector[int]:
     return sparse.NgramHashEmbedder().embed(text)
 
 
-# Conflicts as they are shown
+# Reading conflicts
 
 
 def open_disputes(reader: Reader, visible_keys: Sequence[str], type: LinkType) -> list[Dispute]:
-    """The open disputes with two or more units that can be seen from here."""
+    """The open disputes with at least two visible units."""
     return [dispute_from(link, _in_order(reader, ids)) for link, ids in reader.open_links(visible_keys, type)]
 
 
 def dispute_of(reader: Reader, link: Link, visible_keys: Sequence[str]) -> Dispute | None:
-    """A link as a dispute of the units that can be seen from here; None if it has not two of them."""
+    """A link as a dispute between its visible units. None if fewer than two are visible."""
     units = [unit for unit in _in_order(reader, reader.units_of_link(link.id)) if unit.scope.key in visible_keys]
     return dispute_from(link, units) if len(units) > 1 or (units and link.source == link.target) else None
 
@@ -155,7 +149,13 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
     units = sorted(members, key=lambda unit: unit.id)
     contradicts = link.type is LinkType.CONTRADICTS
     statements = [stating.statement(unit.content) for unit in units] if contradicts else []
-    announces = contradicts and link.note.startswith(CHANGE)
+    texts = {unit.id: unit.content for unit in units}
+    # The older unit may be the one that announces the change. Repeating the old state does not end it.
+    announces = (
+        contradicts
+        and link.note.startswith(CHANGE)
+        and changing.ended(texts.get(link.target, ""), texts.get(link.source, "")) is not None
+    )
     return Dispute(
         id=link.id,
         kind=link.type,
@@ -168,12 +168,12 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
         decision=link.decision,
         subject=stating.subject_shown(units[0].content) if statements else "",
         values=tuple(", ".join(each.written for each in one.values) for one in statements),
-        proposal=link.source if announces and link.source > link.target else None,
+        proposal=link.source if announces else None,
     )
 
 
 def with_disputes(stored: Stored, disputes: Iterable[Dispute]) -> Stored:
-    """The answer of a write with what its unit contradicts and repeats."""
+    """The answer of a write, with the conflicts and merge proposals of its unit."""
     told = list(disputes)
     return replace(
         stored,
@@ -183,20 +183,23 @@ def with_disputes(stored: Stored, disputes: Iterable[Dispute]) -> Stored:
 
 
 def with_open_disputes(act: Act, stored: Stored) -> Stored:
-    """The answer of a promotion with everything its unit has to settle among its new neighbours (R5)."""
+    """The answer of a promotion, with the open disputes that the unit has at its new level (R5)."""
     open_links(act, stored.unit)
     links = [link for link in act.transaction.links_of(stored.unit.id) if link.open]
     told = (dispute_of(act.transaction, link, act.caller.visible_keys) for link in links)
     return with_disputes(stored, [each for each in told if each is not None])
 
 
-# Conflicts as they are opened
+# Opening conflicts
 
 
 def link_units(
     act: Act, source: str, target: str, type: LinkType, weight: float, note: str, others: Sequence[str] = ()
 ) -> Link:
-    """Link two units, or more in a conflict; a contradiction or a duplicate stays open until somebody resolves it."""
+    """Link two units. A conflict may link more, given as `others`.
+
+    A contradiction or a duplicate stays open until somebody resolves it.
+    """
     link = {
         "type": str(type),
         "source": source,
@@ -209,12 +212,12 @@ def link_units(
     }
     payload: dict[str, object] = {"link": link} | ({"others": list(others)} if others else {})
     event, _ = act.record(EventType.LINK_ADDED, payload, subject=source)
-    # Who merges clones gives it an id that all of them would give.
+    # A merge of clones gives the link an id that is the same in every clone.
     return Link.from_json(link | {"id": (event.payload or {}).get("id", event.id)})
 
 
 def rivals_of(act: Act, said: Claim | Unit, citations: Iterable[Citation]) -> Rivals:
-    """The visible units that a text may repeat or contradict: the live ones of its topic, and what cites the same."""
+    """The visible units that a text may repeat or contradict: live units of its topic, or with a same citation."""
     keys, reader = act.caller.visible_keys, act.transaction
     if said.kind not in DISPUTED_KINDS:
         return [], []
@@ -235,15 +238,18 @@ def open_links(
     is_new: bool = False,
     is_new_text: bool = False,
 ) -> list[Dispute]:
-    """Link a unit with the visible ones that it repeats or contradicts, among `candidates` and its own topic.
+    """Link a unit with visible units that it repeats or contradicts, among `candidates` and its own topic.
 
-    A new unit has no links yet, and a new text no units that it was replaced by. `rivals` is what there was before it.
+    With `is_new` the unit has no links yet. With `is_new_text` no unit with this text was ever replaced. `rivals` are
+    the units that were read before this one was stored.
     """
     if unit.kind not in DISPUTED_KINDS:
         return []
+    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
+    if is_new and is_new_text and not (topic or citing or candidates):
+        return []
     linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
     successors = [] if is_new_text else _successors(act, unit.content)
-    topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
     members = {each.id: each for each in (unit, *topic)} | act.transaction.units(candidates)
     members |= {after.id: after for after, _ in successors}
     others = [each for each in members.values() if each.id not in linked and _is_rival(act, unit, each)]
@@ -262,7 +268,7 @@ def open_links(
 
 
 def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence[Unit]) -> Dispute | None:
-    """The conflict of a unit with those it opposes: the open one that they have, or a new one; a series closes it."""
+    """Join the open conflict of these units, or open a new one. If their values are a series, close it instead."""
     units = (unit, *(each.other for each in opposed))
     link = _open_conflict(act, [each.id for each in units])
     values = {_values(each.content) for each in units}
@@ -276,7 +282,7 @@ def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence
     if link is None:
         more = [each.other.id for each in opposed[1:]]
         weight = _similarity(unit.content, first.other.content)
-        # The newer one is the source: it may announce what ends the other.
+        # The newer unit is the source, because it may announce the end of the older one.
         older, newer = sorted((unit.id, first.other.id))
         link = link_units(act, newer, older, first.type, weight, first.note, more)
     else:
@@ -285,7 +291,7 @@ def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence
 
 
 def _open_conflict(act: Act, unit_ids: Sequence[str]) -> Link | None:
-    """The conflict that these units have where this caller is: one of another worktree is not joined from here."""
+    """The open conflict of these units in the caller's scope. Conflicts of other worktrees are skipped."""
     for link in act.transaction.open_conflicts(unit_ids):
         sides = act.transaction.units((link.source, link.target)).values()
         if all(side.scope.key in act.caller.visible_keys for side in sides):
@@ -302,13 +308,13 @@ def _is_vouched_for(unit: Unit) -> bool:
 
 
 def _linked(act: Act, unit: Unit) -> set[str]:
-    """The units that are linked with this one already; what they once settled is settled."""
+    """The units that already have a link with this one, open or settled. They are not linked again."""
     links = act.transaction.links_of(unit.id)
     return {each for link in links for each in (link.source, link.target, *act.transaction.units_of_link(link.id))}
 
 
 def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:
-    """Whether one reader would be handed both as statements that can oppose each other."""
+    """Whether one reader could get both units, and the two can oppose each other."""
     if not (other.live and other.kind in DISPUTED_KINDS and other.scope.key in act.caller.visible_keys):
         return False
     if unit.domain != other.domain and _GLOBAL not in (unit.domain, other.domain):
@@ -321,7 +327,7 @@ def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:
 
 
 def _cite_two_forms(unit: Unit, other: Unit) -> bool:
-    """Whether the two cite one symbol with two signatures: no tree has both, so each holds on its own branch (R8)."""
+    """Whether both cite one symbol with different signatures. Each then holds on its own branch (R8)."""
     ours, theirs = _signatures(unit), _signatures(other)
     return any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys())
 
@@ -331,20 +337,20 @@ def _signatures(unit: Unit) -> dict[str, str | None]:
 
 
 def _packages(unit: Unit) -> frozenset[str]:
-    """The packages whose code a unit cites: the first folder of a path, below packages/ and the like the first two."""
+    """The packages whose code a unit cites: the first folder of a path, or the first two in packages/ and the like."""
     paths = [item.ref.split("/") for item in unit.citations if item.kind in OF_CODE]
     folders = [parts[:-1][: 2 if parts[0] in _CONTAINERS else 1] for parts in paths]
     return frozenset("/".join(parts) for parts in folders if parts)
 
 
 def _repetition(replaced: Unit, successor: Unit) -> Comparison:
-    """A superseded statement that is said again contradicts its successor (R8)."""
+    """The contradiction between a superseded statement that is repeated and its successor (R8)."""
     note = f"says again what unit {replaced.id} said before unit {successor.id} took its place"
     return Comparison(LinkType.CONTRADICTS, successor, 0.0, note)
 
 
 def _successors(act: Act, content: str) -> list[tuple[Unit, Unit]]:
-    """What replaced units with this text and says something else now, each with the unit it replaced."""
+    """The live successors of past units with this text, each with the unit it replaced. Their text differs."""
     successors: dict[str, tuple[Unit, Unit]] = {}
     for replaced in past_with_same_text(act.transaction, act.caller.visible_keys, content):
         last = _last_successor(act, replaced)
@@ -367,7 +373,7 @@ def _last_successor(act: Act, unit: Unit) -> Unit:
 def _relate_same_evidence(
     act: Act, unit: Unit, citing: Sequence[tuple[Citation, Sequence[Unit]]], known: set[str]
 ) -> None:
-    """Offer as related what cites the same test or symbol and states another value, in whatever language (R6)."""
+    """Link units that cite the same test or symbol but state another value. This works across languages (R6)."""
     for citation, newest in citing:
         for other in newest:
             theirs = _amounts(other)

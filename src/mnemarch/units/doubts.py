@@ -1,22 +1,19 @@
-"""Which errors a task is seen to have mended: a test that passes after it was changed shows nothing."""
+"""Decides which faults a task demonstrably fixed. A test that passes after it was edited proves nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from mnemarch.code.tests import body_hash, is_removed
 from mnemarch.code.worktree import WorkTree
+from mnemarch.lazy import Any
+from mnemarch.model.event import Event
 from mnemarch.model.testrun import NOT_RUN, Outcome, TestRun
+from mnemarch.model.unit import Unit
 from mnemarch.units.account import KEPT_MAX, changed_since, faults_of, named
 from mnemarch.units.analysis import LoggedStep, is_edit, is_worth_repeating
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
-
-# What became of a test that passes now, and failed before.
+# Why a test that failed before and passes now proves nothing.
 _CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
 
 
@@ -29,12 +26,11 @@ def faults_shown(
     others: Iterable[Unit],
     before: Unit | None,
 ) -> tuple[list[dict[str, Any]], str]:
-    """The faults of a task, and of each that is gone what changed, or why nothing shows that it was mended.
+    """The faults of a task, and the last approach that somebody announced.
 
-    And what somebody said last that they do.
-
-    `content` stands for what was tested last; `others` are earlier episodes: they may know a test as flaky. Some faults
-    only the account `before` knows: not all of a long log is read.
+    A fault that is gone says what changed, or why nothing shows that it was mended. `content` is a digest of the tree
+    that was tested last. `others` are earlier episodes, which may know a test as flaky. Of a long log not everything is
+    read, so the faults that only the earlier account `before` has are taken from it.
     """
     tree = None if root is None else WorkTree(root)
     met = [fault for episode in others for fault in episode.attributes.get("faults", ())]
@@ -57,13 +53,13 @@ def faults_shown(
 
 
 def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
-    """The tests that failed and that nobody saw passing."""
+    """The tests that failed and were not seen passing since."""
     passing = (None, _CHANGED, _OTHERWISE, _FLAKY)
     return {fault["test"] for fault in faults if fault.get("unseen") not in passing} - {*run.named(Outcome.PASS)}
 
 
 def _doubtful_step(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
-    """What became of a test by an edit or command: its file was changed, if its lines are unknown, or a conftest.py."""
+    """Why a passing test may show nothing: a conftest.py was changed, or its own file if its lines are unknown."""
     file = fault["test"].partition("::")[0]
     for step in steps:
         command = str(named(step, "command", "command") or "")

@@ -1,4 +1,4 @@
-"""What a verified task leaves behind: an episode, perhaps a skill (G7-G10)."""
+"""Creates the episode of a verified task, and a skill if a success repeats (G7-G10)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _CITED_LOGS_MAX = 20
 _CITED_TESTS_MAX = 20
 _DECISIONS_MAX = 50
 _COMPARED_EPISODES_MAX = 200
-# An attribute of episodes that the configured model has yet to analyse; a log of fewer steps tells it nothing.
+# Attribute of episodes that wait for analysis by the configured model, and the fewest steps that are worth it.
 WAITS = "analysis_waits"
 _ANALYSED_STEPS_MIN = 2
 _OF_AN_ANALYSIS = frozenset({"critique", "reward", "key_decisions", "analyst", WAITS})
@@ -67,14 +67,14 @@ _RUN_OR_UNIT = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED)
 
 
 def read_ahead(staged: Sequence[Event]) -> None:
-    """Read a task's entries and errors before the act that tells of them begins: other writers would wait."""
+    """Parse a task's entries and errors before the write transaction, so that other writers don't wait for it."""
     for step in steps_of(staged):
         if step.kind.lower() in TROUBLE:
             read_error(step.text)
 
 
 def consolidate(log: Log, caller: Caller) -> Promotion | None:
-    """Keep what happened up to the last run of tests, if it was only judged; None if there is nothing to tell."""
+    """Write the episode of the last test run, if the run was judged without one. None if there is nothing to write."""
 
     def read(reader: Reader) -> tuple[int, Event | None, list[Event], Unit | None]:
         judged, before = _unaccounted(reader, caller), account_of(units_of_task(reader, caller))
@@ -94,11 +94,11 @@ def consolidate(log: Log, caller: Caller) -> Promotion | None:
 
 
 def _unaccounted(reader: Reader, caller: Caller) -> Event | None:
-    """The last run of tests, if no account came after it."""
+    """The last test run, if no account came after it."""
     for event in newest_first(reader, caller.scope_key, _RUN_OR_UNIT, _UNITS_AFTER_MAX):
         if event.type is EventType.TASK_VERIFIED:
             return None if event.erased else event
-        # Of what was erased nobody knows what it told: it is not told again.
+        # The content of an erased entry is unknown, so it is not told again.
         if event.erased or account_in(event):
             return None
     return None
@@ -137,7 +137,7 @@ def keep_episode(
     scene: Scene,
     given: Analysis | None,
 ) -> tuple[Unit, str | None]:
-    """Keep what happened (G9) in place of the account `before`, linked to similar episodes; and a skill (G10, G11)."""
+    """Replace the account `before` by a new episode, linked to similar ones; perhaps also make a skill (G9-G11)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps, tests = steps_of(logged), run.without(scene.set_aside).named(Outcome.PASS if passed else Outcome.FAIL)
     standing = standing_edits(act.caller.root, netted(edits_told(logged)))
@@ -166,7 +166,7 @@ def keep_episode(
         tests=tests,
         set_aside=sorted(scene.set_aside),
         commit=run.commit,
-        # That no error was logged says little.
+        # A critique that only says "no logged error" is left out.
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
         analyst=draft.analyst,
     )
@@ -191,9 +191,9 @@ def keep_episode(
 
 
 def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, str | None]:
-    """The episode with what a model says of its task (G8): the critique is added, marked as whose it is.
+    """The episode with a model's analysis. The critique is added and attributed to the model (G8).
 
-    Whether the task succeeded, its verification has said.
+    The model does not change whether the task succeeded; only the verification says that.
     """
     claim = Claim(
         content=f"{episode.content}{_BY_MODEL}{analysis.analyst}, not verified: {analysis.critique}",
@@ -208,14 +208,14 @@ def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, st
     others = _episodes(act)
     newer = _superseding(act, claim, episode, f"analysed by {analysis.analyst}")
     repeated = _relate(act, newer, others)
-    # A model says that something can be repeated; that it was, the episodes have to say (G10).
+    # The model only says that the task is repeatable. Earlier episodes must show that it was repeated (G10).
     if not (repeated and analysis.success and analysis.is_repeatable and episode.attributes.get("success")):
         return newer, None
     return newer, _skill(act, analysis, str(episode.attributes["task"]), newer, repeated)
 
 
 def _waiting(act: Act, analysis: Analysis, story: Sequence[LoggedStep]) -> dict[str, Any]:
-    """Who analysed, and whether the configured model shall still do so: of a task that logged something."""
+    """The analyst's name, and a mark if the configured model still has to analyse the task."""
     waits = bool(act.config.analyst.api) and analysis.analyst == RULES and len(story) >= _ANALYSED_STEPS_MIN
     return {"analyst": analysis.analyst} | ({WAITS: True} if waits else {})
 
@@ -241,7 +241,7 @@ def _without_flags(step: LoggedStep) -> dict[str, Any]:
 
 
 def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, Any]:
-    """What the task met, tried, ran and touched, in the order in which it did so: what lessons are made of (M6)."""
+    """The faults, approaches, commands, files and symbols of the task, in order. Lessons are made of these (M6)."""
     steps = account.steps
     edits = [step for step in steps if is_edit(step)]
     symbols = [f"{step.data['path']}:{step.data['name']}" for step in steps if {"path", "name"} <= step.data.keys()]
@@ -262,21 +262,22 @@ def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, An
 
 
 def _last(items: Iterable[object]) -> list[str]:
-    """The newest different texts among the items, in their order."""
+    """The newest distinct texts among the items, in order."""
     texts = [item[:KEPT_CHARS_MAX] for item in items if isinstance(item, str) and item.strip()]
     return list(dict.fromkeys(reversed(texts)))[:KEPT_MAX][::-1]
 
 
 def _episodes(act: Act) -> list[Unit]:
-    """The accounts of other tasks; what their prompts and agents said lies below the project."""
+    """The accounts of tasks, which live at the project's level. Episodes that agents tell live below it."""
     project = act.caller.scope.at(Level.PROJECT).key
     return act.transaction.units_in([project], kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX, shared=True)
 
 
 def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> list[Unit]:
-    """Link an episode to similar ones (G11); gives those that succeeded in the same way (G10).
+    """Link an episode to similar ones (G11). Returns those that succeeded in the same way (G10).
 
-    Tasks are compared by what is known of them, if only by how their logs begin; those without a log are not.
+    Tasks are compared by their descriptions, or else by the first entry of their logs. `others` is empty for a task
+    without a log.
     """
     others = [unit for unit in others if unit.id not in (episode.id, episode.supersedes)]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
@@ -287,9 +288,9 @@ def _relate(act: Act, episode: Unit, others: Sequence[Unit]) -> list[Unit]:
 
 
 def _is_repeated(episode: Unit, earlier: Unit) -> bool:
-    """Whether a success repeats an earlier one: the same task, or one that differs in a number and ran the same.
+    """Whether a success repeats an earlier similar one: the same command worked, or the tasks differ in no value.
 
-    An agent's word for it is none, under however many names (R21).
+    Both verifications must be witnessed. An agent's report does not count (R21).
     """
     was_seen = all(unit.attributes.get("witnessed") for unit in (episode, earlier))
     if not earlier.attributes.get("success") or not was_seen:
@@ -303,9 +304,9 @@ def _is_repeated(episode: Unit, earlier: Unit) -> bool:
 
 
 def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, repeated: Sequence[Unit]) -> str | None:
-    """One skill for what is the same: a further success counts for it. A rejected skill is not made again.
+    """Create the skill of repeated tasks, or count a further success of a known one. Returns its id.
 
-    There is none without a step worth repeating, whoever analysed the task.
+    None if no step is worth repeating, or if the skill was rejected.
     """
     if not is_worth_repeating(analysis.extracted_code):
         return None
@@ -334,7 +335,7 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, repeated: Seq
     same = live_with_same_text(act.transaction, visible, claim.content)
     known = [unit for unit in same if unit.kind is Kind.SKILL]
     if not known:
-        # The same steps for a task in other words are the same skill.
+        # The same steps are the same skill, even if the task is worded differently.
         skills = act.transaction.units_in(visible, kind=Kind.SKILL, live=True, limit=_COMPARED_EPISODES_MAX)
         known = [unit for unit in skills if unit.attributes.get("code") == code]
     if not known:
@@ -350,7 +351,7 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, repeated: Seq
 
 
 def _updated(act: Act, claim: Claim, before: Unit | None) -> Unit:
-    """The task's one episode: a new account takes the place of the old one. The gate keeps it for the project (R2)."""
+    """The task's only episode. A new account supersedes the old one, at the project's level (R2)."""
     if (
         before is not None
         and before.content.partition(_BY_MODEL)[0] == claim.content
@@ -370,7 +371,7 @@ def _superseding(act: Act, claim: Claim, before: Unit | None, reason: str) -> Un
 
 
 def _tells_more(claim: Claim, before: Unit) -> bool:
-    """Whether a new account says more of the task than the old one; what a model said of the same stays."""
+    """Whether a new account differs from the old one. Fields from a model's analysis of the same text don't count."""
     old, left_alone = before.attributes, {"seconds"}
     if before.content.startswith(f"{claim.content}{_BY_MODEL}"):
         left_alone |= _OF_AN_ANALYSIS

@@ -1,4 +1,4 @@
-"""Erasure (R16): `planned` finds a unit or an entry of the log with what derives from it, `carry_out` removes them."""
+"""Erasure: `planned` finds a unit or a log entry and everything derived from it, `carry_out` removes it (R16)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mnemarch.model.upkeep import Copy
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
 from mnemarch.text.fingerprint import telling_line
+from mnemarch.text.words import in_a_line
 from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from mnemarch.model.testrun import TestRecord
 
 _ERASED = "[ERASED]"
-_SHOWN_CHARS_MAX = 160
-# Entries with words of their own. Other events tell the life of a unit, a link or a graph, and go with that.
+# Events with text of their own. All other events belong to a unit, a link or a graph, and are erased with it.
 _ENTRIES = frozenset(
     {
         EventType.LOGGED,
@@ -38,21 +38,21 @@ _ENTRIES = frozenset(
         EventType.RULE_LEARNED,
     }
 )
-# Those that others can cite, and that episodes are made of.
+# Entries that units can cite, and that episodes are made of.
 _STAGED = frozenset({EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED, EventType.RULE_LEARNED})
-# Those that go with what they name: questions, and the code rules that an entry taught.
+# Erased with any unit or entry that they name: questions, and code rules that an entry taught.
 _BY_NAME = frozenset({EventType.RECALLED, EventType.RULE_LEARNED})
 # The events that hold the text of a unit.
 _CONTENT = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
 _OF_RELATIONS = frozenset({EventType.RELATION_ADDED, EventType.RELATION_DROPPED})
 _OF_GRAPHS = frozenset({EventType.GRAPH_CHANGED, EventType.GRAPH_RESTATED})
-# What the program makes of the entries of a task; of a long one it keeps at least so many characters.
+# Kinds that the program makes of a task's entries. It keeps at least this many characters of a long entry.
 _MADE_OF_ENTRIES = frozenset({Kind.EPISODE, Kind.SKILL})
 _KEPT_CHARS_MIN = 200
 _PIECE_CHARS_MIN = 8
-# Somebody decided these: they go only if they are meant, also where they repeat what they rest on.
+# Somebody decided these. They are erased only if they are named, even if they repeat an erased text.
 _DECIDED = frozenset({Kind.DECISION, Kind.POLICY, Kind.ANCHOR})
-# Parts of a payload, and what in them are names of the program and not somebody's words.
+# Parts of a payload that hold text, and fields in them that hold the program's own names and nobody's text.
 _HOLDERS = ("unit", "claim", "proposal", "link", "set")
 _LABELS = frozenset(
     {"kind", "status", "type", "level", "domain", "rule", "scope", "trust", "proof", "places", "tree", "runner"}
@@ -62,7 +62,7 @@ _FIXED = frozenset({"id", "kind", "content", "domain", "importance", "occurred_a
 
 
 class Plan:
-    """What an erasure takes: units, the events to empty, and units whose events are among them and are restated."""
+    """The extent of an erasure: units, events to empty, and units that stay although events of theirs are emptied."""
 
     def __init__(self, act: Act, target: Unit | Event) -> None:
         self.subject = target.id
@@ -78,14 +78,14 @@ class Plan:
         return [unit for unit in self._mentioning.values() if unit.id not in self.units]
 
     def take(self, target: Unit | Event) -> None:
-        """Add a unit or an event, and what derives from it."""
+        """Add a unit or an event, and everything derived from it."""
         if isinstance(target, Unit):
             self._take_unit(target)
         else:
             self._take_event(target)
 
     def _take_unit(self, unit: Unit) -> None:
-        """A unit with its events, its links, the questions it answered, its twins, and what cites and repeats it."""
+        """Add a unit with its events, its links, questions that it answered, units merged with it, and its quotes."""
         if unit.id in self.units or unit.erased_at is not None:
             return
         reader = self._act.transaction
@@ -122,7 +122,7 @@ class Plan:
                 self._take_unit(made)
 
     def _take_quotes(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """What cites one of these ids and repeats the text; and the questions that a unit answered."""
+        """Add units that cite one of these ids and repeat the text, and questions that name one of the ids."""
         search, stream = self._act.transaction.events_containing, self._act.caller.stream
         for event in (event for id in ids for event in search(id, stream)):
             unit = self._act.transaction.unit(event.subject or "")
@@ -135,7 +135,7 @@ class Plan:
                 self._take_event(event)
 
     def _made_of(self, entry: Event) -> Iterator[Unit]:
-        """The episodes and skills of the entry's task that repeat any piece of it."""
+        """The episodes and skills of the entry's task that repeat any piece of the entry."""
         parts = [*_strings((entry.payload or {}).get("data")), *map(telling_line, _texts_of(entry))]
         long = [part for part in parts if len(part) >= _PIECE_CHARS_MIN]
         pieces = [_beginning(text) for text in (*_texts_of(entry), *long)]
@@ -147,7 +147,7 @@ class Plan:
 
 
 def planned(act: Act, target_id: str, expected_version: int | None) -> Plan | None:
-    """What erasing a unit, or an entry of the log, takes; None if it is erased already."""
+    """The plan for erasing a unit or a log entry. None if it is erased already."""
     reader = act.transaction
     target = reader.unit(checked_id(target_id, "an id")) or reader.event(target_id)
     if target is None or target.scope.key not in act.caller.visible_keys:
@@ -174,7 +174,7 @@ def planned(act: Act, target_id: str, expected_version: int | None) -> Plan | No
 
 
 def erased_with(act: Act, target_id: str) -> tuple[str, ...]:
-    """The units that the erasure of a unit or an entry took; itself, if it was taken by that of another."""
+    """The units that were erased with a unit or an entry. If it was itself erased with another, only its own id."""
     for event in act.transaction.events_of_subject(target_id):
         if event.type is EventType.UNIT_ERASED and event.payload is not None:
             return tuple(record["id"] for record in event.payload["units"])
@@ -185,9 +185,9 @@ def erased_with(act: Act, target_id: str) -> tuple[str, ...]:
 
 
 def copies_of(act: Act, plan: Plan) -> list[tuple[Copy, Unit | Event]]:
-    """What else in the caller's project has the text, as far as the caller may read and erase it.
+    """Other places in the caller's project with the text, if the caller may read and erase them.
 
-    Graphs hold what was asked and answered, not knowledge: what they have of it goes in any case.
+    Events of graphs are added to the plan instead: they hold questions and answers, which are always erased.
     """
     texts = plan.texts
     copies: dict[str, tuple[Copy, Unit | Event]] = {}
@@ -211,13 +211,9 @@ def _may_erase(act: Act, source: Unit | Event) -> bool:
 
 def _copy(source: Unit | Event, texts: Sequence[str]) -> Copy:
     if isinstance(source, Unit):
-        return Copy(source.id, str(source.kind), source.scope, source.author, _short(source.content))
+        return Copy(source.id, str(source.kind), source.scope, source.author, in_a_line(source.content))
     said = next(said for said in _said(source) if _has_copy(texts, said))
-    return Copy(source.id, str(source.type), source.scope, source.actor, _short(said))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARS_MAX else f"{text[: _SHOWN_CHARS_MAX - 1]}…"
+    return Copy(source.id, str(source.type), source.scope, source.actor, in_a_line(said))
 
 
 def _saying(act: Act, texts: Sequence[str]) -> Iterator[Event]:
@@ -231,7 +227,7 @@ def _saying(act: Act, texts: Sequence[str]) -> Iterator[Event]:
 
 
 def _said(event: Event) -> Iterator[str]:
-    """Every text in an event's payload that somebody may have written; not what the program calls things."""
+    """Every text in an event's payload that somebody may have written, without the program's own names."""
     payload = event.payload or {}
     holders = [payload, *(payload[name] for name in _HOLDERS if isinstance(payload.get(name), dict))]
     for holder in holders:
@@ -243,7 +239,7 @@ def _said(event: Event) -> Iterator[str]:
 
 
 def _strings(content: Any) -> Iterator[str]:
-    """Every text in JSON; of names those that can't be a field's."""
+    """Every string in JSON. Keys count only if they can't be field names."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -256,7 +252,7 @@ def _strings(content: Any) -> Iterator[str]:
 
 
 def _texts_of(event: Event) -> list[str]:
-    """What an entry says, in its author's words."""
+    """The texts of an entry that its author wrote."""
     payload = event.payload or {}
     said = payload.get("claim") or payload.get("proposal") or payload
     names = ("text", "content", "error", "approach", "query", "reason")
@@ -264,19 +260,19 @@ def _texts_of(event: Event) -> list[str]:
 
 
 def _spellings(act: Act, unit: Unit) -> list[str]:
-    """A unit's text as its author and everybody who repeated it wrote it."""
+    """Every spelling of a unit's text, from its author and from those who repeated it."""
     payloads = [event.payload or {} for event in act.transaction.events_of_subject(unit.id) if event.type in _CONTENT]
     return list(dict.fromkeys([unit.content, *(payload["said"] for payload in payloads if payload.get("said"))]))
 
 
 def _kind_of(event: Event) -> str:
-    """The kind of the unit that an event brought; of another event nothing."""
+    """The kind of the unit that an event created, or "" for other events."""
     payload = event.payload if event.type is EventType.UNIT_REMEMBERED else None
     return str(payload["unit"]["kind"]) if payload else ""
 
 
 def _beginning(text: str) -> str:
-    """As much of a text as is surely kept of it, up to a whole word."""
+    """The beginning of a text that episodes certainly keep, cut at a word."""
     cut = text[:_KEPT_CHARS_MIN]
     return cut if len(text) <= _KEPT_CHARS_MIN else cut.rpartition(" ")[0] or cut
 
@@ -286,20 +282,20 @@ def _repeats_any(texts: Sequence[str], said: Iterable[str]) -> bool:
 
 
 def _refusals_of(act: Act, told: Sequence[Event]) -> list[Event]:
-    """The refused claims that became these events when the gate let them through."""
+    """The refused claims that the gate later accepted as these events."""
     prefix = waiting_key("")
     ids = [event.key.removeprefix(prefix) for event in told if event.key and event.key.startswith(prefix)]
     return [event for id in ids if (event := act.transaction.event(id)) is not None]
 
 
 def check_reason(plan: Plan, reason: str) -> None:
-    """Asked before anything is changed, in the log or in a file."""
+    """Raise if the reason repeats the erased text. Called before the log or a file is changed."""
     if _has_copy(plan.texts, reason):
         raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
 
 
 def carry_out(act: Act, plan: Plan, reason: str) -> None:
-    """Empty the events, leave tombstones, and say again without the text what still holds."""
+    """Empty the events, leave tombstones, and record again, without the text, the state that still holds."""
     texts = plan.texts
     links = {link.id for unit_id in plan.units for link in act.transaction.links_of(unit_id)}
     links |= {link_of(event) for event in plan.events.values() if event.type is EventType.LINK_ADDED}
@@ -336,7 +332,7 @@ def _has_copy(texts: Sequence[str], said: str) -> bool:
 
 
 def _conflicts_left(act: Act, link_ids: set[str], plan: Plan) -> list[tuple[Link, list[str]]]:
-    """The conflicts that still have two members or more when these units are gone."""
+    """The conflicts that still have two or more members after the erasure, with those members."""
     known = [link for link_id in sorted(link_ids) if (link := act.transaction.link(link_id)) is not None]
     left = []
     for link in known:
@@ -348,7 +344,7 @@ def _conflicts_left(act: Act, link_ids: set[str], plan: Plan) -> list[tuple[Link
 
 
 def _restate_outcome(act: Act, event: Event, payload: dict[str, Any], dropped_links: set[str]) -> None:
-    """Record the outcome of an emptied event again, without the text: a replay must come to the same."""
+    """Record the outcome of an emptied event again, without the text, so that a replay gives the same result."""
     if event.type is EventType.LINK_RESOLVED and payload["link"] not in dropped_links:
         restated = {"link": payload["link"], "winner": payload["winner"], "reason": _ERASED}
         act.record(EventType.LINK_RESOLVED, restated, subject=payload["link"])
@@ -360,7 +356,7 @@ def _restate_outcome(act: Act, event: Event, payload: dict[str, Any], dropped_li
 
 
 def _restate_tests(act: Act, tests: Iterable[TestRecord]) -> None:
-    """Record how tests stand, by whichever run: one that is emptied may be older than what they stand by."""
+    """Record the current outcomes of tests again. A later run than the emptied one may have set them."""
     names: dict[tuple[Any, ...], list[str]] = {}
     for test in tests:
         stands = (test.passed, test.witnessed, test.tree, test.flaky, test.greened_by, test.place)
@@ -372,7 +368,7 @@ def _restate_tests(act: Act, tests: Iterable[TestRecord]) -> None:
 
 
 def _restate_relations(act: Act, payloads: Sequence[Mapping[str, Any]]) -> None:
-    """Record relations again as they hold: they belong to a decision's root and outlive one version."""
+    """Record relations again in their current state. They belong to a decision's root and outlive one version."""
     for source, type, target in dict.fromkeys((each["source"], each["type"], each["target"]) for each in payloads):
         holds = any((one.type, one.target) == (type, target) for one in act.transaction.relations_from([source]))
         payload = {"source": source, "type": type, "target": target}
@@ -390,7 +386,7 @@ def _tombstone(unit: Unit) -> dict[str, object]:
 
 
 def _restated(unit: Unit, texts: Sequence[str]) -> dict[str, Any]:
-    """Every changeable field of a unit as it stands, without the erased text: the events that set them are empty."""
+    """The current value of every changeable field, without the erased text. The events that set them are emptied."""
     stored: dict[str, Any] = {**dict.fromkeys(Unit.json_optional), **unit_to_json(unit)}
     fields = {name: item for name, item in stored.items() if name not in _FIXED}
     for name in ("contradiction_note", "archive_reason"):

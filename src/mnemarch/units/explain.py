@@ -1,4 +1,4 @@
-"""Everything a unit can say for itself (S7): where from, who, when true, how sure, replaced by what, used by whom."""
+"""The explanation of a unit: its origin, authors, validity, trust, successors and users (S7)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def explained(
 
 
 def related(reader: Reader, unit: Unit, visible_keys: Sequence[str]) -> list[Related]:
-    """What this unit resembled, came from, led to, fixed or replaced, and the reverse (G3, G11); closest first."""
+    """Units related to this one, closest first: similar, replaced, fixed, its origins and its results (G3, G11)."""
     links = {(link.target if link.source == unit.id else link.source): link for link in reader.links_of(unit.id)}
     led_to = _led_to(reader, unit)
     came_from = _came_from(reader, unit, visible_keys)
@@ -69,7 +69,7 @@ def _linked(unit: Unit, other: Unit, link: Link) -> Related:
     if link.type is LinkType.SIMILAR_TO and unit.kind is other.kind is Kind.EPISODE:
         succeeded = [bool(episode.attributes.get("success")) for episode in (unit, other)]
         if succeeded[0] != succeeded[1]:
-            # The one that succeeded after the other failed.
+            # The later success fixed the earlier failure.
             failed, later = (other, unit) if succeeded[0] else (unit, other)
             if later.recorded_at > failed.recorded_at:
                 how = "fixed" if succeeded[0] else "fixed_by"
@@ -77,7 +77,7 @@ def _linked(unit: Unit, other: Unit, link: Link) -> Related:
 
 
 def _led_to(reader: Reader, unit: Unit) -> list[str]:
-    """The units that an episode's task made or raised."""
+    """The ids of units that an episode's task created or verified."""
     task_key = unit.attributes.get("task_key") if unit.kind is Kind.EPISODE else None
     if not isinstance(task_key, str):
         return []
@@ -86,7 +86,7 @@ def _led_to(reader: Reader, unit: Unit) -> list[str]:
 
 
 def _came_from(reader: Reader, unit: Unit, visible_keys: Sequence[str]) -> list[str]:
-    """A skill's episode, and the episodes of the tasks that said the unit, as they are now."""
+    """The ids of a skill's episode, and of the live episodes of tasks that claimed the unit."""
     if unit.kind is Kind.EPISODE:
         return []
     tasks = {voice.scope.key for voice in unit.provenance}
@@ -99,7 +99,7 @@ def _came_from(reader: Reader, unit: Unit, visible_keys: Sequence[str]) -> list[
 def _sharing_evidence(
     reader: Reader, unit: Unit, visible_keys: Sequence[str], *, known: Collection[str]
 ) -> Iterator[Related]:
-    """Live units that cite the same test, symbol, file or commit, and are not related otherwise."""
+    """Live units that cite the same test, symbol, file or commit, and are not in `known`."""
     seen = {unit.id, *known}
     for citation in [item for item in unit.citations if item.kind in IN_TREES][:_CITATIONS_MAX]:
         for other in reader.units_citing(visible_keys, citation.kind, [citation.ref]):
@@ -112,7 +112,7 @@ def _sharing_evidence(
 def told(reader: Reader, unit_id: str, visible_keys: Sequence[str]) -> list[Event]:
     """The unit's events and those that decided its disputes, in order.
 
-    Links to units that the reader may not see are left out: their notes quote them.
+    Links to units that the reader may not see are left out, because their notes quote those units.
     """
     events = []
     for event in reader.events_of_subject(unit_id):
@@ -131,7 +131,7 @@ def _both_visible(reader: Reader, link: Link, visible_keys: Sequence[str]) -> bo
 
 
 def _steps_of_trust(history: Sequence[Event]) -> list[str]:
-    """Each event that moved the confidence, in words."""
+    """A sentence for each event that changed the confidence."""
     steps = []
     for event in history:
         payload = event.payload or {}
@@ -180,7 +180,7 @@ def _validity(unit: Unit) -> str:
 
 
 def _users(reader: Reader, unit: Unit) -> list[str]:
-    """The tasks that were credited with reusing it, named by the events that say so."""
+    """The names of the tasks that were credited with reusing the unit."""
     return [
         str(event.scope.task)
         for event in reader.events_of_subject(unit.id)

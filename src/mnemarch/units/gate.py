@@ -1,4 +1,4 @@
-"""The cognitive gate: what may be handed out to this reader, now and in this tree, and why not the rest (R2, R8)."""
+"""The cognitive gate decides which units a reader may get now, given the code there (R2, R8)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import CodeCheck, CodeView
     from mnemarch.stores.sql.reader import Reader
 
-# What is said of a unit where its replacement has no effect (R8).
+# Note on a unit whose replacement does not hold in the reader's tree (R8).
 REPLACED_ELSEWHERE = "Replaced by {}, which does not hold in this tree."
 
 
 class Gate:
-    """The cognitive gate: whether a unit may be handed out now, and to a reader with this code (R2, R8)."""
+    """Decides whether a unit may be handed out now to a reader with this code (R2, R8)."""
 
     def __init__(
         self, now: datetime, as_of: datetime | None, code: Callable[[], CodeView] | None, actor: Actor
@@ -30,17 +30,17 @@ class Gate:
         self._as_of = as_of
         self._code = code
         self._view: CodeView | None = None
-        # Set by whoever has a read open: what replaced a unit is looked up there.
+        # Set by a caller with an open read transaction, to look up successors of units.
         self.reader: Reader | None = None
-        # Units that this reader's code contradicts, or has only under another name.
+        # Units whose citations are stale in this reader's code, or have moved to another name.
         self.unsettled: list[Unit] = []
-        # The ids of those that were admitted though the tests they rest on are not in this reader's tree.
-        self.elsewhere: set[str] = set()
+        # Ids of admitted units whose tests are missing in this reader's tree, or expect something else there (True).
+        self.elsewhere: dict[str, bool] = {}
 
     def admitted(self, units: Sequence[Unit], withheld: dict[str, str]) -> list[tuple[Unit, tuple[str, ...]]]:
-        """Those that may be handed out, with their status here and what their reader should know.
+        """The units that may be handed out, with their status in this tree and notes for the reader.
 
-        The reasons of the others are added to `withheld`.
+        Adds the reasons for withholding the others to `withheld`.
         """
         checks, still_valid = self._seen_from_here(units)
         passed = []
@@ -58,8 +58,8 @@ class Gate:
                 withheld[unit.id] = reason
                 continue
             notes = check.notes if check is not None else ()
-            if check is not None and check.lacks_tests:
-                self.elsewhere.add(unit.id)
+            if check is not None and (check.lacks_tests or check.has_other_tests):
+                self.elsewhere[unit.id] = check.has_other_tests
             if is_valid_here and unit.status is Status.DEPRECATED:
                 notes = (*notes, REPLACED_ELSEWHERE.format(unit.superseded_by))
                 unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
@@ -67,17 +67,17 @@ class Gate:
         return passed
 
     def _person(self) -> str | None:
-        """Who reads, or for whom an agent works: the person of this machine; None if nobody said who that is."""
+        """The person who reads, or the person of this machine if an agent reads. None if that person is unknown."""
         from mnemarch import user
 
         return self._actor.id if self._actor.kind is ActorKind.HUMAN else user.person()
 
     def _seen_from_here(self, units: Sequence[Unit]) -> tuple[dict[str, CodeCheck], set[str]]:
-        """What the code says of the units, and the ids of replaced ones whose replacements do not hold here."""
+        """The code checks of the units, and the ids of replaced units whose replacements do not hold in this tree."""
         bound = [unit for unit in units if unit.is_bound_to_code]
         if not bound or self._code is None:
             return {}, set()
-        # One view for the whole recall, so that its time limit is one too.
+        # One view for the whole recall, so that one time limit covers all checks.
         view = self._view = self._view or self._code()
         replaced = [unit for unit in bound if unit.superseded_by and unit.valid_to_commit]
         if not replaced or self.reader is None or self._as_of is not None:
@@ -90,9 +90,9 @@ class Gate:
 def withheld_reason(
     unit: Unit, now: datetime, as_of: datetime | None, *, replaced_elsewhere: bool = False
 ) -> str | None:
-    """Why a unit that matches may not be handed out now, or as of an earlier moment; None if it may (R2, R8).
+    """The reason to withhold a unit now, or at the earlier moment `as_of`. None if it may be handed out (R2, R8).
 
-    `replaced_elsewhere`: the commit that replaced it is not in the reader's code, so it is still valid there.
+    With `replaced_elsewhere`, the commit that replaced the unit is not in the reader's code, so it still holds there.
     """
     if unit.erased_at is not None:
         return "erased"
@@ -102,7 +102,7 @@ def withheld_reason(
         return "distrusted"
     if as_of is None and unit.status is Status.DEPRECATED and not replaced_elsewhere:
         return f"superseded by {unit.superseded_by}"
-    # A clock that went back must not hide what was recorded before it did.
+    # If the clock was set back, units that were recorded before must stay visible.
     moment = as_of or max(now, unit.recorded_at)
     if moment < unit.occurred_at:
         return f"not yet valid: from {unit.occurred_at.isoformat()}"

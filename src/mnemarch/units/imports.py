@@ -1,4 +1,4 @@
-"""What other memories knew, taken as claims: nobody here has verified any of it (R2, R20)."""
+"""Imports notes from other memories as unverified claims (R2, R20)."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 _IMPORT, _REPLACES = "import", "import_replaces"
 _ENTRIES_MAX = 50
-# So many units of one import are looked at to tell of it: an inbox must not wait for the rest.
+# Units of one import that the inbox looks at. More would delay the inbox.
 WAITING_MAX = 2_000
 _VERSIONS_MAX = 1_000
 _SHOWN_MAX, _TAGS_MAX, _TAG_CHARS_MAX = 5, 20, 60
-# Decisions are made here, preferences belong to a person, and episodes to whoever lived through them.
+# Kinds that are imported. Decisions are made here, preferences belong to a person, and episodes to a task.
 _BROUGHT = frozenset({Kind.FACT, Kind.SEMANTIC, Kind.SKILL})
 _REPLACED = "its source replaced it"
 
 
 def exported_notes(path: str, bytes_max: int) -> list[Note]:
-    """What one of our own exports says of the units that are live at its end; the whole file is checked."""
+    """Notes of the units that are live at the end of a Mnemarch export. The whole file is checked."""
     units: dict[str, dict[str, Any]] = {}
     for _, event in ExportFile(path, bytes_max).events():
         if event.stream.org == DOCTOR:
-            continue  # What the doctor wrote to try the memory is nobody's knowledge.
+            continue  # The doctor's trial entries are not knowledge.
         payload, subject = event.payload or {}, event.subject or ""
         if event.type is EventType.UNIT_REMEMBERED and payload:
             units[subject] = payload["unit"] | {"at": event.occurred_at, "place": str(event.stream)}
@@ -68,7 +68,7 @@ def exported_notes(path: str, bytes_max: int) -> list[Note]:
 
 
 class _Draft(Frozen):
-    """A note as a claim. By `key` and a number the versions of what its source knows by one id are found again."""
+    """A note as a claim. `key` and a version number identify the versions of one note in its source."""
 
     claim: Claim
     key: str
@@ -76,7 +76,7 @@ class _Draft(Frozen):
 
 
 class _Verdict(Frozen):
-    """What becomes of a claim: it is `new`, perhaps in the place of another, or `known`, or `left_out`."""
+    """The verdict on a claim: it is `new` and may replace a unit, or it is `known` or `left_out`."""
 
     what: str
     number: int = 1
@@ -84,16 +84,16 @@ class _Verdict(Frozen):
 
 
 class Importer:
-    """Takes notes from one caller, and keeps them for the project as hypotheses that are labelled as imported.
+    """Stores the notes of one caller for the project, as hypotheses that are labelled as imported.
 
-    They contest nothing and join nothing: a text that is here already, or was rejected, is left out.
+    They open no conflicts and join no units. A text that is known already, or was rejected, is left out.
     """
 
     def __init__(self, log: Log, caller: Caller, intake: Intake) -> None:
         if caller.actor.kind not in {ActorKind.HUMAN, ActorKind.ORCHESTRATOR}:
             log.act(caller, _refuse)
         self._log, self._caller, self._intake = log, caller, intake
-        # The program keeps them, nobody says them: what a person says again would be approved.
+        # The program is the author: if a person were, a rejected text would count as approved.
         self._there = Caller(IMPORTER, caller.scope.at(Level.PROJECT))
         self._redacted: set[str] = set()
         self._left_out = self._known = 0
@@ -108,7 +108,7 @@ class Importer:
         dry_run: bool,
         progress: Callable[[int], None] | None,
     ) -> ImportedClaims:
-        """Take them a few hundred to a transaction; interrupted, it goes on when the same is imported again."""
+        """Store notes, a few hundred to a transaction. Repeating an interrupted import continues it."""
         found = list(problems)
         drafts = self._drafts(notes, found, format, name)
         entry = {"format": format, "name": name, "notes": len(notes), "digest": _digest(format, notes)}
@@ -144,7 +144,7 @@ class Importer:
     # From notes to claims
 
     def _drafts(self, notes: Sequence[Note], problems: list[Problem], format: str, name: str) -> list[_Draft]:
-        """The claims, each text once. What can't be a claim is left out, or a problem."""
+        """The claims, each text once. A note that can't be a claim is left out, or reported as a problem."""
         drafts: dict[str, _Draft] = {}
         for note in notes:
             text = (without_fenced(note.text) if has_fence(note.text) else note.text).strip()
@@ -170,8 +170,6 @@ class Importer:
             origin["import_author"] = note.author[:_TAG_CHARS_MAX]
         if note.tags:
             origin["import_tags"] = [tag[:_TAG_CHARS_MAX] for tag in note.tags[:_TAGS_MAX]]
-        if self._caller.session is not None:
-            origin["import_session"] = self._caller.session
         at = note.at if note.at is not None and note.at <= self._log.clock() else None
         claim = Claim(
             content=content,
@@ -188,14 +186,14 @@ class Importer:
         return _Draft(claim, f"import:{digest}", bool(note.id))
 
     def _cited(self, note: Note) -> tuple[Citation, ...]:
-        """The lines of the file it comes from, if that is in the working tree."""
+        """A citation of the note's lines in its file, if the file is in the working tree."""
         root = self._caller.root
         if root is None or note.lines is None:
             return ()
         path = os.path.relpath(os.path.realpath(note.file), os.path.realpath(root)).replace(os.sep, "/")
         if path.startswith(os.pardir):
             return ()
-        with suppress(InvalidInput):  # The tree may leave the file out.
+        with suppress(InvalidInput):  # The tree may ignore the file.
             return (self._intake.completed(Citation.file(path, note.lines)),)
         return ()
 
@@ -208,7 +206,7 @@ class Importer:
             number, latest = len(versions) + 1, versions[-1]
             texts = [mergeable((event.payload or {"unit": {"content": ""}})["unit"]["content"]) for event in versions]
             is_old = claim.occurred_at is None or claim.occurred_at <= latest.occurred_at
-            # An older export, or what was erased here, changes nothing.
+            # An older export, or a note that was erased here, changes nothing.
             if texts[-1] == mergeable(claim.content) or latest.erased or (is_old and mergeable(claim.content) in texts):
                 return _Verdict("known")
         if live_with_same_text(reader, self._there.visible_keys, claim.content):
@@ -220,7 +218,7 @@ class Importer:
         return _Verdict("new", number, replaced if replaced is not None and replaced.live else None)
 
     def _versions(self, reader: Reader, draft: _Draft) -> list[Event]:
-        """What earlier imports brought of the same id, or of the same text, the first first."""
+        """The events of earlier imports with the same id, or the same text, oldest first."""
         versions: list[Event] = []
         while len(versions) < (_VERSIONS_MAX if draft.is_versioned else 1):
             key = f"{draft.key}:{len(versions) + 1}"
@@ -231,7 +229,7 @@ class Importer:
         return versions
 
     def _taken(self, act: Act, drafts: Sequence[_Draft], entry: dict[str, Any]) -> tuple[str, list[_Verdict]]:
-        """Store what is new. All of one source cite one entry of the log, by which they are one item of the inbox."""
+        """Store the new claims. All claims of one import cite one log entry, which makes them one item of the inbox."""
         there, key = act.by(self._there), f"imported:{entry['digest']}"
         known = there.transaction.event_for_key(there.caller.scope_key, str(IMPORTER), key)
         import_id = "" if known is None else known.id
@@ -263,7 +261,7 @@ def _refuse(act: Act) -> None:
 
 
 def _recorded(there: Act, entry: dict[str, Any], key: str) -> str:
-    """Say in the log what is imported; by its digest the same import is known again."""
+    """Log the import. Its digest identifies a repetition of the same import."""
     text = f"{entry['notes']:,} notes of {entry['name']} ({entry['format']})"
     payload = {"kind": _IMPORT, "text": text, "data": {_IMPORT: entry}}
     event, _ = there.record(EventType.LOGGED, payload, subject=_subject(there.caller.scope), key=key)
@@ -271,7 +269,7 @@ def _recorded(there: Act, entry: dict[str, Any], key: str) -> str:
 
 
 def _subject(project: Scope) -> str:
-    """By what the imports of a project are found in the log."""
+    """The subject of a project's import entries in the log."""
     return f"imports:{project.key}"
 
 
@@ -292,7 +290,7 @@ def _domain(name: str) -> str:
 
 
 def imported_units(reader: Reader, project: Scope, import_id: str) -> list[Unit]:
-    """What one import brought and nobody has judged, the first first."""
+    """The units of one import that nobody has judged, oldest first."""
     return _unjudged(reader.units_citing([project.key], CitationKind.LOG, [import_id]), import_id)
 
 
@@ -301,7 +299,7 @@ def _unjudged(units: Sequence[Unit], import_id: str) -> list[Unit]:
 
 
 def waiting_imports(reader: Reader, project: Scope) -> dict[str, list[Unit]]:
-    """The imported units of a project that nobody has judged, by import; of a large one, not all of them."""
+    """The imported units of a project that nobody has judged, by import. A large import is cut off."""
     waiting: dict[str, list[Unit]] = {}
     for entry in reader.events_of_subject(_subject(project), last=_ENTRIES_MAX):
         newest = reader.newest_citing([project.key], CitationKind.LOG, entry.id, WAITING_MAX)
@@ -314,12 +312,12 @@ def waiting_imports(reader: Reader, project: Scope) -> dict[str, list[Unit]]:
 
 
 def replacing(units: Sequence[Unit]) -> int:
-    """How many of them their source put in the place of what an earlier import brought."""
+    """The number of units that replace a unit of an earlier import."""
     return sum(_REPLACES in unit.attributes for unit in units)
 
 
 def judge_imported(act: Act, import_id: str, unit_ids: Sequence[str], rejection: str | None) -> None:
-    """A person confirms or rejects some of what one import brought in. What it replaces goes with the yes."""
+    """Confirm or reject some units of one import, for a person. A confirmed unit supersedes the unit it replaces."""
     if act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
             f"{act.caller.actor} may not confirm an import: only a person does (R2).",

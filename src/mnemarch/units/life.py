@@ -1,4 +1,4 @@
-"""The life of a unit: evidence makes it more or less sure, another takes its place, it leaves recall and comes back."""
+"""Acts on a unit: cite, validate, approve, reject, supersede, resolve, archive and revive."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 _A_PERSONS = frozenset({Signal.HUMAN_APPROVED, Signal.HUMAN_REJECTED})
-# The kinds that `seat.decisions` makes: only it replaces them.
+# Kinds that only `seat.decisions` creates and replaces.
 DECIDED = frozenset({Kind.DECISION, Kind.POLICY, Kind.EVIDENCE, Kind.ANCHOR})
-# What the reason of whatever retention archived begins with.
+# Prefix of the archive reason of units that retention archived.
 RETENTION = "retention"
 _NAMED_MAX = 5
 _CHAIN_MAX = 32
 
 
 def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | None) -> Unit:
-    """Add evidence; a passed test or a person's own word makes a hypothesis verified at once (Rule 2)."""
+    """Add evidence. A passed test or a person's own word verifies a hypothesis at once (Rule 2)."""
     unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
     check_citations(act.transaction, act.caller, [citation])
     citation = whole_names(act.transaction, act.caller.stream, [citation])[0]
@@ -47,7 +47,7 @@ def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | Non
 
 
 def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int | None) -> Unit:
-    """Cite files by the names they have now, and symbols in the files they are in; the event keeps the old ones."""
+    """Update the cited paths of moved files and symbols. The event keeps the old paths."""
     unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
     cited = [_moved(item, moves) if item.kind in OF_CODE else item for item in unit.citations]
     changes = {"citations": [citation.to_json() for citation in dict.fromkeys(cited)]}
@@ -55,7 +55,7 @@ def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int
 
 
 def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
-    """The citation by its new name; the old one is kept for branches that still have it."""
+    """The citation with its new path. It keeps the old path for branches that still have it."""
     path = moves.get(str(citation), moves.get(citation.ref))
     if path is None:
         return citation
@@ -64,16 +64,16 @@ def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
 
 
 def retake(act: Act, unit: Unit, citations: Sequence[Citation], because: Sequence[str] = ()) -> Unit:
-    """Cite changed signatures as they are now, because a test that the unit cites passes on the changed code (R11).
+    """Cite changed signatures in their current form, because a test that the unit cites passes on the new code (R11).
 
-    `citations` are the new ones, as `code.citing.retaken` gives them; `because` names the tests that passed.
+    `citations` are the new citations from `code.citing.retaken`. `because` names the tests that passed.
     """
     cited = [citation.to_json() for citation in citations]
     return change(act, EventType.UNIT_CITED, unit, {"cite": cited, "because": list(because)}) if cited else unit
 
 
 def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None) -> Unit:
-    """One signal for or against a unit (G18); a person's signals come only from a person (R2)."""
+    """Record one signal for or against a unit (G18). Only a person may give a person's signals (R2)."""
     unit = act.permitted_unit(unit_id, Deed.VALIDATE, expected_version)
     if given in _A_PERSONS and act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
@@ -85,7 +85,7 @@ def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None
 
 
 def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
-    """Mark a unit as used by the seat's task: it counts once the task succeeds, for blame once it fails (R2)."""
+    """Mark a unit as used by the seat's task. The unit is credited if the task succeeds, blamed if it fails (R2)."""
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
     task_key = act.caller.task_key
     if task_key is None:
@@ -97,7 +97,7 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 
 
 def note_help(act: Act, unit_ids: Iterable[str]) -> None:
-    """Note that what was handed to the seat's task helped it: a sign of use, though no `use` that is blamed (R2)."""
+    """Note that recalled units helped the seat's task. That can earn them credit, but never blame (R2)."""
     for unit_id in unit_ids:
         handed = act.transaction.use(unit_id, act.caller.task_key or "")
         if handed is not None and handed.handed and not handed.credited:
@@ -105,7 +105,7 @@ def note_help(act: Act, unit_ids: Iterable[str]) -> None:
 
 
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
-    """A yes. A human's is evidence and verifies; an orchestrator's is recorded, since only Rule 2 makes verified."""
+    """Approve a unit. A human's approval is evidence and verifies it; an orchestrator's is only recorded (Rule 2)."""
     unit = act.permitted_unit(unit_id, Deed.APPROVE, expected_version)
     actor = act.caller.actor
     changes: dict[str, str | None] = {}
@@ -119,7 +119,7 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 
 
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
-    """A no: trust falls and the unit leaves recall; an approval or a revival brings it back."""
+    """Reject a unit. It leaves recall until it is approved or revived; a human's rejection also lowers its trust."""
     unit = act.permitted_unit(unit_id, Deed.REJECT, expected_version)
     payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}")}
     if act.caller.actor.kind is not ActorKind.HUMAN:
@@ -128,7 +128,7 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
 
 
 def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
-    """An author's own no, while the unit is nobody else's business (R4)."""
+    """Archive a unit for its author. Raise if anybody else said, used or vouched for it (R4)."""
     unit = act.changeable_unit(unit_id, expected_version)
     if not unit.live:
         raise InvalidInput(f"Unit {unit_id} is {unit.status}.", hint="Only a live claim can be taken back.")
@@ -151,18 +151,18 @@ def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) 
 
 
 def leaving(unit: Unit, why: str) -> dict[str, str | None]:
-    """What changes of a unit that is archived."""
+    """The fields that change when a unit is archived."""
     was = str(unit.archived_from or unit.status)
     return {"status": str(Status.ARCHIVED), "archived_from": was, "archive_reason": why}
 
 
 def returning(unit: Unit) -> dict[str, str | None]:
-    """What changes of an archived unit that has its former status again."""
+    """The fields that change when an archived unit gets its former status back."""
     return {"status": str(unit.archived_from or Status.HYPOTHESIS), "archived_from": None, "archive_reason": None}
 
 
 def successors(reader: Reader, units: Iterable[Unit]) -> dict[str, Unit]:
-    """What replaced these units, and what replaced that, by id."""
+    """The direct and indirect successors of these units, by id."""
     known: dict[str, Unit] = {}
     waiting = {unit.superseded_by for unit in units if unit.superseded_by}
     for _ in range(_CHAIN_MAX):
@@ -177,7 +177,7 @@ def successors(reader: Reader, units: Iterable[Unit]) -> dict[str, Unit]:
 def supersede(
     act: Act, new_id: str, old_id: str, reason: str, commit: str | None, expected_version: int | None
 ) -> Unit:
-    """Put `new` in the place of `old`: both change in this one act, and only one successor can win."""
+    """Replace `old` by `new`. Both change in one act, and only one successor can win."""
     if new_id == old_id:
         raise InvalidInput("A unit can't supersede itself.", hint="Remember the new content first, then supersede.")
     new = act.changeable_unit(new_id, None)
@@ -202,7 +202,7 @@ def supersede(
 
 
 def _refuse_decided(*units: Unit) -> None:
-    """A decision is replaced by its next version (D4), and a policy, evidence or anchor by nothing."""
+    """Raise if one of the units is a decision, policy, evidence or anchor: these can't be superseded here (D4)."""
     decided = next((unit for unit in units if unit.kind in DECIDED), None)
     if decided is not None:
         raise InvalidInput(
@@ -232,7 +232,7 @@ def _close(act: Act, link: Link, winner: str | None, reason: str) -> None:
 
 
 def contest(act: Act, new_id: str, old_id: str) -> None:
-    """Open the conflict of a unit that was to replace another with the one that did so before it (R5)."""
+    """Open a conflict between two successors of one unit: `new`, which came too late, and the first one (R5)."""
     new, old = act.transaction.unit(new_id), act.transaction.unit(old_id)
     winner = act.transaction.unit((old and old.superseded_by) or "")
     if new is None or winner is None or new.id == winner.id or not (new.live and winner.live):
@@ -246,9 +246,9 @@ def contest(act: Act, new_id: str, old_id: str) -> None:
 def resolve(
     act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None, expected_version: int | None
 ) -> Dispute:
-    """Decide a dispute: the winner stands, the others are superseded by it and, if they contradicted, lose trust."""
+    """Decide a dispute. The winner supersedes the others. In a contradiction they also lose trust."""
     here, (act, link, units) = act, _link_in_sight(act, dispute_id)
-    commit = commit if act is here else None  # What is decided for another worktree says nothing of this one's HEAD.
+    commit = commit if act is here else None  # In another worktree, this one's HEAD means nothing.
     if winner_id not in units:
         raise InvalidInput(
             f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose one of {_named(units)}."
@@ -280,7 +280,7 @@ def _named(unit_ids: Iterable[str]) -> str:
 
 
 def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
-    """Close a dispute without a winner: all stay as they are, and it is not opened for them again."""
+    """Close a dispute without a winner. All units stay as they are, and the dispute is not opened for them again."""
     act, link, units = _link_in_sight(act, dispute_id)
     for unit in units.values():
         act.require(Deed.RESOLVE, unit)
@@ -290,23 +290,23 @@ def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
 
 
 def _link_in_sight(act: Act, dispute_id: str) -> tuple[Act, Link, dict[str, Unit]]:
-    """A dispute and those of its units that can be seen from where it is, if there are two; and the act there."""
+    """The act in the dispute's scope, the link, and its units visible there. Raise if fewer than two are visible."""
     link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
     sides = act.transaction.units(act.transaction.units_of_link(dispute_id)) if link is not None else {}
-    # People and leads of a project decide what the inbox lists, in whichever worktree it is (R3).
+    # People and leads decide everything that the project's inbox lists, in any worktree (R3).
     below = min((side.scope for side in sides.values()), key=lambda scope: scope.level, default=act.caller.scope)
     if below.key not in act.caller.visible_keys and act.caller.may_read(below):
         act = acting_in(act, below)
     seen = {id: side for id, side in sides.items() if side.scope.key in act.caller.visible_keys}
     if link is None or len(seen) < 2:
         raise NotFound(f"No conflict {dispute_id!r} here.", hint=Hint("list the conflicts"))
-    # A decision that was committed against another stays in conflict with it until one of them is revised (R12).
+    # A decision that was committed against another stays in conflict until one of them is revised (R12).
     _refuse_decided(*(side for side in seen.values() if link.open))
     return act, link, seen
 
 
 def acting_in(act: Act, scope: Scope) -> Act:
-    """The same act by the same actor in a scope below the project: people and leads may inspect it (R3)."""
+    """The same act and actor in a scope below the project, which people and leads may inspect (R3)."""
     return act.by(Caller(act.caller.actor, scope, act.caller.session, act.caller.root))
 
 
@@ -328,7 +328,7 @@ def _decided(act: Act, dispute_id: str, units: Mapping[str, Unit]) -> Dispute:
 
 
 def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, deed: Deed = Deed.ARCHIVE) -> Unit:
-    """Take a unit out of recall; nothing is lost."""
+    """Take a unit out of recall. Nothing is deleted."""
     unit = act.permitted_unit(unit_id, deed, expected_version)
     if unit.status is Status.ARCHIVED:
         return unit
@@ -336,7 +336,7 @@ def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, d
 
 
 def pruned(log: Log, *, dry_run: bool) -> Pruned:
-    """Archive old units of little worth (G24), each in an act of its own; a dry run only says which."""
+    """Archive old units of little worth, each in an act of its own. A dry run only lists them (G24)."""
     from mnemarch.model.upkeep import Pruned
 
     found = log.store.read(lambda reader: list(reader.units_of_kinds([Kind(name) for name in sorted(PRUNED_KINDS)])))
@@ -361,7 +361,7 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
 
 
 def _refuse_twin(act: Act, unit: Unit) -> None:
-    """One fact, one unit: what was said again meanwhile lives already."""
+    """Raise if a live unit says the same by now: each fact has only one live unit."""
     other = twin_of(act.transaction, unit, unit.scope.key)
     if other is not None:
         raise Conflict(

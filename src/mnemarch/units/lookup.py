@@ -1,4 +1,4 @@
-"""What a part of an id names: its beginning, or the beginning of its last group, which is how ids are printed."""
+"""Resolves partial ids: the beginning of an id, or of its last group, which is the part that gets printed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Caller
 from mnemarch.model.stamps import ID_CHARS
 from mnemarch.stores.sql.reader import Reader
+from mnemarch.text import words
 
 _PART_CHARS_MIN = 6
 _CANDIDATES_MAX = 200
@@ -18,12 +19,12 @@ _OF_AN_ID = frozenset("0123456789abcdef-")
 
 
 def is_whole(typed: str) -> bool:
-    """Whether it can be no part of an id: it is a whole one, or no id at all."""
+    """Whether the text can't be a partial id: it is a whole id, or not an id at all."""
     return not _PART_CHARS_MIN <= len(typed) < ID_CHARS or not _OF_AN_ID.issuperset(typed.lower())
 
 
 def unit_id(reader: Reader, caller: Caller, typed: str) -> str:
-    """The whole id of the unit that is meant; what names none is given back as it was typed."""
+    """The whole id of the unit that a partial id names. If it names no unit, the text itself."""
 
     def named(part: str) -> dict[str, str]:
         units = reader.units_named(part, _CANDIDATES_MAX)
@@ -33,7 +34,7 @@ def unit_id(reader: Reader, caller: Caller, typed: str) -> str:
 
 
 def link_id(reader: Reader, caller: Caller, typed: str) -> str:
-    """The same for a conflict or a merge proposal."""
+    """Like `unit_id`, for a conflict or a merge proposal."""
 
     def named(part: str) -> dict[str, str]:
         links = reader.links_named(part, _CANDIDATES_MAX)
@@ -45,7 +46,7 @@ def link_id(reader: Reader, caller: Caller, typed: str) -> str:
 
 
 def event_id(reader: Reader, caller: Caller, typed: str) -> str:
-    """The same for an entry of the log."""
+    """Like `unit_id`, for an entry of the log."""
 
     def named(part: str) -> dict[str, str]:
         events = reader.events_named(part, _CANDIDATES_MAX)
@@ -55,7 +56,7 @@ def event_id(reader: Reader, caller: Caller, typed: str) -> str:
 
 
 def any_id(reader: Reader, caller: Caller, typed: str) -> str:
-    """The same for whatever it names: units before conflicts, conflicts before entries, which are many."""
+    """Like `unit_id`, for a unit, a conflict or an entry of the log, looked up in this order."""
     for look in (unit_id, link_id, event_id):
         whole = look(reader, caller, typed)
         if whole != typed:
@@ -67,11 +68,9 @@ def _whole(typed: str, candidates_for: Callable[[str], dict[str, str]]) -> str:
     candidates = {} if is_whole(typed) else candidates_for(typed.lower())
     if len(candidates) < 2:
         return next(iter(candidates), typed)
-    listed = [f"{id[_LAST_GROUP:]} ({_first_words(text)})" for id, text in list(candidates.items())[:_LISTED_MAX]]
+    listed = [
+        f"{id[_LAST_GROUP:]} ({words.in_a_line(text, _WORDS_CHARS_MAX)})"
+        for id, text in list(candidates.items())[:_LISTED_MAX]
+    ]
     more = f" and {len(candidates) - _LISTED_MAX} more" if len(candidates) > _LISTED_MAX else ""
     raise InvalidInput(f"{typed!r} may be {', '.join(listed)}{more}.", hint="Name one of these.")
-
-
-def _first_words(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _WORDS_CHARS_MAX else f"{line[: _WORDS_CHARS_MAX - 1]}…"

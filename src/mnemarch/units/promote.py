@@ -1,7 +1,8 @@
-"""A unit moves to a wider level, through the gate."""
+"""Moves units to a wider level, through the gate."""
 
 from __future__ import annotations
 
+from mnemarch.lazy import Any
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.model.caller import ActorKind, Level, Scope
 from mnemarch.model.decision import version_key_of
@@ -14,13 +15,9 @@ from mnemarch.units.conflicts import with_open_disputes
 from mnemarch.units.same_text import refusal_to_repeat, twin_of
 from mnemarch.units.status import inherit, publish_if_reused, retire
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:
-    """Move a unit to a wider level, and open the conflicts it has there; a twin at that level absorbs it."""
+    """Move a unit to a wider level and open the conflicts it has there. If it has a twin there, the twin absorbs it."""
     unit = act.changeable_unit(unit_id, expected_version)
     scope = act.caller.scope.at(target)
     twin = twin_of(act.transaction, unit, scope.key)
@@ -41,7 +38,7 @@ def _moved(act: Act, unit: Unit, scope: Scope, twin: Unit | None, **changes: Any
 
 
 def accept_for_project(act: Act, unit_id: str) -> Stored | Refused:
-    """Let a claim that nobody verified through to the project, labelled as accepted by whoever did it (R20)."""
+    """Move an unverified claim to the project, labelled with the actor who accepted it (R20)."""
     unit = act.permitted_unit(unit_id, Deed.APPROVE, None)
     if unit.status in TRUSTED and carries(unit):
         return promote(act, unit_id, Level.PROJECT, None)
@@ -51,16 +48,16 @@ def accept_for_project(act: Act, unit_id: str) -> Stored | Refused:
     scope = act.caller.scope.at(Level.PROJECT)
     twin = twin_of(act.transaction, unit, scope.key)
     kept = dict(unit.attributes) | {KEPT_AS: ACCEPTED, "kept_by": act.caller.actor.id}
-    # What was only reported, or is not about the claim, verifies nothing for the project.
+    # A test that was only reported, or is not about the claim, does not verify it for the project.
     return _moved(act, unit, scope, twin, attributes=kept, status=str(Status.HYPOTHESIS), proof=None)
 
 
 def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal | None:
-    """Why the unit may not move, or None. What joins its twin brings nothing there that was rejected."""
+    """Why the unit may not move, or None. A unit with a twin is not checked for rejected text: its text is there."""
     actor = act.caller.actor
     refusal = refusal_to_promote(unit, target, actor, act.config.policy)
     if refusal is None and version_key_of(unit) is not None:
-        # A decision is validated by its commit; where it holds is for whoever may decide there (R4).
+        # A decision is validated by its commit. Its level is up to actors that may decide at that level (R4).
         may_decide = act.config.policy.allows(actor.kind, Deed.DECIDE, target)
         return None if may_decide else Refusal("R4", f"{actor} may not decide at {target} scope.", "A person can.")
     if refusal is None and twin is None and actor.kind is not ActorKind.HUMAN:
@@ -71,7 +68,7 @@ def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal 
 def absorb(
     act: Act, unit: Unit, twin: Unit, reason: str = "promoted into the unit that says the same at the wider level"
 ) -> Stored:
-    """The wider of two units with the same text absorbs the narrower: its evidence, voices and status."""
+    """Merge a unit into its twin at a wider level: the twin gets its evidence, voices and status."""
     payload: dict[str, Any] = {
         "from": unit.id,
         "cite": [citation.to_json() for citation in unit.citations],
@@ -85,7 +82,7 @@ def absorb(
 
 
 def _reuses(act: Act, unit: Unit, twin: Unit) -> dict[str, Any]:
-    """The tasks that reused only the narrower one count for the wider from now on; one task counts once (Rule 3)."""
+    """Fields that move the reuses of a unit to its twin. A task that reused both counts once (Rule 3)."""
     known = {use.task_key for use in act.transaction.uses_of_unit(twin.id) if use.credited}
     more = [use.task_key for use in act.transaction.uses_of_unit(unit.id) if use.credited and use.task_key not in known]
     return {"reused_by": more, "set": {"uses": twin.uses + len(more)}} if more else {}

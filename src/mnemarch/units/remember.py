@@ -1,9 +1,9 @@
-"""Claims on their way in: checked, completed from the working tree, then stored, joined to a unit, or refused."""
+"""Takes claims: checks them, adds citations from the working tree, then stores, joins or refuses them."""
 
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput
-from mnemarch.log.act import Act, Log, receipt_for
+from mnemarch.log.act import Act, Log, receipt_for, without_secrets
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
@@ -40,13 +40,7 @@ from mnemarch.units.same_text import (
     refusal_to_repeat,
     rejected_alike,
 )
-from mnemarch.units.status import (
-    as_gate,
-    check_citations,
-    proof_of,
-    raise_by_evidence,
-    whole_names,
-)
+from mnemarch.units.status import as_gate, check_citations, proof_of, raise_by_evidence, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,21 +63,22 @@ def remember(
 ) -> Stored | Refused:
     """Store one checked claim, at the level that its evidence reaches.
 
-    `sources` is what the working tree says of the tests it cites, `secrets` the kinds that its text had.
+    `sources` describes the cited tests in the working tree. `secrets` are the kinds of secrets redacted from the text.
     """
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
-    check_citations(act.transaction, act.caller, claim.citations)
-    claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
+    if claim.citations:
+        check_citations(act.transaction, act.caller, claim.citations)
+        claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
     assert isinstance(claim.level, Level)
     proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources or {})
     carries = proof is not None and proof.carries
     if KEPT_AS in claim.attributes and not carries:
-        proof = None  # What was only reported, or is not about the claim, verifies nothing for the project.
+        proof = None  # A test that was only reported, or is not about the claim, does not verify it.
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
-    # Nearly every text is new: then nothing can be the same, rejected or replaced.
+    # Nearly every text is new. A new text needs no check for same, rejected or replaced units.
     stream = act.caller.stream
     known_texts = act.transaction.together(lambda reader: read_before_repeating(reader, stream, claim.content))
     is_new = not known_texts[0]
@@ -91,14 +86,7 @@ def remember(
     refusal = _refusal(act, claim, known, known_texts, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
-        event, found = act.record(
-            EventType.CLAIM_REFUSED,
-            payload,
-            subject=refusal.unit_id,
-            key=claim.key,
-            occurred_at=claim.occurred_at,
-            session=claim.session,
-        )
+        event, found = act.record(EventType.CLAIM_REFUSED, payload, subject=refusal.unit_id, **_told(claim))
         return refusal.answer(receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
@@ -109,7 +97,7 @@ def remember(
 
 
 def _as_observed(act: Act, claim: Claim) -> Claim:
-    """The claim for the whole project, as observed, if it cites output that this program saw (R20)."""
+    """The claim, raised to the project as observed if it cites a test run that this program witnessed (R20)."""
     for citation in claim.citations:
         event = act.transaction.event(citation.ref) if citation.kind is CitationKind.LOG else None
         payload = (event and event.payload) or {}
@@ -120,7 +108,7 @@ def _as_observed(act: Act, claim: Claim) -> Claim:
 
 
 def _lifted(act: Act, stored: Stored) -> Stored:
-    """What was stored, raised to the project by the gate; if a rule forbids that, where it is."""
+    """The outcome after the gate raised the unit to the project. Unchanged if a rule forbids that."""
     outcome = promote(as_gate(act), stored.unit.id, Level.PROJECT, None)
     if isinstance(outcome, Refused):
         return stored
@@ -130,7 +118,7 @@ def _lifted(act: Act, stored: Stored) -> Stored:
 def _refusal(
     act: Act, claim: Claim, known: Unit | None, known_texts: KnownTexts, *, is_verified: bool, is_witnessed: bool
 ) -> Refusal | None:
-    """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
+    """Why the claim is refused, or None. Only a person may repeat a rejected text (R4, R5)."""
     assert isinstance(claim.level, Level)
     actor = act.caller.actor
     if known is None and actor.kind is not ActorKind.HUMAN:
@@ -138,13 +126,13 @@ def _refusal(
         if refusal is not None:
             return refusal
     if KEPT_AS in claim.attributes:
-        return None  # Kept by the program, not written by its author (R4).
+        return None  # The program keeps it; its author does not write at that level (R4).
     status = Status.VERIFIED if is_verified else Status.HYPOTHESIS
     return refusal_to_write(actor, claim.level, status, act.config.policy, is_witnessed=is_witnessed)
 
 
 def _taken_back(act: Act, claim: Claim) -> Unit | None:
-    """The rejected unit that a person says again, approved by that: one fact, one unit."""
+    """The rejected unit with this text, approved because a person repeats it. None if there is no such unit."""
     assert isinstance(claim.kind, Kind)
     for unit, _ in rejected_alike(act.transaction, _wide(act, claim), claim):
         if is_same(unit, claim.kind, claim.domain, claim.content, claim.attributes):
@@ -153,13 +141,13 @@ def _taken_back(act: Act, claim: Claim) -> Unit | None:
 
 
 def _wide(act: Act, claim: Claim) -> list[str]:
-    """The scopes in sight that reach at least as far as the claim."""
+    """The keys of visible scopes that reach at least as far as the claim."""
     assert isinstance(claim.level, Level)
     return [scope.key for scope in act.caller.scope.visible if scope.level >= claim.level]
 
 
 def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
-    """What this idempotency key already stands for."""
+    """The outcome of the earlier claim with this idempotency key, or None."""
     if claim.key is None:
         return None
     event = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), claim.key)
@@ -179,23 +167,23 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
         if judged is None or judged.type is EventType.CLAIM_REFUSED:
             told = (judged and judged.payload) or payload
             return Refused(rule=str(told["rule"]), reason=str(told["reason"]), receipt=receipt)
-        # The gate let it through meanwhile.
+        # The gate has accepted the refused claim since.
         event, unit = judged, act.transaction.unit(judged.subject or "")
     assert unit is not None
     return Stored(unit=unit, receipt=receipt, merged=event.type is not EventType.UNIT_REMEMBERED)
 
 
 def _said(payload: dict[str, Any]) -> str:
-    """The content that an event of a claim holds: refused, new, or joined to a known unit."""
+    """The text of a claim in its event, whether it was refused, stored or joined to a unit."""
     holder = payload.get("claim") or payload.get("unit")
     return str(holder["content"] if holder else payload["said"])
 
 
 def _same(act: Act, claim: Claim) -> Unit | None:
-    """The live unit that says exactly this, at the claim's level or wider: one fact, one unit (R5, R6).
+    """The live unit with this text at the claim's level or wider, or None: each fact has only one unit (R5, R6).
 
-    Text that recall handed out here is an echo of its unit, whatever kind or domain it is claimed with, and also
-    after the unit was superseded.
+    If recall handed the text out here, the claim is an echo of that unit. The claim's kind and domain don't matter
+    then, and the unit may be superseded.
     """
     assert isinstance(claim.kind, Kind)
     wide = _wide(act, claim)
@@ -208,7 +196,7 @@ def _same(act: Act, claim: Claim) -> Unit | None:
 
 
 def _is_echo(act: Act, claim: Claim, unit: Unit) -> bool:
-    """Whether a claim only repeats what recall handed out; evidence or a wider level is something new."""
+    """Whether a claim only repeats a recalled unit, without new evidence or a wider level."""
     assert isinstance(claim.level, Level)
     if claim.kind is Kind.EVIDENCE:
         return False
@@ -222,21 +210,14 @@ def _was_handed(act: Act, unit: Unit) -> bool:
 
 
 def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], sources: Mapping[str, TestSource]) -> Stored:
-    """Another voice for a known fact; an echo of what recall handed out is only a mention (R6)."""
+    """Add the claim to a known unit as another voice. An echo of recall is only recorded as a mention (R6)."""
     cited = [citation.to_json() for citation in claim.citations]
     echo = not cited and _was_handed(act, unit)
     caller = act.caller
     voice = (caller.actor, caller.scope, claim.session or caller.session)
     heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
-    event, found = act.record(
-        type,
-        {"said": claim.content, "cite": cited},
-        subject=unit.id,
-        key=claim.key,
-        occurred_at=claim.occurred_at,
-        session=claim.session,
-    )
+    event, found = act.record(type, {"said": claim.content, "cite": cited}, subject=unit.id, **_told(claim))
     after = raise_by_evidence(act, act.known_unit(unit.id), None, sources)
     return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
 
@@ -250,40 +231,40 @@ def _born(act: Act, claim: Claim, proof: Proof | None, secrets: tuple[str, ...],
 
 
 def record_unit(act: Act, claim: Claim, proof: Proof | None) -> tuple[Event, tuple[str, ...]]:
-    """Write a new unit. Its content is in this one event and nowhere else in the log."""
+    """Record a new unit. No other event of the log has its content."""
     rules = act.config.trust
     assert isinstance(claim.level, Level)
     assert isinstance(claim.kind, Kind)
     decay = DecayPolicy(claim.decay_policy or KINDS[claim.kind].decay_policy)
     status = Status.HYPOTHESIS if proof is None else Status.VERIFIED
     confidence = rules.initial_draft if proof is None else rules.initial_verified
-    unit = {
-        "kind": str(claim.kind),
+    said = {
         "content": claim.content,
-        "scope": act.caller.scope.at(claim.level).segments,
         "domain": claim.domain,
-        "status": str(status),
-        "trust": trust_to_json(Trust(confidence=confidence, since=act.now, decay_policy=decay)),
-        "importance": claim.importance,
         "citations": [citation.to_json() for citation in (*claim.citations, *_seen(claim))],
         "attributes": dict(claim.attributes),
     }
-    if proof is not None:
-        unit["proof"] = proof.to_json()
-    return act.record(
-        EventType.UNIT_REMEMBERED,
-        {"unit": unit},
-        subject=new_id(),
-        key=claim.key,
-        occurred_at=claim.occurred_at,
-        session=claim.session,
-    )
+    # The fields that the program adds itself contain no secrets.
+    clean, found = without_secrets(said if proof is None else said | {"proof": proof.to_json()})
+    unit = clean | {
+        "kind": str(claim.kind),
+        "scope": act.caller.scope.at(claim.level).segments,
+        "status": str(status),
+        "trust": trust_to_json(Trust(confidence=confidence, since=act.now, decay_policy=decay)),
+        "importance": claim.importance,
+    }
+    return act.append(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=new_id(), **_told(claim)), found
+
+
+def _told(claim: Claim) -> dict[str, Any]:
+    """The fields of a claim that belong in the event's header."""
+    return {"key": claim.key, "occurred_at": claim.occurred_at, "session": claim.session}
 
 
 def _seen(claim: Claim) -> list[Citation]:
-    """What the text names in the working tree and nobody cited already: support, though it verifies nothing (R2).
+    """Citations of code that the text names, but the author did not cite. They support the claim but don't verify (R2).
 
-    Of a policy none: it rests on whoever laid it down, and holds whatever becomes of the files it names (D15).
+    A policy gets none: it rests on its author, and holds even if the files it names change (D15).
     """
     if claim.kind is Kind.POLICY:
         return []
@@ -297,7 +278,7 @@ def _seen(claim: Claim) -> list[Citation]:
 
 
 class Intake:
-    """Takes the claims of one caller. `codebase` is the caller's working tree, if there is one."""
+    """Takes claims from one caller. `codebase` is the caller's working tree, if there is one."""
 
     def __init__(self, log: Log, caller: Caller, codebase: Codebase | None) -> None:
         self._log = log
@@ -330,7 +311,7 @@ class Intake:
         return outcomes
 
     def completed(self, citation: Citation) -> Citation:
-        """The citation as the working tree completes it; refused if what it points to is not there."""
+        """The citation, completed from the working tree. Raises if its target does not exist."""
         from mnemarch.code.citing import checked_in_tree
 
         if citation.kind is CitationKind.LOG:
@@ -343,17 +324,19 @@ class Intake:
         if self._codebase is None or citation.kind not in OF_CODE:
             return checked_in_tree(citation, self._caller.root)
         if not self._codebase.tree.has(citation.ref) and (path := self._codebase.ending_with(citation.ref)) is not None:
-            citation = replace(citation, ref=path)  # Whoever stands in a subfolder leaves out the way to it.
+            citation = replace(citation, ref=path)  # It was cited relative to a subfolder.
         return checked_in_tree(citation, self._caller.root, self._codebase.tree)
 
     def _checked(self, claim: Claim) -> tuple[Claim, tuple[str, ...]]:
-        """The claim without secrets, and the kinds of those it had."""
+        """The claim without secrets, and the kinds of secrets that were redacted."""
         checked = checked_claim(claim, self._caller, self._log.config.limits.text_bytes_max)
         if has_fence(checked.content):
             checked = replace(checked, content=self._without_recalled(checked.content))
         content, kinds = redacted(checked.content)
-        citations = tuple(map(self.completed, checked.citations))
-        return replace(checked, content=content, citations=citations, seen=()), kinds
+        if kinds or checked.citations or checked.seen:
+            citations = tuple(map(self.completed, checked.citations))
+            checked = replace(checked, content=content, citations=citations, seen=())
+        return checked, kinds
 
     def _check_citations(self, claims: list[Claim]) -> None:
         def work(reader: Reader) -> None:
@@ -363,9 +346,9 @@ class Intake:
         self._log.store.read(work)
 
     def _with_named_code(self, claim: Claim) -> Claim:
-        """The claim with the code that its text, and the events it cites, name in the working tree."""
+        """The claim with citations of the code that its text and its cited events name in the working tree."""
         logged = [item.ref for item in claim.citations if item.kind is CitationKind.LOG]
-        # The name of a file nearly always has a dot inside; a text without one needs no further look.
+        # File names nearly always contain a dot, so a text without one is skipped.
         if self._codebase is None or not (logged or "." in claim.content.rstrip(".\n ").replace(". ", " ")):
             return claim
         from mnemarch.code.citing import cited_in_text
@@ -375,7 +358,7 @@ class Intake:
         return replace(claim, seen=cited_in_text(self._codebase, claim.content, data))
 
     def _test_sources(self, claims: list[Claim]) -> dict[str, TestSource]:
-        """What the working tree says of the tests that the claims cite."""
+        """The sources of the tests that the claims cite, read from the working tree."""
         names = {name for claim in claims for name in cited_names(claim.citations)}
         if self._codebase is None or not names:
             return {}
@@ -384,7 +367,7 @@ class Intake:
         return sources_of(self._log, self._caller, self._codebase, names)
 
     def _without_recalled(self, content: str) -> str:
-        """A claim without the recalled text in it; if there is nothing else, the first recalled unit's text (R6)."""
+        """The claim's text without recalled text. If nothing else is left, the text of the first recalled unit (R6)."""
         own = without_fenced(content).strip()
         if own:
             return own

@@ -1,12 +1,15 @@
-"""Units with the same canonical text, and what a rejection of it means (R4, R5, R6)."""
+"""Finds units with the same canonical text, and refuses texts that were rejected (R4, R5, R6)."""
 
 from __future__ import annotations
 
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Claim, Kind, Status, Unit
 from mnemarch.policy.promotion import Refusal
+from mnemarch.text import canonical
+from mnemarch.text import difference as differing
+from mnemarch.text import opposition as opposing
+from mnemarch.text import statements as stating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,18 +18,8 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import canonical
-    from mnemarch.text import difference as differing
-    from mnemarch.text import opposition as opposing
-    from mnemarch.text import statements as stating
 
     KnownTexts = tuple[list[Unit], list[Unit]]
-else:
-    # A run of tests mostly compares no statements, and their words take a while to load.
-    canonical = Lazy("mnemarch.text.canonical")
-    differing = Lazy("mnemarch.text.difference")
-    opposing = Lazy("mnemarch.text.opposition")
-    stating = Lazy("mnemarch.text.statements")
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
@@ -40,14 +33,14 @@ def past_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str)
 
 
 def _with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
-    """Only units whose text is really the same: two texts may share a key by chance."""
+    """Units with the same text. The text is compared too, because two texts may share a key by chance."""
     text = canonical.mergeable(content)
     units = reader.units_with_text(scope_keys, canonical.merge_key(content))
     return [unit for unit in units if canonical.mergeable(unit.content) == text]
 
 
 def is_same(unit: Unit, kind: Kind, domain: str, content: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether a unit with the same text is the same unit. Evidence is a snapshot: every letter and tag counts (D1)."""
+    """Whether a unit with the same text is the same unit. Evidence must match in every letter and tag (D1)."""
     if unit.kind is not kind or unit.domain != domain:
         return False
     return kind is not Kind.EVIDENCE or (unit.content == content and unit.attributes == attributes)
@@ -65,12 +58,12 @@ RULE = "R5"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
-# They say little, but not nothing: who may do a thing and who alone may are two statements.
+# Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
 _LIMITS = frozenset({"only", "also"})
 
 
 def rejection_of(reader: Reader, unit: Unit) -> Event | None:
-    """The rejection that took a unit out of recall, if it was one that did."""
+    """The rejection that archived a unit. None if it was archived for another reason."""
     if unit.status is not Status.ARCHIVED:
         return None
     left = [event for event in reader.events_of_subject(unit.id) if event.type in _LEAVING]
@@ -78,15 +71,15 @@ def rejection_of(reader: Reader, unit: Unit) -> Event | None:
 
 
 def rejected_alike(reader: Reader, scope_keys: Sequence[str], said: Claim | Unit) -> list[tuple[Unit, Event]]:
-    """The units of these scopes with this text that were rejected, each with its rejection."""
+    """The rejected units of these scopes with this text, each with its rejection."""
     units = [unit for unit in past_with_same_text(reader, scope_keys, said.content) if _says_it(unit, said)]
     return [(unit, event) for unit in units if (event := rejection_of(reader, unit)) is not None]
 
 
 def is_reworded(left: str, right: str) -> bool:
-    """Whether two texts say the same but for words that say nothing.
+    """Whether two texts differ only in words without meaning.
 
-    Order counts, and so do values, numbers, negations, opposites, names and quoted strings: the guard of R6.
+    Order, values, numbers, negations, opposites, names and quoted strings all count as differences (R6).
     """
     ours, theirs = (
         (said.topic, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
@@ -96,7 +89,7 @@ def is_reworded(left: str, right: str) -> bool:
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:
-    """The units with this text, and the rejected ones that nearly say it: of a project and its org."""
+    """The units of a project and its org with this text, and rejected units of the same topic."""
     return (
         reader.units_saying(stream, canonical.merge_key(content)),
         reader.rejected_of_topic(stream, stating.topic_key(content), _TOPIC_READ_MAX),
@@ -106,11 +99,11 @@ def read_before_repeating(reader: Reader, stream: Stream, content: str) -> Known
 def refusal_to_repeat(
     act: Act, said: Claim | Unit, unit_id: str | None = None, *, known_texts: KnownTexts | None = None
 ) -> Refusal | None:
-    """Why this may not be trusted, or None: it was rejected, and no person has spoken for it since (R4).
+    """The refusal of a text that was rejected, or None. A person's later claim or approval lifts the rejection (R4).
 
-    What a person rejected anywhere in the project is rejected for all of it, in nearly the same words too. Another
-    actor's rejection is of the same words, where it can be seen. `unit_id` is the unit that says it, if there is one;
-    `known_texts` is what `read_before_repeating` gives, if it was read.
+    A person's rejection holds in the whole project, also for nearly the same words. Another actor's rejection holds
+    only for the same words, where that unit is visible. `unit_id` is the unit with this text, if there is one.
+    `known_texts` is the result of `read_before_repeating`, if it was called already.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
     text, topic = canonical.mergeable(said.content), stating.topic_key(said.content)
@@ -137,7 +130,7 @@ def refusal_to_repeat(
 
 
 def _says_it(unit: Unit, said: Claim | Unit) -> bool:
-    """Another kind or domain makes no other statement. Evidence alone is a snapshot, which is no statement (D1)."""
+    """Whether a unit with this text states the same. Kind and domain don't matter, except for evidence (D1)."""
     assert isinstance(said.kind, Kind)
     if Kind.EVIDENCE in {unit.kind, said.kind}:
         return is_same(unit, said.kind, said.domain, said.content, said.attributes)

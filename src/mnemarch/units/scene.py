@@ -1,13 +1,15 @@
-"""What the working tree says of tests, found out before an act: git must not be asked while the store is locked."""
+"""Reads everything about a test run from the store, the working tree and git, before the write transaction.
+
+Git must not run while the store is locked.
+"""
 
 from __future__ import annotations
 
 import os
 
-from mnemarch.code import git
+from mnemarch.code import citing, git
 from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
@@ -20,18 +22,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.worktree import WorkTree
     from mnemarch.log.act import Log
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
-else:
-    citing = Lazy("mnemarch.code.citing")
 
-# Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
+# Kinds that are not claims: episodes, core memory, items, and the kinds that `seat.decisions` governs.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
-# What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
+# Events that the gate judges and episodes tell. Other events, such as recalls, can be many times as many.
 STAGED = (
     EventType.LOGGED,
     EventType.UNIT_REMEMBERED,
@@ -39,20 +38,20 @@ STAGED = (
     EventType.ATTEMPT_FAILED,
     EventType.ATTEMPTS_CLEARED,
 )
-# A task may go on for months: so much of its log an account tells, and so much is looked through for claims.
+# A task may go on for months. These bound the entries that an account tells, and those that are searched for claims.
 TOLD_MAX = 200
 _LOOKED_THROUGH_MAX = 2_000
-# So many failing tests are looked into.
+# Failing tests whose source is read.
 _BODIES_MAX = 10
-# What comes after them is a program too, and not what it checks.
+# Programs whose first argument is a script, and not a file to check.
 _INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
 
 
 class Task(Frozen):
-    """What a task has behind it when it is judged.
+    """The state of a task when it is judged.
 
-    Its live `claims`, the events of those that were `refused`, the ids of units that `helped`, its last
-    `account`; and the `log` that an account tells, if one is wanted or the task failed.
+    It has the live `claims`, the events of `refused` claims, the ids of units that `helped`, and the last `account`.
+    It has the `log` only if an account is wanted or the task failed.
     """
 
     claims: Sequence[Unit]
@@ -63,11 +62,14 @@ class Task(Frozen):
 
 
 class Met(Frozen):
-    """What the store says of a run before it is judged, and its `position` then.
+    """What the store says of a run before it is judged; `position` is where the log ended then.
 
-    By its code the task `began` at that moment; `units` cite a test of the run; `code` are the files that units cite
-    which it met, with their ids; `cited` are the tests that units cite; `red` those that failed now and before the
-    task, or that it set aside before: then `logged` has what it logged.
+    - `began`: when the task began;
+    - `units`: the units that cite a test of the run;
+    - `code`: the units that the task met, each with a file that it cites;
+    - `cited`: the tests that units cite;
+    - `red`: the tests that fail now and failed before the task began, or that the task set aside earlier;
+    - `logged`: if there are any of these, what the task logged.
     """
 
     position: int
@@ -81,9 +83,10 @@ class Met(Frozen):
 
 
 class TestSource(Frozen):
-    """Whether a test's file was changed in this line of work, what the test names, and digests of what it expects.
+    """The source of a test: whether its file was changed in this work, what it names, and digests of what it expects.
 
-    Of a check that is one test by itself, `covers` are the files and folders that it checks; "" is all of them.
+    For a check, which is a command that counts as one test, `covers` lists the files and folders that it checks. ""
+    stands for the whole tree.
     """
 
     __test__ = False
@@ -95,15 +98,18 @@ class TestSource(Frozen):
 
 
 class Scene(Frozen):
-    """Where tests ran.
+    """Where tests ran, and what the working tree says about them.
 
-    `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
-    tested; `sources` for the tests that units cite which may rise; `touched` are the ids of units that the task met
-    and whose files this line of work changed; `retaken` are citations whose signature changed, by unit; `renamed` tells
-    what tests that are gone are called now, None if nothing; `fuller` are whole names of tests that were cited from a
-    subfolder; `set_aside` are tests that failed, and had failed here before the task began: they count for nothing
-    (R2). `bodies` are hashes of the lines of some that failed; `outdated` are the ids of units whose tests expect
-    something else by now than when they verified them: that they pass says nothing of the unit.
+    - `places`: the worktree, and the default branch if that is checked out;
+    - `tree`: a digest of the content that was tested;
+    - `sources`: the source of each test that is cited by a unit whose status may rise;
+    - `touched`: the ids of units that the task met and whose files this line of work changed;
+    - `retaken`: for each unit its citations whose signature changed;
+    - `renamed`: the new name of each test that is gone, or None;
+    - `fuller`: the whole name of each test that was cited from a subfolder;
+    - `set_aside`: failing tests that failed here before the task began, which count for nothing (R2);
+    - `bodies`: hashes of the lines of failing tests;
+    - `outdated`: the ids of units whose tests expect something else now than when they verified the unit.
     """
 
     places: tuple[str, ...]
@@ -119,7 +125,7 @@ class Scene(Frozen):
 
 
 def read_scene(store: Store, caller: Caller, codebase: Codebase | None, run: TestRun, *, account: bool) -> Met:
-    """What the store says of a run that has just ended; with the log of its task, if it failed or for an `account`."""
+    """The store's data about a run that has just ended. Has the task's log if it failed, or with `account`."""
 
     def read(reader: Reader) -> Met:
         return _met(reader, caller, codebase, run, account)
@@ -150,7 +156,7 @@ def _met(reader: Reader, caller: Caller, codebase: Codebase | None, run: TestRun
 
 
 def _seen_red(reader: Reader, caller: Caller, failed: Sequence[str]) -> list[TestRecord]:
-    """The newest records of these tests that are from before the task, or that it set aside."""
+    """The newest witnessed failures of these tests that are older than the task, or that the task set aside."""
     if not failed:
         return []
     records = reader.tests(caller.stream, failed)
@@ -167,7 +173,7 @@ def _seen_red(reader: Reader, caller: Caller, failed: Sequence[str]) -> list[Tes
 
 
 def task_of(reader: Reader, caller: Caller, *, log: bool) -> Task:
-    """What the gate judges; with what an episode tells, if the `log` is wanted."""
+    """The task that the gate judges, with the entries for an account if `log` is true."""
     here = caller.scope_key
     units = units_of_task(reader, caller)
     judged = list(reader.events_of_scope(here, (EventType.CLAIM_REFUSED, EventType.UNIT_USED)))
@@ -181,7 +187,7 @@ def task_of(reader: Reader, caller: Caller, *, log: bool) -> Task:
 
 
 def told_of(reader: Reader, caller: Caller, before: int | None = None) -> list[Event]:
-    """What an account of a task tells, oldest first: its first entry, which says what the task is, and the newest.
+    """The entries for a task's account, oldest first: the first one, which describes the task, and the newest.
 
     Only entries `before` a position are read.
     """
@@ -191,7 +197,7 @@ def told_of(reader: Reader, caller: Caller, before: int | None = None) -> list[E
 
 
 def newest_first(reader: Reader, scope_key: str, types: Sequence[EventType], limit: int) -> Iterator[Event]:
-    """The newest events of a scope, in growing pages: for whoever needs few of them as a rule."""
+    """The newest events of a scope, read in growing pages for callers that usually need few."""
     before, page = None, reader.first_page
     while limit > 0:
         events = reader.events_back(scope_key, before=before, types=types, limit=min(page, limit))
@@ -202,7 +208,7 @@ def newest_first(reader: Reader, scope_key: str, types: Sequence[EventType], lim
 
 
 def _since_success(reader: Reader, caller: Caller) -> list[Event]:
-    """What a task did since it last succeeded, oldest first, with the success: what a failure is judged by."""
+    """The events since the task's last success, oldest first and with the success. A failure is judged by them."""
     from mnemarch.units.account import is_success  # Only a failing run needs it.
 
     events: list[Event] = []
@@ -214,18 +220,18 @@ def _since_success(reader: Reader, caller: Caller) -> list[Event]:
 
 
 def account_of(units: Sequence[Unit]) -> Unit | None:
-    """The last account of a task among the live units that it wrote; not what somebody told of the past."""
+    """The last account among a task's live units. Other episodes, such as stories about the past, don't count."""
     return next((unit for unit in reversed(units) if unit.kind is Kind.EPISODE and "task_key" in unit.attributes), None)
 
 
 def units_of_task(reader: Reader, caller: Caller) -> list[Unit]:
-    """The live claims of a task, and its account."""
+    """The live claims of a task, and its accounts."""
     but = NOT_CLAIMS - {Kind.EPISODE}
     return reader.claims_of_scope(caller.scope_key, but=but, kept_at=Level.PROJECT, last=_LOOKED_THROUGH_MAX)
 
 
 def units_citing_tests(reader: Reader, caller: Caller, names: Iterable[str]) -> list[Unit]:
-    """The visible claims that cite one of these tests, by whichever of its names."""
+    """The visible claims that cite one of these tests by any of its names."""
     refs = {form for name in names for form in forms_of(name)}
     return reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs), live_but=NOT_CLAIMS)
 
@@ -257,30 +263,23 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         fuller=fuller,
         set_aside=_red_before(met, places, codebase.tree),
         bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
-        outdated=frozenset(unit.id for unit in met.units if _is_outdated(unit, codebase.tree)),
+        outdated=frozenset(
+            unit.id for unit in met.units if code_tests.still_expected(codebase.tree, unit.proof) is False
+        ),
     )
 
 
-def _is_outdated(unit: Unit, tree: WorkTree) -> bool:
-    """Whether the tests that verified a unit no longer compare with all that they compared with then."""
-    proof = unit.proof
-    if proof is None or not proof.expects:
-        return False
-    by_test = [code_tests.expected_by(tree, name) for name in proof.tests]
-    return all(by_test) and not frozenset(proof.expects.split()).issubset(frozenset[str]().union(*by_test))
-
-
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
-    """The tests that were seen failing in one of these places before the task began, and by the task ever since.
+    """The tests that failed in one of these places before the task began and have failed ever since.
 
-    Not those that the task is about: it has not succeeded while they fail.
+    A test that the task is about is not among them: the task has not succeeded while it fails.
     """
     red = {record.name for record in met.red if record.place in places}
     return frozenset(red - _wanted(met.logged, red, tree)) if red else frozenset()
 
 
 def _wanted(events: Iterable[Event], tests: Collection[str], tree: WorkTree | None) -> set[str]:
-    """Which of these tests a task is about: it was asked for them, or runs or edits one, or edits what one calls."""
+    """The tests that a task is about: it was asked for them, runs or edits them, or edits functions that they call."""
     from mnemarch.units.analysis import asked_for, is_edit, is_in, is_named, steps_of
 
     steps = steps_of(events)
@@ -302,26 +301,26 @@ def _wanted(events: Iterable[Event], tests: Collection[str], tree: WorkTree | No
 
 
 def _only_ending(name: str, ran: Iterable[str]) -> str | None:
-    """The one test of a run whose name from the top of the repository ends with this name from a subfolder."""
+    """The only test of a run whose full name ends with this name, which was cited from a subfolder. Else None."""
     whole = {base_name(each) for each in ran if base_name(each).endswith(f"/{name}")}
     return whole.pop() if len(whole) == 1 else None
 
 
 def _tests_of_refused(refused: Iterable[Event]) -> set[str]:
-    """The tests that refused claims of a task cite: the next run may let them in."""
+    """The tests that the refused claims of a task cite. The next run may accept these claims."""
     claims = [Claim.from_json(event.payload["claim"]) for event in refused if event.payload]
     return {item.ref for claim in claims for item in claim.citations if item.kind is CitationKind.TEST}
 
 
 def _may_rise(unit: Unit) -> bool:
-    """Whether it matters what a test's source says: what is proved for everybody stays as it is."""
+    """Whether better evidence can still raise the unit. If not, the sources of its tests need no reading."""
     return unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries)
 
 
 def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | None:
-    """When the caller's task began: with its first entry in the log. None outside a task.
+    """The time of the first log entry of the caller's task. None outside a task.
 
-    In a repository without a commit, what came after the last entry of others is new: it began then.
+    In a repository without commits it is the time of the last earlier entry in the project: all later changes are new.
     """
     first = None if caller.task_key is None else next(reader.events_of_scope(caller.scope_key, first=1), None)
     if first is None or codebase.head() is not None or repository_around(codebase.root) is None:
@@ -331,14 +330,14 @@ def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | 
 
 
 def sources_of(log: Log, caller: Caller, codebase: Codebase, tests: Iterable[str]) -> dict[str, TestSource]:
-    """What the working tree says of these tests."""
+    """The sources of these tests, read from the working tree."""
     began = log.store.read(lambda reader: _began_at(reader, caller, codebase))
     is_default = git.branch(codebase.root) == git.default_branch(codebase.root)
     return _Since(codebase, began, log.config.witness.test_commands, is_default=is_default).sources(tests)
 
 
 class _Since:
-    """What changed in this line of work: since the branch left the default one; on that one, since the task began.
+    """Knows what changed in this work: since the branch left the default branch, or on that one since the task began.
 
     `checks` are the commands that the project counts as tests.
     """
@@ -362,12 +361,12 @@ class _Since:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
                 names = code_tests.names_in_test(self._codebase, name)
-                expects = code_tests.expected_by(self._codebase.tree, name)
+                expects = code_tests.expected_by(self._codebase.tree, name, path)
                 sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
         return sources
 
     def _covered(self, folder: str, check: str) -> tuple[str, ...]:
-        """The files and folders that a check names; else all of the folder that it is run in."""
+        """The existing files and folders that a check names, or else the folder that it runs in."""
         program, *words = check.split()
         named = [word.rpartition("=")[2] for word in (words[1:] if program in _INTERPRETERS else words)]
         paths = [os.path.normpath(os.path.join(folder, word)) for word in named if not os.path.isabs(word)]
@@ -377,7 +376,7 @@ class _Since:
     def is_changed(self, path: str) -> bool:
         if self._codebase.head() is not None:
             return self._codebase.is_changed(path, self._commit)
-        # Without git a file's own time tells.
+        # Without git, the file's modification time decides.
         try:
             touched = os.stat(os.path.join(self._codebase.root, path)).st_mtime
         except OSError:

@@ -1,4 +1,4 @@
-"""How the status of a unit rises and falls: the one place where evidence and use become status and trust (R2, R7)."""
+"""Turns evidence and use into the status and trust of units. No other module does (R2, R7)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _AMBIGUOUS_SHOWN_MAX = 5
 
 
 def cited_tests(reader: Reader, stream: Stream, scope: Scope, citations: Iterable[Citation]) -> dict[str, CitedTest]:
-    """How each cited test stands for a unit of this scope, by the name it is cited with."""
+    """The outcome of each cited test for a unit of this scope, by the name that the citation uses."""
     refs = cited_names(citations)
     records = reader.tests(stream, {short_name(ref) for ref in refs}, called=True) if refs else []
     return {ref: standing(ref, records, scope) for ref in refs}
 
 
 def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, TestSource]) -> Proof | None:
-    """What verifies a claim or a unit of this scope now; `sources` is what the working tree says of its tests."""
+    """The proof that verifies a claim or a unit of this scope now, or None. `sources` describes the cited tests."""
     if not said.citations:
         return None
     tests = cited_tests(act.transaction, act.caller.stream, scope, said.citations)
@@ -44,10 +44,10 @@ def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, T
 
 
 def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource | None) -> bool:
-    """Whether a test seen passing is evidence about a claim (R20).
+    """Whether a test that was seen passing is evidence for this very claim (R20).
 
-    It turned green in this task, or its file was changed in it, or the claim cites or names code that the test names,
-    or cites a file that the check covers.
+    One of these must hold: the test turned green in this task, its file was changed in this work, the claim cites or
+    names code that the test names, or the claim cites a file that the check covers.
     """
     if not (test.passed and test.witnessed):
         return False
@@ -63,7 +63,10 @@ def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource 
 
 
 def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation]) -> None:
-    """Refuse evidence that isn't there, and a person's word given by another (R2). Code is checked before the act."""
+    """Raise if a cited log entry is missing, or if an actor vouches in another person's name (R2).
+
+    Citations of code are checked earlier, before the act.
+    """
     for citation in citations:
         if citation.kind is CitationKind.LOG:
             event = reader.event(citation.ref)
@@ -82,7 +85,7 @@ def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation
 
 
 def whole_names(reader: Reader, stream: Stream, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """The citations with tests by their whole names, where a bare name is known; one that fits several is refused."""
+    """The citations, with bare test names replaced by whole ones if known. Raises if a bare name fits several tests."""
     return tuple(_whole_name(reader, stream, item) if item.kind is CitationKind.TEST else item for item in citations)
 
 
@@ -98,15 +101,13 @@ def _whole_name(reader: Reader, stream: Stream, citation: Citation) -> Citation:
 
 
 def change(act: Act, type: EventType, unit: Unit, payload: dict[str, Any]) -> Unit:
-    """Record one step in a unit's life and give the unit as it stands after it."""
+    """Record one change of a unit, and return the unit after it."""
     act.record(type, payload, subject=unit.id)
-    after = act.transaction.unit(unit.id)
-    assert after is not None
-    return after
+    return act.known_unit(unit.id)
 
 
 def signal(act: Act, type: EventType, unit: Unit, given: Signal, payload: dict[str, Any]) -> Unit:
-    """Record a step that also moves trust. One signal of one kind counts once per unit and task (R4)."""
+    """Record a change that also moves trust. Each kind of signal counts once per unit and task (R4)."""
     changes = dict(payload.get("set", {}))
     if not _is_repeated(act, unit, given):
         trust = signalled(unit.trust, given, act.now, act.config.trust)
@@ -128,7 +129,7 @@ def _is_repeated(act: Act, unit: Unit, given: Signal) -> bool:
 
 
 def _is_doubted_elsewhere(act: Act, unit: Unit) -> bool:
-    """Whether another task has already lowered the trust in it: only two together withhold a unit (R7)."""
+    """Whether another task has already lowered the unit's trust. It takes two tasks to withhold a unit (R7)."""
     boosts, here = act.config.trust.boosts, act.caller.scope_key
     events = [event for event in act.transaction.events_of_subject(unit.id) if event.scope.key != here]
     return any(boosts.get((event.payload or {}).get("signal", ""), 0) < 0 for event in events)
@@ -137,19 +138,19 @@ def _is_doubted_elsewhere(act: Act, unit: Unit) -> bool:
 def raise_by_evidence(
     act: Act, unit: Unit, given: Signal | None = None, sources: Mapping[str, TestSource] | None = None
 ) -> Unit:
-    """The unit with the status and proof that its citations warrant (Rule 2); else as it is."""
+    """Raise the unit to the status and proof that its citations justify (Rule 2). Returns the unit, changed or not."""
     proof = proof_of(act, unit, unit.scope, sources or {})
     if proof is None or not unit.live:
         return unit
     if unit.proof is not None and unit.proof.about and set(proof.tests) & set(unit.proof.tests):
-        proof = replace(proof, about=True)  # A test that is about the claim stays so.
+        proof = replace(proof, about=True)  # Once a test is about the claim, it stays so.
     if not _suffices(act, proof, unit.level):
         return unit
     is_better = unit.proof is None or _rank(proof) > _rank(unit.proof)
     if unit.status in TRUSTED and not is_better:
         return unit
     if refusal_to_repeat(act, unit, unit.id) is not None:
-        return unit  # The same was rejected: until a person speaks for it, evidence alone does not raise it.
+        return unit  # The text was rejected: evidence does not raise it until a person vouches for it.
     changes: dict[str, Any] = {"proof": proof.to_json(), "fell_from": None}
     payload: dict[str, Any] = {"because": list(proof.by)}
     if unit.status is Status.HYPOTHESIS:
@@ -163,7 +164,7 @@ def raise_by_evidence(
 
 
 def _suffices(act: Act, proof: Proof | None, level: Level) -> bool:
-    """Whether what verifies is good enough at this level: what was only reported is not, for the project (R21)."""
+    """Whether a proof is good enough for a level. For the project, a test that was only reported is not (R21)."""
     return not act.config.policy.requires_validation(level) or (proof is not None and proof.carries)
 
 
@@ -172,9 +173,9 @@ def _rank(proof: Proof) -> tuple[bool, bool, bool]:
 
 
 def follow_tests(act: Act, unit: Unit) -> Unit:
-    """The unit after a run of a test that verified it: it falls when every such test fails, and returns (R2).
+    """Update a unit after a run of its tests. It falls when all tests that verified it fail, and rises again (R2).
 
-    A person's word stands whatever a test says. A flaky test moves nothing; the proof says that it is flaky.
+    A unit that a person vouches for does not fall. A flaky test changes no status; the proof is marked as flaky.
     """
     proof = unit.proof
     if proof is None or proof.person is not None or not proof.tests:
@@ -195,9 +196,9 @@ def follow_tests(act: Act, unit: Unit) -> Unit:
 
 
 def red_among(units: Iterable[Unit], here: Sequence[TestRecord], scope: Scope) -> set[str]:
-    """The ids of verified units whose every test was last seen failing in the caller's worktree (R2).
+    """The ids of verified units whose tests were all last seen failing in the caller's worktree (R2).
 
-    The label of a project's unit follows the default branch; a reader who stands where its tests fail has to know.
+    A project unit's label follows the default branch. A reader in a worktree where its tests fail needs to know that.
     """
     shown = {unit.id: tests for unit in units if unit.status in TRUSTED and (tests := _tests_behind(unit.proof))}
     scope = scope.at(Level.PROJECT)
@@ -207,15 +208,16 @@ def red_among(units: Iterable[Unit], here: Sequence[TestRecord], scope: Scope) -
 
 
 def _tests_behind(proof: Proof | None) -> Sequence[str]:
-    """The tests that a label rests on, if it rests on nothing else."""
+    """The tests of a proof that rests on tests alone. Empty for a person's word or a proof that has ended."""
     return () if proof is None or proof.person is not None or proof.until is not None else proof.tests
 
 
 def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedTest]:
-    """How the tests stand where the unit lives: in its worktree, or for a project's unit on the default branch.
+    """The outcomes of tests where the unit lives: in its worktree, or on the default branch for a project's unit.
 
-    A test that the default branch has not yet stands as it does in the worktrees that ran it: it fails if none has it
-    passing. So one red worktree moves nothing, and what a branch showed and took back is shown by nobody.
+    If the default branch has no outcome of a test yet, the outcomes of all worktrees count, and the test fails only
+    if none has it passing. So one failing worktree changes nothing. If the only branch that showed it takes it back,
+    the unit falls.
     """
     place = unit.scope.worktree or DEFAULT_BRANCH
     records = act.transaction.tests(act.caller.stream, {short_name(name) for name in names}, called=True)
@@ -227,7 +229,7 @@ def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedT
 
 
 def retire(act: Act, old: Unit, new_id: str, reason: str, **more: str | None) -> Unit:
-    """Put a unit out of force because another takes its place, or tells the same; `more` changes with it."""
+    """Deprecate a unit because another replaces it or says the same. `more` are further fields to change."""
     changes = {
         "status": str(Status.DEPRECATED),
         "superseded_by": new_id,
@@ -238,7 +240,7 @@ def retire(act: Act, old: Unit, new_id: str, reason: str, **more: str | None) ->
 
 
 def inherit(act: Act, twin: Unit, unit: Unit) -> None:
-    """A hypothesis into which a better unit folds stands as that unit stood."""
+    """Give a twin that is a hypothesis the status, trust and proof of the better unit that is merged into it."""
     if twin.status is Status.HYPOTHESIS and unit.status in TRUSTED and _suffices(act, unit.proof, twin.level):
         proof = None if unit.proof is None else unit.proof.to_json()
         changes = {"status": str(unit.status), "trust": trust_to_json(unit.trust), "proof": proof}
@@ -246,7 +248,7 @@ def inherit(act: Act, twin: Unit, unit: Unit) -> None:
 
 
 def credit(act: Act, unit: Unit, use: Use) -> Unit:
-    """Count one more task that reused the unit, and publish it when there are enough (Rule 3). One task counts once."""
+    """Credit a unit with one more task that reused it, and publish it when there are enough (Rule 3)."""
     flags = {"task_key": use.task_key, "used": use.used, "credited": True}
     changes: dict[str, Any] = {"uses": unit.uses + 1} | _practised(unit, succeeded=True)
     unit = signal(act, EventType.UNIT_USED, unit, Signal.REPEATED_SUCCESS, {"use": flags, "set": changes})
@@ -254,7 +256,7 @@ def credit(act: Act, unit: Unit, use: Use) -> Unit:
 
 
 def publish_if_reused(act: Act, unit: Unit) -> Unit:
-    """Verified to published, once enough distinct tasks have reused it, in whichever order the two came (Rule 3)."""
+    """Publish a unit that is verified and was reused by enough distinct tasks, in either order (Rule 3)."""
     if not publishable(unit, act.config.gate.reuse_min):
         return unit
     payload = {"reuses": unit.uses, "set": {"status": str(Status.PUBLISHED)}}
@@ -262,20 +264,20 @@ def publish_if_reused(act: Act, unit: Unit) -> Unit:
 
 
 def blame(act: Act, unit: Unit, use: Use) -> Unit:
-    """A task that relied on the unit failed: trust falls, once for each task (R2)."""
+    """Lower the trust in a unit because a task that relied on it failed. Each task counts once (R2)."""
     payload = {"use": {"task_key": use.task_key, "blamed": True}, "set": _practised(unit, succeeded=False)}
     return signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_FAILED, payload)
 
 
 def practise(act: Act, skill: Unit) -> Unit:
-    """A task succeeded by what the skill says, without having been handed it."""
+    """Count a success for a skill that the task followed without having recalled it."""
     return signal(
         act, EventType.UNIT_VALIDATED, skill, Signal.REPEATED_SUCCESS, {"set": _practised(skill, succeeded=True)}
     )
 
 
 def _practised(unit: Unit, *, succeeded: bool) -> dict[str, Any]:
-    """What one more task says of a skill: its success rate decides whether it is kept (G24)."""
+    """A skill's new counts after one more task. Its success rate decides whether it is kept (G24)."""
     if unit.kind is not Kind.SKILL:
         return {}
     counted = dict(unit.attributes)
@@ -287,5 +289,5 @@ def _practised(unit: Unit, *, succeeded: bool) -> dict[str, Any]:
 
 
 def as_gate(act: Act) -> Act:
-    """The same act in the name of the program's own gate (R4, R20)."""
+    """The same act with the program's own gate as its actor (R4, R20)."""
     return act.by(Caller(GATE, act.caller.scope, act.caller.session, act.caller.root))

@@ -1,7 +1,11 @@
-"""Undoing an actor (R4): which units rest on its word alone, what it did to others', and how all of it comes back."""
+"""Undoes an actor's writes: units that rest on the actor alone, and its changes to other units (R4)."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping
+
+from mnemarch.lazy import Any
+from mnemarch.log.act import Act
 from mnemarch.log.audit import Replay
 from mnemarch.log.projection import PROVENANCE_MAX, project
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
@@ -17,23 +21,16 @@ from mnemarch.units.life import DECIDED, leaving, returning
 from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, proof_of, raise_by_evidence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
-    from typing import Any
-
-    from mnemarch.log.act import Act
-
 _ALL = 1 << 62
 _SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
-# What somebody does who lends a unit evidence, or their own word.
+# Acts by which an actor backs a unit, as they are told.
 _BACKING = {
     EventType.UNIT_APPROVED: "approved it",
     EventType.UNIT_PROMOTED: "let it through to the project",
     EventType.UNIT_VERIFIED: "verified it",
     EventType.UNIT_USED: "reused it with success",
 }
-# What an actor can do to the units of others.
+# Acts that change the units of others.
 _JUDGING = (
     *_BACKING,
     EventType.UNIT_SUPERSEDED,
@@ -45,7 +42,7 @@ _JUDGING = (
     EventType.UNIT_CITED,
     EventType.UNIT_MERGED,
 )
-# Fields that change together. Those are given back whose first one the actor was the last to set.
+# Fields that change together. A group is given back if the actor was the last to set its first field.
 _TOGETHER = (
     (
         *("status", "archived_from", "archive_reason", "superseded_by", "superseded_from", "contradiction_note"),
@@ -60,7 +57,7 @@ IMPORTER = Actor.system("import")
 
 
 class Undoing(Frozen):
-    """Whose writes are undone: all of an actor's, or those of one session, or since a moment."""
+    """The writes to undo: an actor's, optionally of one session only or since a moment."""
 
     actor: Actor
     session: str | None = None
@@ -72,27 +69,29 @@ class Undoing(Frozen):
         return wrote.actor == self.actor and is_session and (self.since is None or at >= self.since)
 
     def events(self, act: Act, *types: EventType) -> list[Event]:
-        """What it recorded of these types in the caller's project, oldest first."""
+        """The actor's events of these types in the caller's project, oldest first."""
         since = 0 if self.since is None else micros(self.since)
         project = act.caller.scope.at(Level.PROJECT)
         found = act.transaction.events_back(project, actor=str(self.actor), types=types, since=since, limit=_ALL)
         return [event for event in reversed(found) if self.covers(event)]
 
     def said(self, unit: Unit, source: Provenance) -> bool:
-        """Whether this voice is the actor's: the program itself says what somebody imports."""
+        """Whether this voice is the actor's. Imported units have the program's voice, and belong to no session."""
         if source.actor != IMPORTER:
             return self.covers(source)
-        kept = unit.attributes
-        is_session = self.session is None or kept.get("import_session") == self.session
-        return kept.get("kept_by") == str(self.actor) and is_session and (self.since is None or source.at >= self.since)
+        is_own = self.session is None and unit.attributes.get("kept_by") == str(self.actor)
+        return is_own and (self.since is None or source.at >= self.since)
 
     def is_one_of_several(self, act: Act, unit: Unit) -> bool:
-        """Whether the actor said it, and others too."""
+        """Whether both the actor and others said the unit."""
         said = [self.said(unit, source) for source in _voices(act, unit)]
         return any(said) and not all(said)
 
     def units(self, act: Act) -> Iterator[tuple[Unit, str | None]]:
-        """The live units that it wrote, joined, or that tell of its entries, each with why it stays, if it does."""
+        """The live units that the actor wrote or joined, or that tell of its entries.
+
+        Each comes with the reason why it stays, or None if it goes.
+        """
         ids = {event.subject: None for event in self.events(act, EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED)}
         imports = replace(self, actor=IMPORTER, session=None).events(act, EventType.UNIT_REMEMBERED)
         ids |= {event.subject: None for event in imports}
@@ -103,19 +102,22 @@ class Undoing(Frozen):
             ids |= {id: None for id, kind in kinds.items() if kind in (Kind.EPISODE, Kind.SKILL)}
         units = [unit for unit in act.transaction.units([id for id in ids if id]).values() if unit.live]
         stays: dict[str, str | None] = {}
-        # Skills after the episodes that they were made of.
+        # Skills come after the episodes that they were made of.
         for unit in sorted(units, key=lambda unit: (unit.kind is Kind.SKILL, unit.id)):
             why = stays[unit.id] = self._why_it_stays(act, unit, stays)
             if why is None or any(self.said(unit, source) for source in _voices(act, unit)):
                 yield unit, why
         going = [unit.provenance[0].event_id for unit in units if stays[unit.id] is None and unit.kind is Kind.EPISODE]
-        # What was learned from episodes goes with them: a reflection, or the next success, makes it anew of those left.
+        # Lessons go with their episodes. A reflection or the next success makes them again from the remaining episodes.
         for lesson in act.transaction.units_citing(act.caller.visible_keys, CitationKind.LOG, going):
             if lesson.live and lesson.id not in stays and (lesson.is_derived or lesson.kind is Kind.SKILL):
                 yield lesson, None if lesson.status is Status.HYPOTHESIS else "somebody verified it"
 
     def given_back(self, act: Act, going: Container[str]) -> Iterator[tuple[Unit, dict[str, Any], str | None]]:
-        """The units of others that its acts changed last: what they are without those, and why one stays as it is."""
+        """Units of others that the actor changed last, with their fields as they would be without those changes.
+
+        The last part says why a unit keeps what it has, if it does.
+        """
         touched = {event.subject: None for event in self.events(act, *_JUDGING) if event.subject not in going}
         for unit in act.transaction.units([id for id in touched if id]).values():
             is_own = all(self.said(unit, source) for source in _voices(act, unit))
@@ -125,11 +127,11 @@ class Undoing(Frozen):
                     yield unit, fields, _why_not(act, unit, fields)
 
     def _fields_without(self, act: Act, unit: Unit) -> dict[str, Any]:
-        """What the fields of a unit are without the actor's acts, as far as those were the last to change them."""
+        """The unit's fields without the actor's acts, for fields that the actor changed last."""
         replay, is_last = Replay(), dict[str, bool]()
         for event in act.transaction.events_of_subject(unit.id):
             is_covered = self.covers(event) and event.type is not EventType.UNIT_REMEMBERED
-            # The gate let through what the actor's word had verified.
+            # The gate's promotion rests on the actor's verification.
             is_covered |= event.actor == GATE and event.type is EventType.UNIT_PROMOTED and is_last.get("status", False)
             is_last |= dict.fromkeys((event.payload or {}).get("set", ()), is_covered)
             if not is_covered:
@@ -138,7 +140,7 @@ class Undoing(Frozen):
         if without is None:
             return {}
         if unit.status in TRUSTED and unit.proof is not None and unit.proof.witnessed and not unit.proof.person:
-            is_last["status"] = is_last["scope"] = False  # A test that was seen passing is nobody's word.
+            is_last["status"] = is_last["scope"] = False  # A witnessed test does not depend on the actor.
         names = ["citations", *(name for names in _TOGETHER if is_last.get(names[0]) for name in names)]
         now, then = unit_to_json(unit), unit_to_json(without)
         return {name: then.get(name) for name in names if then.get(name) != now.get(name)}
@@ -163,14 +165,14 @@ class Undoing(Frozen):
         return None
 
     def _backs(self, event: Event) -> bool:
-        """Whether another than this actor, and than the program's own gate, spoke for a unit by this event."""
+        """Whether an actor backed a unit by this event, other than this actor and the program itself."""
         is_credit = event.type is not EventType.UNIT_USED or bool((event.payload or {}).get("use", {}).get("credited"))
         own = {str(self.actor), "orchestrator:gate"}
         return is_credit and str(event.actor) not in own and event.actor.kind is not ActorKind.SYSTEM
 
 
 def _voices(act: Act, unit: Unit) -> list[Provenance]:
-    """Everybody who said it. A unit keeps so many; beyond that the log knows the others."""
+    """All voices of a unit. The unit keeps a limited number, so the others are read from the log."""
     if len(unit.provenance) < PROVENANCE_MAX:
         return list(unit.provenance)
     voices: dict[Any, Provenance] = {}
@@ -188,7 +190,7 @@ def _voices(act: Act, unit: Unit) -> list[Provenance]:
 
 
 def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
-    """Why a unit can't have these fields."""
+    """Why a unit can't get these fields, or None."""
     scope = Scope.of(fields["scope"]) if "scope" in fields else unit.scope
     policy = act.config.policy
     if not all(policy.allows(act.caller.actor.kind, Deed.UNDO, level) for level in (unit.level, scope.level)):
@@ -198,7 +200,7 @@ def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
 
 
 def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
-    """Give a unit these fields, and what its tests warrant; gives what it had before and has now, for `put_back`."""
+    """Set fields of a unit, raise it as far as its tests allow, and return its old and new fields for `put_back`."""
     now = change(act, EventType.UNIT_RESTATED, unit, {"set": fields})
     proof = proof_of(act, now, now.scope, {})
     if now.status is Status.HYPOTHESIS and proof is not None and proof.witnessed:
@@ -209,7 +211,7 @@ def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def put_back(act: Act, unit_id: str, changed: Mapping[str, Any]) -> Fate | None:
-    """Give a unit what it had before `put_fields`, if that is still what it has; None if it was erased since."""
+    """Take `put_fields` back, unless the unit changed since; None if it was erased since."""
     unit = act.known_unit(unit_id)
     if unit.erased_at is not None:
         return None
@@ -232,7 +234,7 @@ def retire(act: Act, unit: Unit, why: str) -> None:
 
 
 def restore(act: Act, unit_id: str, why: str, reason: str) -> Fate | None:
-    """Bring a unit back that was retired for `why`, with its former status; None if it was erased since."""
+    """Bring back a unit that was retired for `why`, with its former status. None if it was erased since."""
     unit = act.known_unit(unit_id)
     if unit.erased_at is not None:
         return None
@@ -245,7 +247,7 @@ def restore(act: Act, unit_id: str, why: str, reason: str) -> Fate | None:
 
 
 def without_voices(act: Act, unit: Unit, undoing: Undoing) -> list[dict[str, Any]]:
-    """Take the actor's voices from a unit that others said too; gives what was taken."""
+    """Remove the actor's voices from a unit that others said too. Returns the removed voices."""
     left = [source.to_json() for source in _voices(act, unit) if not undoing.said(unit, source)]
     change(act, EventType.UNIT_RESTATED, unit, {"set": {"provenance": left[:PROVENANCE_MAX]}})
     return [source.to_json() for source in unit.provenance if undoing.said(unit, source)]

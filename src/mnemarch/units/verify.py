@@ -1,9 +1,11 @@
-"""The gate (G4, R20): a run of tests judges what a task claimed, and what it relied on."""
+"""The gate: judges a task's claims, and the units that it relied on, by a run of tests (G4, R20)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.lazy import Lazy
+from mnemarch.lazy import Any
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
@@ -16,6 +18,8 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
+from mnemarch.units import life, remember
+from mnemarch.units import promote as promotion
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.scene import NOT_CLAIMS, Met, Scene, Task, task_of, units_citing_tests
 from mnemarch.units.status import (
@@ -29,25 +33,13 @@ from mnemarch.units.status import (
     signal,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.units import life, remember
-    from mnemarch.units import promote as promotion
-else:
-    # Most runs of tests raise nothing.
-    life = Lazy("mnemarch.units.life")
-    promotion = Lazy("mnemarch.units.promote")
-    remember = Lazy("mnemarch.units.remember")
-
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
     " that it is about the claim. Cite the file or symbol that both are about, or let a lead accept it."
 )
-# An event has a size limit, and so many names fit in it.
+# Test names in one event. More would exceed its size limit.
 _NAMES_MAX = 5_000
+_CHANGED = Refusal("S10.2", "Its test expects something else than when it verified this.", "Claim what it shows now.")
 _REPORTED = Refusal(
     "R21",
     "For the project only a test seen passing that is about it counts, or a person's word.",
@@ -56,11 +48,11 @@ _REPORTED = Refusal(
 
 
 def read_ahead(task: Task, *, account: bool) -> None:
-    """Read what a task claimed, and did, before the act that judges it begins: other writers would wait."""
+    """Parse a task's claims, and its log, before the write transaction, so that other writers don't wait for it."""
     refused = [Claim.from_json(event.payload["claim"]) for event in task.refused if event.payload]
     claims: list[Unit | Claim] = [*task.claims, *refused]
     for said in claims:
-        # What cites no test is not raised: nobody asks for its keys.
+        # A claim without a cited test is not raised, so its keys are not needed.
         if any(item.kind is CitationKind.TEST for item in said.citations):
             keys_of(redacted(said.content)[0])
     if account:
@@ -70,7 +62,7 @@ def read_ahead(task: Task, *, account: bool) -> None:
 
 
 class Verification:
-    """One run of tests, judged in one act. `met` is what was read before it."""
+    """One test run, judged in one act. `met` was read before the act."""
 
     def __init__(self, act: Act, run: TestRun, scene: Scene, met: Met, *, account: bool) -> None:
         self._act = act
@@ -79,12 +71,12 @@ class Verification:
         self._passed = run.named(Outcome.PASS)
         self._failed = run.named(Outcome.FAIL)
         self._trust_changes: dict[tuple[str, str], TrustChange] = {}
-        # What waited and is told now.
+        # Units of refused claims that this run let through.
         self._claimed: set[str] = set()
-        # A task's log can be long. It is read again only if somebody wrote, or erased, something meanwhile.
+        # A task's log can be long. It is read again only if the store changed meanwhile.
         is_known = met.position == act.transaction.position()
         self._task = met.task if is_known else task_of(act.transaction, act.caller, log=account)
-        # Whether nothing failed but what had failed before the task began (R2).
+        # The task also succeeded if every failed test had already failed before it began (R2).
         self.succeeded = run.passed or bool(
             run.witnessed and self._passed and self._failed and scene.set_aside.issuperset(self._failed)
         )
@@ -94,7 +86,7 @@ class Verification:
             )
 
     def judge(self) -> Promotion:
-        """Run the gate over everything that the seat's task staged."""
+        """Record the run, and judge everything that the seat's task staged."""
         act, run, succeeded = self._act, self._run, self.succeeded
         citing = {unit.id for unit in self._citing((*self._passed, *self._failed))} if run.witnessed else set[str]()
         event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
@@ -121,7 +113,7 @@ class Verification:
     def told(
         self, judged: Promotion, analysis: Analysis | Mapping[str, Any] | None, newest: Receipt | None
     ) -> Promotion:
-        """The answer with the task's episode, which is kept; `newest` is what this run itself staged."""
+        """Write the task's episode, and return the answer with it. `newest` is the event that this run staged."""
         from mnemarch.units.analysis import analysis_from
         from mnemarch.units.episode import keep_episode
 
@@ -154,7 +146,7 @@ class Verification:
         return [name for name in self._failed[:_NAMES_MAX] if name in self._scene.set_aside]
 
     def _kept_passes(self) -> list[str]:
-        """The passing tests that are recorded: of a very large suite those that units cite or that failed before."""
+        """The passing tests to record. For a very large suite, only those that units cite or that failed before."""
         if len(self._passed) <= _NAMES_MAX:
             return list(self._passed)
         reader, caller = self._act.transaction, self._act.caller
@@ -162,15 +154,18 @@ class Verification:
         red = {record.name for record in reader.tests(caller.stream, self._passed) if not record.passed}
         return [name for name in self._passed if name in red or not cited.isdisjoint(forms_of(name))]
 
-    # What the task relied on
+    # Units that the task relied on
 
     def _settle_reliance(self, succeeded: bool) -> None:
-        """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
+        """Credit or blame the units that the task relied on, once each.
+
+        Credit needs any sign of use, and blame needs an explicit `use` (R2).
+        """
         act = self._act
         if succeeded and act.caller.task_key is None:
             return
         signs = (self._scene.touched | self._task.helped) - self._scene.outdated
-        # Of the hundreds that a long task was handed few are read: most are settled, or nothing shows that they helped.
+        # A long task may have recalled hundreds. Few are read: most are settled, or show no sign of use.
         unsettled = [
             use
             for use in act.transaction.uses_of_task(act.caller.scope_key)
@@ -188,7 +183,7 @@ class Verification:
                 self._noting(unit, Signal.TESTS_FAILED, blame(act, unit, use))
 
     def _noting(self, before: Unit, given: Signal, after: Unit) -> None:
-        """Keep for the answer how far an act moved the trust in a unit."""
+        """Note a change of a unit's trust or status for the answer."""
         if after.trust.confidence != before.trust.confidence or after.status is not before.status:
             self._trust_changes[before.id, str(given)] = TrustChange(
                 unit_id=before.id,
@@ -198,11 +193,13 @@ class Verification:
                 status=after.status,
             )
 
-    # What the tests say of what is known
+    # Known units and their tests
 
     def _followed(self, unit: Unit) -> Unit:
-        """The unit after this run: its status, its signatures, and whether the default branch has its test now."""
-        act, unit = self._act, follow_tests(self._act, unit)
+        """Update a unit after this run: its status, its cited signatures, and whether its test was merged."""
+        act = self._act
+        if unit.status is not Status.HYPOTHESIS or unit.id not in self._scene.outdated:
+            unit = follow_tests(act, unit)
         if self._passed_of(unit):
             unit = life.retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
             proof = unit.proof
@@ -217,11 +214,11 @@ class Verification:
         return unit
 
     def _is_home(self, unit: Unit) -> bool:
-        """Whether the tests ran where the unit lives: in its worktree, for a project's unit on the default branch."""
+        """Whether the tests ran where the unit lives: in its worktree, or for a project's unit the default branch."""
         return (DEFAULT_BRANCH if unit.level >= Level.PROJECT else unit.scope.worktree) in self._scene.places
 
     def _follow_renames(self) -> None:
-        """Units cite a renamed test by its new name; of a test that is gone the proof says until when it held (R2)."""
+        """Cite renamed tests by their new names. If a unit's tests are all gone, note when its proof ended (R2)."""
         act, renamed = self._act, self._scene.renamed
         keys = act.caller.visible_keys
         for unit in act.transaction.units_citing(keys, CitationKind.TEST, sorted(renamed), live_but=NOT_CLAIMS):
@@ -230,7 +227,7 @@ class Verification:
                 continue
             names = {name: renamed[name] for name in proof.tests if name in renamed}
             new = [name for name in names.values() if name is not None]
-            # Two names that a test had, one after the other, become one.
+            # Two successive names of one test become one.
             by = list(dict.fromkeys(f"test:{names.get(name) or name}" for name in proof.tests))
             if proof.person is None and names and (new or proof.until is None):
                 changes: dict[str, Any] = proof.to_json() | {"by": by}
@@ -239,22 +236,28 @@ class Verification:
                 payload = {"cite": [Citation.test(name).to_json() for name in new], "set": {"proof": changes}}
                 change(act, EventType.UNIT_CITED, unit, payload)
 
-    # What the task claimed
+    # Claims of the task
 
     def _raised(self) -> tuple[list[Unit], list[Refused]]:
-        """Raise what the evidence bears out, to the level it reaches; say of the rest which rule keeps it down."""
+        """Raise units and waiting claims to the status and level that their evidence supports.
+
+        Returns the raised units, and a refusal with its rule for each of the others.
+        """
         act = self._act
         raised: list[Unit] = []
         refused: list[Refused] = []
         candidates, held = self._candidates()
         for unit in candidates:
             before, unit = unit, self._with_whole_names(unit)
+            if unit.status is Status.HYPOTHESIS and unit.id in self._scene.outdated:
+                refused.append(self._still_hypothesis(unit, held.get(unit.id)))
+                continue
             if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
             elif self._passed_of(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
             if unit.status is Status.HYPOTHESIS:
-                # A skill is the program's own, and nobody is asked to show it.
+                # The program made a skill itself, so nobody is asked to prove it.
                 if (self._passed or self._run.passed) and unit.kind is not Kind.SKILL:
                     refused.append(self._still_hypothesis(unit, held.get(unit.id)))
                 continue
@@ -274,7 +277,10 @@ class Verification:
         return raised, refused
 
     def _candidates(self) -> tuple[list[Unit], Mapping[str, Event]]:
-        """The live units this task wrote, and visible ones that cite a test which has just passed; what held each."""
+        """The live units of this task, and visible units that cite a test which has just passed.
+
+        Also returns the last event that held each unit back.
+        """
         own = {unit.id for unit in self._task.claims}
         citing = {unit.id: unit for unit in self._citing(self._passed)}
         units = self._act.transaction.units(sorted(own)) | citing
@@ -282,14 +288,14 @@ class Verification:
         return sorted((unit for unit in units.values() if _is_judged(unit)), key=lambda unit: unit.id), held
 
     def _citing(self, names: Sequence[str]) -> list[Unit]:
-        """The visible units that cite one of these tests, by whichever of its names."""
+        """The visible units that cite one of these tests by any of its names."""
         return units_citing_tests(self._act.transaction, self._act.caller, names)
 
     def _with_whole_names(self, unit: Unit) -> Unit:
-        """The unit citing by its whole name the one test of this run that it cites by a bare name or from a folder.
+        """Cite tests of this run by their whole names, where the unit cites them by a bare name or from a subfolder.
 
-        A bare name that has its whole one, or that the project knows several tests by, gets none: a namesake that comes
-        later is not what was meant (R2).
+        Nothing is added if the whole name is cited already, or if several tests of the project have the bare name: a
+        later test with the same name is not the one that was meant (R2).
         """
         gained = []
         cited = {item.ref for item in unit.citations if item.kind is CitationKind.TEST}
@@ -304,14 +310,14 @@ class Verification:
         return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
 
     def _passed_of(self, unit: Unit) -> list[str]:
-        """The tests of this run that passed and that the unit cites; none if they expect something else by now."""
+        """The passed tests of this run that the unit cites. Empty if its tests expect something else by now."""
         if unit.id in self._scene.outdated:
             return []
         passed = {form for name in self._passed for form in (name, base_name(name))}
         return [item.ref for item in unit.citations if item.kind is CitationKind.TEST and item.ref in passed]
 
     def _lifted(self, unit: Unit) -> tuple[Unit, Refused | None]:
-        """The unit at the level that its evidence reaches: the project, if a test seen passing is about it (R20)."""
+        """Raise the unit to the level of its evidence: the project, if a test seen passing is about it (R20)."""
         target = Level.PROJECT if unit.proof is not None and unit.proof.carries else Level.WORKTREE
         if unit.level >= target or unit.scope.project is None:
             is_local = unit.level is Level.WORKTREE and self._run.witnessed and self._passed_of(unit)
@@ -322,10 +328,11 @@ class Verification:
         return (outcome.unit, None) if isinstance(outcome, Stored) else (unit, outcome)
 
     def _still_hypothesis(self, unit: Unit, known: Event | None) -> Refused:
-        """Why a unit stays a hypothesis. Recorded only when it is not what was `known`, however often it is asked."""
+        """Why a unit stays a hypothesis. A reason that is already `known` is not recorded again."""
         act = self._act
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
-        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id) or _REPORTED
+        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
+        refusal = refusal or (_CHANGED if unit.id in self._scene.outdated else _REPORTED)
         payload = {"rule": refusal.rule, "reason": refusal.reason}
         if known is not None and (known.payload or {}).items() >= payload.items():
             receipt = receipt_for(known, duplicate=True)
@@ -334,19 +341,19 @@ class Verification:
         return refusal.answer(receipt, unit.id)
 
     def _waiting_claims(self) -> list[tuple[Claim, Act]]:
-        """Claims of this task that only lacked validation when they were made, each with its own author's rights."""
+        """The task's refused claims that now have the validation they lacked, each with an act of its own author."""
         act, waiting = self._act, []
         for event in self._task.refused:
             payload = event.payload
             if payload is None or payload["rule"] != "G23.validation":
                 continue
-            # The key keeps a claim that went through from being made again by the next verification.
+            # The key stops the next verification from storing an accepted claim again.
             key = waiting_key(event.id)
             if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
                 continue
             settled = list(act.transaction.events_of_subject(event.id, last=1))
             if settled and "reopens" not in (settled[0].payload or {}):
-                continue  # Somebody declined it, or undid its author.
+                continue  # It was declined, or its author was undone.
             claim = replace(Claim.from_json(payload["claim"]), key=key)
             author = Caller(event.actor, event.scope, event.session, act.caller.root)
             tests = cited_tests(act.transaction, act.caller.stream, event.scope.at(Level.PROJECT), claim.citations)

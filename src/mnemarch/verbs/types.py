@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 
 from mnemarch.errors import InvalidInput
-from mnemarch.lazy import paragraphs_beside
+from mnemarch.lazy import Any, paragraphs_beside
 from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime, timedelta
-    from typing import Any
 
     Reader = Callable[[Any, str], Any]
 
@@ -33,14 +32,8 @@ class Type(Frozen):
 EXAMPLE_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
 
 
-class _Required:
-    """The default of a parameter that has none."""
-
-    def __repr__(self) -> str:
-        return "REQUIRED"
-
-
-REQUIRED = _Required()
+# The default of a parameter that has none.
+REQUIRED: Any = object()
 
 
 class Parameter(Frozen):
@@ -176,10 +169,8 @@ def _floor(item: Any, what: str) -> float | str:
     return item if item == "auto" else _share(item, what)
 
 
-def _instant(item: Any, what: str) -> datetime | None:
+def _instant(item: Any, what: str) -> datetime:
     """An instant in ISO 8601. Without a zone it would mean something else on every machine."""
-    if item is None:
-        return None
     from datetime import datetime
 
     try:
@@ -203,7 +194,7 @@ def _duration(item: Any, what: str) -> timedelta:
     return timedelta(**{units[text[len(count) :]]: int(count)})
 
 
-def _since(item: Any, what: str) -> datetime | None:
+def _since(item: Any, what: str) -> datetime:
     """A moment in the past: so long ago (2h), `today`, a day here, or an instant."""
     from datetime import datetime, timedelta
 
@@ -244,10 +235,7 @@ def _receipt(item: Any, what: str) -> Any:
     """A receipt in JSON, as text or already read."""
     from mnemarch.model.event import Receipt
 
-    receipt = Receipt.of(json_object(item, what))
-    if not receipt.event_id.isascii():
-        raise InvalidInput(f"{what}: {receipt.event_id!a} is no id.", hint="Give a receipt as it was printed.")
-    return receipt
+    return Receipt.of(json_object(item, what))
 
 
 def _citation(item: Any, what: str) -> Any:

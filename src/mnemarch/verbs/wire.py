@@ -7,17 +7,13 @@ from datetime import UTC, datetime
 from functools import cache
 
 from mnemarch.errors import InvalidInput
-from mnemarch.lazy import loaded
+from mnemarch.lazy import Any, loaded
 from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.value import Names, Ranks
 from mnemarch.verbs import VERBS
 from mnemarch.verbs.types import COMMAND, PATH, REQUIRED, SEAT, Parameter, Verb
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 # What a value can tell beyond its fields, and the fields that this makes superfluous.
 _DERIVED = {
@@ -53,8 +49,6 @@ def to_json(value: Any) -> Any:
         return {str(name): to_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted(to_json(item) for item in value)
     return {name: to_json(getattr(value, name)) for name in _shown(type(value))}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import takewhile
 
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
@@ -36,6 +37,7 @@ _LEFT_BEHIND = {
     "gradle": r"build/test-results/[^/]+$",
 }
 _TAP_LINE = r"(?i)( *)(ok|not ok)\b(?: +\d+)?(?: +-)? *(.*?)(?: +# *(skip|todo)\b.*)?$"
+_ERROR_LINES_MAX = 40
 _TAP_ERROR = r" *(?:error|message): *(.+)"
 _HINT = "JUnit XML, `go test -json`, TAP, and the JSON of jest and vitest are read; a folder may hold JUnit XML files."
 
@@ -279,14 +281,24 @@ def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
         yield TestResult(name=name, outcome=outcome, message=says)
 
 
+def _indented(lines: Sequence[str], indent: int) -> str:
+    """A text of several lines in YAML: those that stand deeper than the name before them."""
+    deeper = takewhile(lambda line: not line.strip() or len(line) - len(line.lstrip()) > indent, lines)
+    return " ".join(filter(None, map(str.strip, deeper)))
+
+
 def of_tap(text: str) -> Iterator[TestResult]:
     """Tests of a suite are indented below a line that names it, and what went wrong below the test."""
     suites: dict[int, str] = {}
     failed: TestResult | None = None
-    for line in (line[:LINE_CHARS_MAX] for line in text.splitlines()):
+    lines = [line[:LINE_CHARS_MAX] for line in text.splitlines()]
+    for number, line in enumerate(lines, start=1):
         indent, match = len(line) - len(line.lstrip()), pattern(_TAP_LINE).fullmatch(line)
         if failed is not None and (says := pattern(_TAP_ERROR).fullmatch(line)):
-            failed = replace(failed, message=says[1][:MESSAGE_CHARS_MAX])
+            message = (
+                says[1] if says[1][0] not in "|>" else _indented(lines[number : number + _ERROR_LINES_MAX], indent)
+            )
+            failed = replace(failed, message=message[:MESSAGE_CHARS_MAX])
         if failed is not None and (match or says):
             yield failed
             failed = None

@@ -14,19 +14,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import TextIO
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.testrun import TestRun
 from mnemarch.witness import output, reports
 from mnemarch.witness.commands import TestCommand, runner_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
-    from typing import TextIO
-
-    Sink = Callable[[bytes], None]
+Sink = Callable[[bytes], None]
 
 _CHUNK_BYTES = 65_536
 _PRINTED_BYTES_MAX = 8 << 20
@@ -46,6 +43,7 @@ _REPORT_OPTIONS = {
     "vitest": ("--reporter=default", "--reporter=json", "--outputFile.json={folder}/report.json"),
 }
 _OWN_REPORT = ("--json", "-json", "--reporter", "--outputFile")
+_COLOURS = {"FORCE_COLOR": "1", "CARGO_TERM_COLOR": "always"}
 _SCRIPT_RUNNERS = frozenset({"npm", "pnpm", "yarn"})
 
 
@@ -100,21 +98,20 @@ def _run(
     """The exit code of the command, and the end of what it printed."""
     argv, printed = _with_report(command, known, os.path.join(cwd, known.folder), folder), bytearray()
     is_json = known.runner == "go" and argv != list(command)
-    translated = GoText(os.path.join(folder, "report.json"), known.words).text if is_json else None
+    translated = GoText(os.path.join(folder, "report.json")).text if is_json else None
     sinks = [_sink(streams[0], printed, translated), _sink(streams[1], printed)]
     with contextlib.ExitStack() as stack:
-        # On a terminal the runner gets one too, so that it prints colours and bars as it would without us.
-        pipes = [_terminal()] if all(stream.isatty() for stream in streams) else [os.pipe(), os.pipe()]
+        pipes = os.pipe(), os.pipe()
         for reading, _ in pipes:
             stack.callback(os.close, reading)
         try:
             process = subprocess.Popen(  # noqa: S603 - the caller's own test command
                 argv,
                 cwd=cwd,
-                env=_environment(folder),
+                env=_environment(folder, has_colours=all(stream.isatty() for stream in streams)),
                 stdin=subprocess.DEVNULL,
                 stdout=pipes[0][1],
-                stderr=pipes[-1][1],
+                stderr=pipes[1][1],
                 process_group=0,
             )
         except (OSError, ValueError) as error:
@@ -122,7 +119,7 @@ def _run(
         finally:
             for _, writing in pipes:
                 os.close(writing)
-        _watch(process, {reading: sink for (reading, _), sink in zip(pipes, sinks, strict=False)})
+        _watch(process, {reading: sink for (reading, _), sink in zip(pipes, sinks, strict=True)})
     return process.returncode, bytes(printed)
 
 
@@ -165,27 +162,18 @@ def place_recorder(folder: str) -> None:
     shutil.copyfile(os.path.join(os.path.dirname(__file__), "recorder.py"), os.path.join(folder, f"{_MODULE}.py"))
 
 
-def _environment(folder: str) -> dict[str, str]:
-    """Ours, and the recorder where Python looks for modules: it reaches pytest through make, tox or a script."""
+def _environment(folder: str, *, has_colours: bool) -> dict[str, str]:
+    """Ours, and the recorder where Python looks for modules: it reaches pytest through make, tox or a script.
+
+    A runner that writes into a pipe prints colours only if it is told to.
+    """
     place_recorder(folder)
     paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    colours = _COLOURS if has_colours and "NO_COLOR" not in os.environ else {}
+    environment = {**colours, **os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in environment:
         environment["PYTEST_PLUGINS"] = ",".join(filter(None, [environment.get("PYTEST_PLUGINS"), _MODULE]))
     return environment
-
-
-def _terminal() -> tuple[int, int]:
-    """Both ends of a terminal that is as large as ours and changes nothing that passes through."""
-    import pty
-    import termios
-    import tty
-
-    ours, theirs = pty.openpty()
-    tty.setraw(theirs)
-    with contextlib.suppress(OSError):
-        termios.tcsetwinsize(theirs, termios.tcgetwinsize(sys.stdout.fileno()))
-    return ours, theirs
 
 
 def _sink(stream: TextIO, printed: bytearray, translated: Callable[[bytes], bytes] | None = None) -> Sink:
@@ -238,10 +226,7 @@ def _pump(process: subprocess.Popen[bytes], sinks: dict[int, Sink], deadline: fl
             if not ready and process.poll() is not None:
                 break
             for key, _ in ready:
-                try:
-                    chunk = os.read(key.fd, _CHUNK_BYTES)
-                except OSError:  # How a terminal says that nobody writes to it any more.
-                    chunk = b""
+                chunk = os.read(key.fd, _CHUNK_BYTES)
                 if chunk:
                     sinks[key.fd](chunk)
                 else:
@@ -269,53 +254,23 @@ def _stopped_by_signals() -> Iterator[None]:
 
 
 class GoText:
-    """Turns `go test -json` back into what go prints without it, and keeps the events as a report."""
+    """Keeps the events of `go test -json` as a report, and shows the text in them."""
 
-    def __init__(self, report: str, words: Sequence[str]) -> None:
+    def __init__(self, report: str) -> None:
         self._report = report
-        self._is_verbose = not {"-v", "-v=true", "--v", "-test.v"}.isdisjoint(words)
-        # With packages named, go says of one that passed only that it did.
-        self._is_brief = any(word[:1] in "./" or "/" in word for word in words[2:])
         self._begun = b""
-        self._tests: dict[tuple[str, str], dict[str, list[str]]] = {}
-        self._packages: dict[str, list[str]] = {}
 
     def text(self, chunk: bytes) -> bytes:
         *lines, self._begun = (self._begun + chunk).split(b"\n")
         with open(self._report, "ab") as file:
             file.writelines(line + b"\n" for line in lines)
-        return "".join(map(self._shown, lines)).encode()
-
-    def _shown(self, line: bytes) -> str:
-        try:
-            event = json.loads(line)
-            action = event["Action"]
-        except (ValueError, LookupError, TypeError, RecursionError):
-            return line.decode(errors="replace") + "\n"
-        package, test = event.get("Package", ""), event.get("Test")
-        printed, top = event.get("Output", ""), (test or "").partition("/")[0]
-        if self._is_verbose or action == "build-output":
-            return str(printed)
-        if test is None:
-            lines = self._packages.setdefault(package, [])
-            lines.append(printed)
-            if action not in {"pass", "fail", "skip"}:
-                return ""
-            is_ok = self._is_brief and action != "fail"
-            return "".join(line for line in lines if not is_ok or line.startswith(("ok", "?")))
-        tests = self._tests.setdefault((package, top), {})
-        tests.setdefault(test, []).append(printed)
-        if test != top or action not in {"pass", "fail", "skip"}:
-            return ""
-        return _go_failures(tests) if action == "fail" else ""
+        return "".join(map(_shown, lines)).encode()
 
 
-def _go_failures(tests: dict[str, list[str]]) -> str:
-    """A test that failed with those inside it, each below its verdict."""
-    shown = []
-    for name, lines in tests.items():
-        indent = "    " * name.count("/")
-        verdicts = [line for line in lines if line.startswith("--- FAIL")]
-        others = [line for line in lines if line and not line.startswith(("--- ", "=== "))]
-        shown += [indent + line for line in (*verdicts, *others) if verdicts]
-    return "".join(shown)
+def _shown(line: bytes) -> str:
+    """The text of one event, but for the lines that say that a test goes on; what is no event, as it is."""
+    try:
+        printed = str(json.loads(line).get("Output", ""))
+    except (ValueError, AttributeError, RecursionError):
+        return line.decode(errors="replace") + "\n"
+    return "" if printed.startswith("=== ") else printed

@@ -1,8 +1,9 @@
-"""A folder of decision records becomes decisions, and comes out again with the status that each has by now."""
+"""Imports a folder of decision records as decisions, and exports them with their present status."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
@@ -20,15 +21,10 @@ from mnemarch.interfaces.adr.writing import file_name, new_record, reference, wi
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, version_key_of
 from mnemarch.model.outcome import Verdict
+from mnemarch.model.unit import Unit
 from mnemarch.model.value import Frozen
+from mnemarch.seat import Seat
 from mnemarch.text.secrets import redacted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from mnemarch.model.unit import Unit
-    from mnemarch.seat import Seat
 
 _PAGE = 1_000
 _FILE_BYTES_MAX = 1_048_576
@@ -36,7 +32,7 @@ _TAG, _FILE = "adr", "file:"
 
 
 class AdrOutcome(Frozen):
-    """What became of one file."""
+    """The outcome of one file."""
 
     name: str
     decision_id: str | None
@@ -44,10 +40,10 @@ class AdrOutcome(Frozen):
 
 
 class _Known:
-    """What a memory knows of records, by the names of their files: the text read last, and the newest decision made.
+    """The records that a memory knows, by file name: the text that was read last, and the newest decision made of it.
 
-    A file that was read is evidence, tagged with its name. A decision was made of a file that it cites, if it says what
-    the file says.
+    A file that was read is evidence, tagged with its name. A decision belongs to a file if it cites that evidence and
+    has the same text.
     """
 
     def __init__(self, seat: Seat) -> None:
@@ -74,7 +70,7 @@ class _Known:
         return next((name for name, one in self.made.items() if one.id == decision.id), None)
 
     def in_force(self, name: str, record: Record) -> Decision | None:
-        """What is in force of the decision of a file: its own, or what was decided here since; not another file's."""
+        """The decision in force for a file: its own, or one that was decided here since; never another file's."""
         made = self.made.get(name)
         one = self.active.get(record.mark if made is None else made.root_id)
         is_ours = one is not None and (self.owner(one) is None or (made is not None and one.id == made.id))
@@ -90,7 +86,7 @@ def _units(seat: Seat, kind: str) -> list[Unit]:
 
 
 def _name_in(unit: Unit) -> str:
-    """The name of the file that a unit of evidence holds. Anybody can tag evidence, below the project with anything."""
+    """The file name of a unit of evidence. Below project level anybody can tag evidence, so that does not count."""
     tags = unit.attributes.get("tags")
     if not isinstance(tags, list | tuple) or _TAG not in tags or unit.level < Level.PROJECT:
         return ""
@@ -100,7 +96,7 @@ def _name_in(unit: Unit) -> str:
 
 
 def superseded(records: Mapping[str, Record]) -> dict[str, set[str]]:
-    """For each record those that it supersedes, whichever side says it."""
+    """For each record, the records that it supersedes, whichever of the two says so."""
     numbers = {str(records[name].number): name for name in sorted(records, reverse=True)}
     older: dict[str, set[str]] = {
         name: set() for name in sorted(records, key=lambda name: (records[name].number or 0, name))
@@ -125,7 +121,7 @@ def import_folder(
     What the guardian blocks is done if a person says why (`override`); what was not done is tried again next time.
     """
     texts, unread = _texts_in(folder)
-    # As the memory would keep them.
+    # The memory redacts secrets, so the comparison needs redacted texts.
     clean = {name: redacted(text)[0] for name, text in texts.items()}
     files = {name: (text, record) for name, text in clean.items() if (record := record_in(text, name)) is not None}
     work = _Import(seat, files, override)
@@ -153,7 +149,7 @@ def _texts_in(folder: str) -> tuple[dict[str, str], list[AdrOutcome]]:
 
 
 class _Import:
-    """An import at work: first it decides, each record after those that it supersedes, then it takes out of force."""
+    """One import. It first decides the records, older ones first, and then takes superseded ones out of force."""
 
     def __init__(self, seat: Seat, files: Mapping[str, tuple[str, Record]], override: str | None) -> None:
         self._seat, self._files, self._override = seat, files, override
@@ -180,7 +176,7 @@ class _Import:
             yield AdrOutcome(name, made.id if made is not None else None, note)
 
     def gone(self, names: set[str]) -> Iterator[AdrOutcome]:
-        """What is in force of files that are no longer there. A folder of which nothing is known is another one."""
+        """Decisions in force whose files are gone, unless the folder is an unknown one."""
         here = {self._known.made[name].id for name in self._files if name in self._known.made}
         for name in sorted(self._before - names) if self._before & names else ():
             one = self._known.made.get(name)
@@ -203,7 +199,7 @@ class _Import:
             return
         try:
             if is_new:
-                # A text that comes back is a new reading: what was read before it makes its tags differ.
+                # If a former text comes back, the tags name the reading before it, so that it counts as a new one.
                 tags = [_TAG, _FILE + name, *(f"after:{id}" for file, id in known.evidence.items() if file == name)]
                 kept = self._seat.decisions.add_evidence(text, tags=tags, level=Level.PROJECT)
                 known.text[name], known.evidence[name] = text, kept.id
@@ -251,7 +247,7 @@ class _Import:
             self._notes[name] = f"says what {first} says"
 
     def end(self, name: str) -> None:
-        """Take a record out of force that the folder says is not; a next version did so by itself."""
+        """Take a decision out of force that is not in force in the folder; a next version has done so already."""
         current, made = self._known.in_force(name, self._files[name][1]), self._known.made.get(name)
         holds, why = self._holds(name)
         if holds or current is None or self._refused.intersection([name, *self._newer[name]]):
@@ -291,7 +287,7 @@ class _Export:
         own = {name: read_record(text, name) for name, text in self._known.text.items()}
         there = {name: read_record(text, name) for name, text in self._there.items()}
         self._superseded = {old for olds in superseded(own).values() for old in olds}
-        # One that somebody renamed there is not written under its old name again.
+        # A file that was renamed in the folder is not written under its old name again.
         contents = {record.content for name, record in there.items() if name not in own}
         self._renamed = {name for name, record in own.items() if name not in there and record.content in contents}
         numbers = [record.number for record in (*own.values(), *there.values())] + [number_of(name) for name in there]

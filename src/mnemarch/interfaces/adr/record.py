@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import unquote
@@ -17,14 +18,10 @@ from markdown_it import MarkdownIt
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
 from mnemarch.model.value import Frozen
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence, Set
-
-    # A line's place and text.
-    Line = tuple[int, str]
-    # The words and level of a heading, and the lines where it and its body start.
-    Heading = tuple[str, int, int, int]
+# A line's place and text.
+Line = tuple[int, str]
+# The words and level of a heading, and the lines where it and its body start.
+Heading = tuple[str, int, int, int]
 
 _SECTIONS = {
     "status": "status|상태",

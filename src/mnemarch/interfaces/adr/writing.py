@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from unicodedata import category, normalize
 
 from mnemarch.interfaces.adr.record import digest_of, read_record, titled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mnemarch.model.decision import Decision
+from mnemarch.model.decision import Decision
 
 # Some encrypted file systems stop at 143 bytes.
 _SLUG_BYTES_MAX = 120

@@ -1,4 +1,4 @@
-"""What is done at each event: what the agent is told, and what is recorded once it was told."""
+"""Handles each event of a host: tells the agent what it should know, then records what happened."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WARNING_TOKENS = 300
 _ANCHORED_MAX = 6
 _SHOWN_CHARS = 120
 _SORTS_OF_BRANCH = ("bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor", "release", "test")
-# The rule by which something verified stays where it was claimed: its author can mend that.
+# The rule that keeps a verified unit in its worktree. The author can change that, so it is told.
 _LOCAL_ONLY = "R20"
 
 
@@ -61,13 +61,16 @@ class Moment:
 
     @property
     def domain(self) -> str | None:
-        """What the folder of this event is about, by the declared mapping; the longest that fits counts."""
+        """The domain of this event's folder by the declared mapping; the longest match counts."""
         here = tools.path_in(self.event.cwd, self.home.root, self.event.cwd) + "/"
         named = [folder for folder in self.rules.domains if here.startswith(f"{folder.strip('/')}/")]
         return self.rules.domains[max(named, key=len)] if named else None
 
     def _seat(self) -> Seat:
-        """Who: the host, and of a subagent its type. Where: the task, or the branch, or else the session."""
+        """The seat of this event. The actor is the host, with the type of a subagent.
+
+        The task is the one that the host names, else the branch, else the session.
+        """
         event, home = self.event, self.home
         name = f"{event.host.actor}/{event.agent}" if event.agent else event.host.actor
         settings: dict[str, Any] = {
@@ -86,9 +89,9 @@ class Moment:
 
 
 def start(moment: Moment) -> str:
-    """What binds and what is known for this task; where a session goes on, only what is new.
+    """The binding decisions and what is known for this task; a resumed session gets only what is new.
 
-    After a compaction the agent has forgotten what it was shown.
+    After a compaction everything is told again, since the agent has forgotten it.
     """
     session, rules = moment.session, moment.rules
     session.clean()
@@ -106,12 +109,12 @@ def start(moment: Moment) -> str:
 
 
 def _task_in_words(moment: Moment) -> str:
-    """What the task is about: the words of its name, and what the person asked for last in it."""
+    """A description of the task: the words of its name, and the person's last prompt."""
     task = moment.seat.scope.task
     named = ""
     if task is not None and task != moment.event.session:
         sort, _, rest = task.partition("/")
-        # Of fix/login every other fix knows nothing.
+        # "fix" in fix/login describes no task.
         telling = rest if sort in _SORTS_OF_BRANCH else task
         named = " ".join("".join(char if char.isalnum() else " " for char in telling).split())
     if moment.event.payload.get("source") not in {"resume", "compact", "fork"}:
@@ -138,15 +141,15 @@ def _have_reports_written(folder: str) -> None:
 
 
 def prompt(moment: Moment) -> str:
-    """What is known about the prompt and was not shown yet; nothing unless it is good."""
+    """What is known about the prompt and was not shown yet; nothing if nothing matches well."""
     if moment.event.prompt.lstrip().startswith(_NOTICE):
         return ""
-    # What recall handed out comes back when people paste it; it is not said again.
+    # People paste what recall told them; it is not treated as new.
     own = prompts.without_fenced(moment.event.prompt).strip()[:_PROMPT_CHARS_MAX]
     if not own:
         return ""
     if moment.rules.records:
-        # Judged when the agent has ended its turn, and nobody waits.
+        # The prompt is classified at the end of the turn, when nobody waits.
         moment.later.append(lambda: _log_prompt(moment, own))
     if not moment.rules.prompt_tokens:
         return ""
@@ -157,7 +160,7 @@ def prompt(moment: Moment) -> str:
 
 
 def _log_prompt(moment: Moment, text: str) -> None:
-    """A question alone stays in the log: as a memory it would come back as an answer to itself."""
+    """Log a prompt. A bare question never becomes a unit: recall would return it as its own answer."""
     from mnemarch.text.turns import ASKS, signs_of
 
     tells = signs_of(text) != ASKS
@@ -171,7 +174,7 @@ def _log_prompt(moment: Moment, text: str) -> None:
 
 
 def before_tool(moment: Moment) -> str:
-    """What warns of changing these files, once a session; and that this very edit or approach failed before."""
+    """Warnings about the files that are to be changed, once a session, and about an edit or approach that failed."""
     event, session, root = moment.event, moment.session, moment.home.root
     if event.tool_kind == "shell":
         tools.forget_report(moment.session.reports)
@@ -199,7 +202,7 @@ def before_tool(moment: Moment) -> str:
 
 
 def after_tool(moment: Moment) -> str:
-    """What was done goes to the log. A run of tests is evidence; after a failure the agent gets the verdict (S6)."""
+    """Log what was done. A test run verifies the task's claims; after a failure the agent gets the verdict (S6)."""
     event, rules, root, seat = moment.event, moment.rules, moment.home.root, moment.seat
     entries = tools.entries_of(event, root) if rules.records else []
     if entries:
@@ -220,7 +223,7 @@ def after_tool(moment: Moment) -> str:
 
 
 def _verdict(moment: Moment, loop: LoopVerdict | None) -> list[str]:
-    """The instruction; and, once a session, what came of the error in other tasks: their word, and so fenced."""
+    """The verdict's instruction and, once a session, what other tasks say about the error, fenced as data."""
     if loop is None:
         return []
     error = loop.details["error_hash"]
@@ -231,7 +234,7 @@ def _verdict(moment: Moment, loop: LoopVerdict | None) -> list[str]:
 
 
 def _raised(judged: Promotion) -> list[str]:
-    """What the run verified; said to whoever claimed it."""
+    """The units that the run verified, for the agent that claimed them."""
     from mnemarch.policy.loops import quoted
 
     local = {refused.unit_id: [refused.reason] for refused in judged.refused if refused.rule == _LOCAL_ONLY}
@@ -244,14 +247,14 @@ def _raised(judged: Promotion) -> list[str]:
 
 
 def _trust_changed(judged: Promotion) -> list[str]:
-    """What the run made of what the task relied on (R2); what it verified is said already."""
+    """The other changes of trust by this run (R2)."""
     raised = {unit.id for unit in judged.units}
     changes = [change for change in judged.trust_changes if change.unit_id not in raised]
     return [f"Unit {short_id(c.unit_id)}: trust {c.before:.2f} to {c.after:.2f} ({c.signal})." for c in changes]
 
 
 def compact(moment: Moment) -> str:
-    """An anchor: what the person asked for, word for word, so that the agent finds it after the compaction (D1)."""
+    """Keep the person's prompts, word for word, behind an anchor, so that they are found after the compaction (D1)."""
     if moment.event.host.name == "gemini" or not moment.rules.records:  # It says so before every call of its model.
         return ""
     asked = _prompts(moment, _ANCHORED_MAX)
@@ -278,15 +281,14 @@ def compact(moment: Moment) -> str:
 
 
 def stop(moment: Moment) -> str:
-    """What the person asked for becomes claims, and the agent's last words go to the log, where they prove nothing.
+    """Turn the prompts into claims, log the agent's last message, and keep the task's episode.
 
-    What the tests showed was judged when they ran; now the task's episode is kept. Nothing is said: a host would take
-    it as a reason to go on.
+    Test runs were judged when they happened. Nothing is told: a host would take it as a reason to go on.
     """
     said = prompts.without_fenced(moment.event.said).strip()[:_SAID_CHARS_MAX]
     if said and moment.rules.records and not moment.event.payload.get("stop_hook_active"):
         moment.later.append(lambda: moment.seat.log("assistant", said))
-    # A subagent acts under a name of its own, and the prompts wait for who was asked.
+    # The prompts belong to the main agent; a subagent has a name of its own.
     if moment.session.state.get("asked") and moment.event.name != "subagent_stop":
         moment.later.append(lambda: _take_up_prompts(moment))
     if moment.session.state.get("untold"):
@@ -307,7 +309,7 @@ def _take_up_prompts(moment: Moment) -> None:
 
 
 def _shown(moment: Moment, pack: Pack) -> None:
-    """Note what was shown to its end. What an episode that was shown told as well needs not be shown either."""
+    """Note the units that were shown in full, and those that a shown episode covers."""
     from mnemarch.recall.context import TOLD_ELSEWHERE
 
     told = [each.unit_id for each in pack.left_out if each.reason == TOLD_ELSEWHERE]
@@ -317,7 +319,7 @@ def _shown(moment: Moment, pack: Pack) -> None:
 
 
 def perform(event: HookEvent, home: Home, memory: Memory, place: str, say: Say) -> None:
-    """Do what an event asks for: first say what the agent should know, then record the rest."""
+    """Handle an event: tell the agent first, then record."""
     session = Session(place, event.session, event.host.name)
     if not session.admits(event):
         return

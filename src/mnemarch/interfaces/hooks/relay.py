@@ -1,8 +1,8 @@
 """Hooks that a running server of this repository answers: the MCP server of a session, or `mnemarch serve`.
 
-A server has everything loaded, so a hook that asks it costs little more than starting Python. It searches by meaning,
-too, and it reaches PostgreSQL, which a cold process can't open in time. What is asked is the host's own payload, and
-the answer is what to print. Whoever may enter the user's state folder may ask, as they may start a hook.
+A server has everything loaded, so a hook that asks it costs little more than starting Python. The server also searches
+by meaning, and it reaches PostgreSQL, which a cold process can't open in time. The hook sends the host's payload and
+prints the answer. Everybody who may enter the user's state folder may ask; they could start a hook as well.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _SOCKET, _LOCK = "socket", "serving"
 _REQUEST_BYTES_MAX = 64 << 20
 _PART_BYTES = 65_536
-# A hook that stalls while it asks holds up the end of a server for so long.
+# A stalled hook delays the end of a server by at most this long.
 _STALLED_S_MAX = 2.0
-# A server that says it has an event is waited for; one that hangs says nothing, and the hook sees to it itself.
+# The server sends this byte when it has the request. A hook that gets none handles the event itself.
 _HAS_IT = b" "
-# Where no hook can, a busy server gets more time.
+# How long a hook waits for that byte; longer where it can't handle the event itself.
 _SILENCE_S_MAX, _BUSY_S_MAX = 0.5, 3.0
 _POLL_S = 0.1
-# What a hook reads of its environment: a server has another.
+# The variables that a hook sends, since the server has another environment.
 _VARIABLES = ("CLAUDE_ENV_FILE", *(f"MNEMARCH_{name}" for name in ("STORE", "ORG", "PROJECT", "WORKTREE", "TASK")))
 _NO_FILE = (0, 0)
 SILENT = (
@@ -45,13 +45,13 @@ SILENT = (
 
 
 def place_of(folder: str) -> str:
-    """Where a repository's server is found; hooks of PostgreSQL also keep what they know there."""
+    """The folder of a repository's server socket. With PostgreSQL, hooks also keep their sessions there."""
     name = blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return user.state_path_of(os.path.join("hooks", name))
 
 
 def prepare(folder: str) -> str:
-    """From now on the hooks of this repository look for a server."""
+    """Create the folder, so that the hooks of this repository look for a server."""
     place = place_of(folder)
     os.makedirs(place, mode=0o700, exist_ok=True)
     return place
@@ -61,7 +61,7 @@ def prepare(folder: str) -> str:
 
 
 def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
-    """What a server says of an event that no hook can see to itself; without one, what to start, once in a session."""
+    """A server's answer to an event that the hook can't handle itself; without a server, a notice once a session."""
     if not os.path.isdir(place_of(folder)):
         return None
     is_done, told = asked(event, folder, _BUSY_S_MAX)
@@ -70,12 +70,12 @@ def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
     from mnemarch import checkout
 
     url = event.environ.get("MNEMARCH_STORE") or checkout.load(folder).store.url
-    # A server that found no memory left its place, too.
+    # The folder may also be left by a server that found no memory.
     return hosts.answer(event, SILENT) if url.startswith("postgres") else None
 
 
 def asked(event: HookEvent, folder: str, patience_s: float = _SILENCE_S_MAX) -> tuple[bool, dict[str, Any] | None]:
-    """Whether a server saw to an event, and what it says; it must serve the memory that the hook would use."""
+    """Whether a server handled the event, and its answer. It must serve the memory that the hook would use."""
     import _socket  # The half of `socket` in C: the other half takes longer than the answer.
 
     environ = {name: event.environ[name] for name in _VARIABLES if name in event.environ}
@@ -103,7 +103,7 @@ def asked(event: HookEvent, folder: str, patience_s: float = _SILENCE_S_MAX) -> 
 
 @contextmanager
 def serving(folder: str, url: str) -> Iterator[bool]:
-    """Answer the hooks of a repository while this lasts; tells whether, since another server may do so already."""
+    """Answer the hooks of a repository in this context. Yields False if another server does so already."""
     from socketserver import ThreadingMixIn, UnixStreamServer
     from threading import Thread
 
@@ -111,7 +111,7 @@ def serving(folder: str, url: str) -> Iterator[bool]:
 
     class Server(ThreadingMixIn, UnixStreamServer):
         def handle_error(self, *_: Any) -> None:
-            """Nobody is told: a hook that gets no answer sees to the event itself, or is silent."""
+            """Ignored: a hook that gets no answer handles the event itself, or is silent."""
 
     with ExitStack() as stack:
         place = prepare(folder)
@@ -141,7 +141,7 @@ def _remove(path: str) -> None:
 
 
 class _Performer:
-    """Performs the events of one repository, those of a session in their order."""
+    """Handles the events of one repository; the events of one session in order."""
 
     def __init__(self, folder: str, url: str) -> None:
         from collections import defaultdict
@@ -164,7 +164,7 @@ class _Performer:
             self._memory.close()
 
     def handler(self) -> Any:
-        """How a connection is handled: one event, one answer."""
+        """The handler class of a connection: one event, one answer."""
         from socket import SHUT_WR
         from socketserver import StreamRequestHandler
 
@@ -191,7 +191,7 @@ class _Performer:
         return Handler
 
     def sees_to(self, request: Mapping[str, Any], say: Say) -> bool:
-        """Do what an event asks for, and tell whether; it is left to the hook if settings changed meanwhile."""
+        """Handle an event, and tell whether; if the settings changed meanwhile, the hook has to."""
         from mnemarch.code.home import home_of
         from mnemarch.interfaces.hooks import events
         from mnemarch.interfaces.hooks.sessions import trouble
@@ -201,7 +201,7 @@ class _Performer:
         home = home_of(event.cwd) if event is not None else None
         if event is None or home is None or home.folder != self._folder or not self._is_meant(request):
             return False
-        memory = self._opened()  # Where that fails, the hook finds out why.
+        memory = self._opened()  # If that fails, the hook tries and reports why.
         with self._turns[request["session"]]:
             try:
                 events.perform(replace(event, session=request["session"]), home, memory, self._place, say)
@@ -216,7 +216,7 @@ class _Performer:
         settings = checkout.load(self._folder)
         if self._url != (request["environ"].get("MNEMARCH_STORE") or settings.store.url):
             return False
-        # Where there is no file, there is no memory, and none is begun.
+        # Without a file there is no memory, and a hook creates none.
         return self._is_remote or (self._file in (_NO_FILE, self._identity()) and settings == self._settings)
 
     def _identity(self) -> tuple[int, int]:

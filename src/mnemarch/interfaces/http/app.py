@@ -1,7 +1,7 @@
-"""The server's routes: one for each verb of the table, and by hand what is no verb: health, metrics, the log's stream.
+"""The HTTP server: a route for each verb of the table, and routes for health, metrics and the stream of the log.
 
-A route is `POST /v1/OWNER/VERB` with the parameters as a JSON object: questions are long texts, and an address ends up
-in logs. Who acts, in which org and project, comes from the token alone; worktree, task and session from the query.
+A route is `POST /v1/OWNER/VERB` with the parameters as a JSON object, since addresses end up in logs. The token alone
+decides actor, org and project; worktree, task and session come from the query.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 8_000_000
 _BODY_S_MAX = 30.0
-# Threads. A recall computes, and more of them only take the interpreter from each other. A write waits for the store,
-# and whoever has its turn commits for all that wait.
+# Threads. Recalls compute, so more of them only compete for the interpreter. Writes wait for the store, and one of them
+# commits for all that wait.
 _READING, _WRITING = 8, 64
 _FOLLOWERS_MAX = 64
 _POLL_S = 0.25
@@ -63,7 +63,7 @@ STATUS_OF: dict[type[Exception], int] = {
 
 
 class Refusal(Exception):
-    """A request that is refused before any verb is asked: with this status, and an error that says why."""
+    """A request that is refused before a verb is called, with a status and an error."""
 
     def __init__(self, status: int, error: MnemarchError, **headers: str) -> None:
         super().__init__(error.message)
@@ -71,14 +71,14 @@ class Refusal(Exception):
 
 
 class _Place(Frozen):
-    """What a verb is done on."""
+    """The memory and the seat that a verb is called on."""
 
     memory: Memory
     seat: Seat
 
 
 class Server:
-    """One memory, served. `closing` says when streams must end; `hosts`, by which names it may be called."""
+    """Serves one memory. `closing` tells when streams must end; `hosts` are the names under which it may be called."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Server:
     # Who comes in
 
     def _token(self, request: Request, profile: str) -> Token:
-        """The token of a request, if it has one that is valid, wide enough, and not in too much of a hurry."""
+        """The token of a request. Raises if it is missing, invalid, too narrow, or over its rate."""
         if self._hosts and request.url.hostname not in self._hosts:
             raise Refusal(421, InvalidInput("This server has another name.", hint=f"Call it {self._hosts[0]}."))
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
@@ -168,7 +168,7 @@ class Server:
         return token
 
     def _spend(self, id: str) -> None:
-        """Each token has so many requests a second, and twice as many at once."""
+        """Rate limit: a token has so many requests a second, and a burst of twice as many."""
         now = time.monotonic()
         left, at = self._budgets.get(id, (2 * self._rate, now))
         left = min(2 * self._rate, left + (now - at) * self._rate)
@@ -190,7 +190,7 @@ class Server:
 
         def work(token: Token, body: dict[str, Any], *where: str | None) -> bytes:
             given = read_all(verb.name, offered(verb), body)
-            # Reading takes texts for numbers, as a shell gives them. A program says what it means.
+            # The parser also takes numbers as texts, as a shell gives them; a program has to send the right type.
             problem = next(validator.iter_errors(body), None)
             if problem is not None:
                 place = "/".join(map(str, problem.absolute_path))
@@ -279,7 +279,7 @@ class Server:
             self._followers.dec()
 
     async def _failed(self, request: Request, failure: Exception) -> Response:
-        """Every failure in one form. Of one that is nobody's fault but ours, uvicorn writes the trace to stderr."""
+        """Answer every failure in one form. For a bug, uvicorn also writes the trace to stderr."""
         headers: dict[str, str] = {}
         error: MnemarchError
         if isinstance(failure, Refusal):
@@ -328,13 +328,13 @@ def _written(content: Any) -> bytes:
 
 
 def _news(seat: Seat, position: int) -> list[Any]:
-    """The next entries after a position. The newest is asked for first: that takes no walk along those of others."""
+    """The next entries after a position. The newest is read first, which is cheap if there is nothing new."""
     newest = seat.events(limit=1)
     return seat.events(beyond=position, limit=_PAGE) if newest and newest[0].position > position else []
 
 
 async def _body_of(request: Request) -> bytes:
-    """The body, as far as it is allowed to go; what says that it is longer is not read at all."""
+    """The body, up to the limit. One that announces more bytes is not read at all."""
     said = request.headers.get("content-length", "0")
     too_long = Refusal(
         413, InvalidInput(f"The body has more than {BODY_BYTES_MAX:,} bytes.", hint="Send less at a time.")

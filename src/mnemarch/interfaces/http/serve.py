@@ -11,7 +11,9 @@ import json
 import os
 import secrets
 import signal
+import socket
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from secrets import compare_digest
@@ -28,11 +30,6 @@ from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable
 
 _PUBLIC = ("id", "actor", "org", "project", "profile", "expires_at")
 _FILE_BYTES_MAX = 1_000_000

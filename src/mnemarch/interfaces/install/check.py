@@ -8,11 +8,14 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from mnemarch.doctor import PLACE, SENTENCE, good, wrong
 from mnemarch.files import read_small
+from mnemarch.interfaces.command import Call
 from mnemarch.interfaces.hook import local_place
 from mnemarch.interfaces.hooks.relay import place_of
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
@@ -20,13 +23,6 @@ from mnemarch.interfaces.install.commands import own_command, places_of, text_of
 from mnemarch.interfaces.install.forms import HOSTS, form_of, has_server
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from mnemarch.interfaces.command import Call
 
 _SECONDS_MAX = 20
 _FILE_BYTES_MAX = 256 << 20

@@ -1,7 +1,7 @@
 """`mnemarch install` and `mnemarch uninstall`: a host's hooks and its MCP server, in the host's own files.
 
-A file is changed whole or not at all. A note of what it was before is the backup, too; where nothing is noted, or the
-file was changed since, Mnemarch's entries are known by their form.
+A file is changed whole or not at all. A copy of the file before the change is the backup. If there is no copy, or the
+file was changed since, Mnemarch's entries are recognised by their form.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from contextlib import suppress
 from difflib import unified_diff
 from functools import partial
+from typing import Any
 
 from mnemarch import user
 from mnemarch.code.home import FOLDER
@@ -24,10 +25,6 @@ from mnemarch.interfaces.install.forms import HOSTS, SERVER, Entries, form_of, h
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import Frozen
 from mnemarch.verbs.types import FLAG, WORDS, Parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _FILE_BYTES_MAX = 64 << 20
 
@@ -42,7 +39,7 @@ class Change(Frozen):
 
 
 def planned(path: str, entries: Entries, *, installs: bool) -> Change:
-    """What installing or removing makes of a file."""
+    """The change that installing or removing makes to a file."""
     form, now, note = form_of(path), text_of(path), _json_of(f"{_place_of(path)}.json")
     try:
         if now is None:
@@ -87,13 +84,13 @@ def carried_out(change: Change, base: str) -> None:
 
 
 def backup_of(path: str) -> str | None:
-    """Where the text stands that the file had before, if it was there."""
+    """The path of the backup, if the file existed before."""
     place = _place_of(path)
     return place if os.path.exists(place) else None
 
 
 def text_of(path: str) -> str | None:
-    """The text of a file, None if it isn't there. What is no text, or a link to nowhere, is refused."""
+    """The text of a file, None if it does not exist. Binary files and dangling links are refused."""
     try:
         return read_small(path, _FILE_BYTES_MAX).decode()
     except FileNotFoundError:
@@ -107,7 +104,7 @@ def text_of(path: str) -> str | None:
 
 
 def _place_of(path: str) -> str:
-    """Where the file is noted: in the user's own state, since the folder of the memory may go first."""
+    """The path of a file's backup, in the user's state folder, since the memory's folder may be removed first."""
     digest = blake2b(os.path.realpath(path).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return user.state_path_of(os.path.join("installed", f"{digest}-{os.path.basename(path)}"))
 
@@ -128,7 +125,7 @@ def _remove_empty(folder: str, base: str) -> None:
 
 
 def own_command() -> list[str]:
-    """How a host starts this program, by a whole path: the PATH of a hook may be bare."""
+    """The command by which a host starts this program. The path is absolute, since a hook's PATH may be bare."""
     started = sys.argv[0] if os.path.basename(sys.argv[0]) == "mnemarch" else ""
     beside = os.path.join(os.path.dirname(sys.executable), "mnemarch")
     path = shutil.which(started) or shutil.which(beside)
@@ -177,7 +174,7 @@ def _others_with(name: str, path: str, root: str, *, of_user: bool) -> list[str]
 
 
 def _require_inside(path: str, root: str, *, of_user: bool) -> None:
-    """A link in a project doesn't lead to a file elsewhere: it may have come with a clone."""
+    """Refuse a link in a project that leads to a file outside: it may have come with a clone."""
     real, top = os.path.realpath(path), os.path.realpath(root)
     if not of_user and os.path.commonpath([real, top]) != top:
         raise InvalidInput(
@@ -212,7 +209,7 @@ def _run(call: Call, *, installs: bool) -> Answer:
 
 
 def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
-    """What the user should know beyond what the host asks of everybody."""
+    """Remarks for this user, beside the host's general ones."""
     from importlib.util import find_spec
 
     places = places_of(name, call.home.root, of_user=call.options.user)

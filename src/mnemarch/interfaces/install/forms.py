@@ -7,19 +7,14 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
+from typing import Any
 
 from mnemarch.interfaces.install import jsonc
+from mnemarch.interfaces.install.jsonc import Path
 from mnemarch.model.value import Frozen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from mnemarch.interfaces.install.jsonc import Path
-
 
 SERVER = "mnemarch"
 _SECONDS = 10

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from mnemarch.model.value import Frozen
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    Path = tuple[str | int, ...]
-    Owned = Callable[[Path, Any], bool]
+Path = tuple[str | int, ...]
+Owned = Callable[[Path, Any], bool]
 
 _SKIPPED = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')

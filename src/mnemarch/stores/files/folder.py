@@ -1,4 +1,4 @@
-"""The folder of a store that git can merge: its files are read, appended to, made and emptied here, nowhere else."""
+"""The folder of a store that git can merge. All reading and writing of its files happens here."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MARK = "format"
 _MARK_TEXT = b"mnemarch files 1\n"
 _FILE_BYTES_MAX = 64 << 20
 _NO_LINK = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Written as bytes and read as bytes, whatever line ends a user's git prefers.
+# Git must not convert line ends, whatever the user's settings say.
 _AS_BYTES = b"* -text\n"
 
 
 class Broken(Exception):
-    """A line that is no event: where it stands, and why it is none."""
+    """A line that is not a valid event: its place, and the reason."""
 
 
 class Folder:
@@ -47,7 +47,7 @@ class Folder:
         return all(os.access(place, os.W_OK) for place in places if os.path.exists(place))
 
     def prepare(self) -> None:
-        """Make what a new folder has; refuse one of another format."""
+        """Create the files of a new folder; refuse a folder of another format."""
         try:
             marked = self.read(_MARK)
         except FileNotFoundError:
@@ -67,7 +67,7 @@ class Folder:
     # Reading
 
     def stamps(self) -> dict[str, str]:
-        """What the file system says of each file of the log: another stamp says that it may have changed."""
+        """Size, time and inode of each log file. If a stamp differs from the last one, the file may have changed."""
         stamps, log = {}, self.at(forms.LOG)
         for name in glob("*/*.jsonl", root_dir=log):
             status = os.lstat(os.path.join(log, name))
@@ -86,7 +86,7 @@ class Folder:
             os.close(handle)
 
     def lines(self, path: str) -> Iterator[tuple[int, bytes]]:
-        """The whole lines of a file, each with where it ends. What a killed writer left of a line is left out."""
+        """The complete lines of a file, each with its end offset. An incomplete last line is skipped."""
         at = 0
         with open(os.open(self.at(path), os.O_RDONLY | _NO_LINK), "rb") as file:
             for line in file:
@@ -95,7 +95,7 @@ class Folder:
                     yield at, line
 
     def entries(self, path: str, after: int = 0) -> Iterator[tuple[str, Event]]:
-        """The events of a file after an offset, with their payloads; Broken at the first line that is none."""
+        """The events after an offset, with their payloads. Raises Broken at the first line that is not an event."""
         writer = path.split("/")[1]
         for number, (end, line) in enumerate(self.lines(path), start=1):
             if end <= after:
@@ -108,7 +108,7 @@ class Folder:
                 raise Broken(place, f"this is no entry: {error}") from None
 
     def with_payload(self, event: Event) -> Event:
-        """The event with its payload; one whose file is gone has none, which an audit notices."""
+        """The event with its payload. If the payload file is gone, the audit reports it."""
         try:
             content = self.read(forms.payload_path(event))
         except OSError:
@@ -127,7 +127,7 @@ class Folder:
     # Writing
 
     def write(self, path: str, content: bytes, *, durable: bool, replaces: bool = False) -> None:
-        """Make a file, or put other content in the place of what is in it."""
+        """Create a file, or replace its content."""
         self._make_folders(path)
         flags = os.O_TRUNC if replaces else os.O_EXCL
         handle = os.open(self.at(path), os.O_WRONLY | os.O_CREAT | flags | _NO_LINK, 0o600)
@@ -138,7 +138,7 @@ class Folder:
                 os.fsync(file.fileno())
 
     def append(self, path: str, content: bytes, size: int, *, durable: bool) -> str:
-        """Add lines at the end of a file of the log, which is known to have `size` bytes; gives its new stamp."""
+        """Append lines to a log file that should have `size` bytes, and return its new stamp."""
         is_new = not os.path.exists(self.at(path))
         self._make_folders(path)
         handle = os.open(self.at(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
@@ -158,7 +158,7 @@ class Folder:
         return _stamp(status)
 
     def cut(self, path: str, size: int) -> None:
-        """Take back what was appended."""
+        """Undo an append: truncate the file to `size`, or remove it."""
         with suppress(FileNotFoundError):
             if size:
                 os.truncate(self.at(path), size)
@@ -180,7 +180,7 @@ class Folder:
                 make_folder(folder)
 
     def tombstone(self, paths: Mapping[str, bytes], *, durable: bool) -> None:
-        """Overwrite files with what says that they were erased; those that are not there stay away."""
+        """Replace the content of erased files by a notice. Missing files are not created."""
         for path, content in paths.items():
             with suppress(FileNotFoundError):
                 if self.read(path) != content:

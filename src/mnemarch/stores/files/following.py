@@ -1,4 +1,4 @@
-"""Following the files: what a pull, a checkout or a killed process changed in them is read into the SQLite file."""
+"""Reads changes of the files, by a pull, a checkout or a killed process, into the SQLite file."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.queries import Queries
 
     class Merging(Protocol):
-        """What is done with events that came by files: `log.merging` has it, which this must not know."""
+        """How events from files are applied. `log.merging` implements it; stores must not import the log."""
 
         def fold(
             self, transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool
         ) -> list[tuple[str, str]]:
-            """Append and project them in order; gives what it refused: where it stands, and why."""
+            """Append and project them in order. Returns the refused entries: place and reason."""
 
         def settle(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
-            """See to what writers could not know of each other; gives the erased units that something was left of."""
+            """Resolve what concurrent writers could not know of each other. Returns erased units that left traces."""
 
 
 _BEHIND = ("events", "streams", "journals", "clocks", "broken")
 
 
 class FileTransaction(Transaction):
-    """Writes as one of the writers of the folder, and notes what leaves its files."""
+    """Writes in the name of this clone's writer, and records which events were erased."""
 
     def __init__(self, execute: Callable[..., Any], queries: Queries, integrity_error: type[Exception]) -> None:
         super().__init__(execute, queries, integrity_error)
@@ -50,7 +50,7 @@ class FileTransaction(Transaction):
 
     @property
     def clocks(self) -> dict[str, tuple[int, dict[str, int]]]:
-        """The last Lamport time of each writer, and how far it had seen each of the others."""
+        """By writer: its last Lamport time, and the times of the other writers that it had seen."""
         if self._clocks is None:
             self._clocks = {writer: (lamport, from_json(seen)) for writer, lamport, seen in self.query("clocks")}
         return self._clocks
@@ -80,7 +80,7 @@ class FileTransaction(Transaction):
         return placed
 
     def clear_log(self) -> bool:
-        return False  # The files have one order, in whichever they were written.
+        return False  # The order of the files does not depend on the order of writing.
 
     def erase_payload(self, event_id: str) -> None:
         event = self.event(event_id)
@@ -90,7 +90,7 @@ class FileTransaction(Transaction):
 
 
 class Follower:
-    """Knows what it read last; `erased` are units that an erasure of another clone took away."""
+    """Remembers what it read last. `erased` are the units that another clone erased."""
 
     def __init__(self, folder: Folder, merging: Merging) -> None:
         self.folder = folder
@@ -99,7 +99,7 @@ class Follower:
         self.erased: list[str] = []
 
     def catch_up(self, transaction: FileTransaction, place: str) -> list[Event]:
-        """Take in what changed in the files; gives what came from other clones."""
+        """Read what changed in the files. Returns the events of other clones."""
         known = {path: (size, digest, stamp) for path, size, digest, stamp in transaction.query("journals")}
         stamps = self.folder.stamps()
         changed = [path for path in sorted(stamps) if path not in known or known[path][2] != stamps[path]]
@@ -113,7 +113,7 @@ class Follower:
         if taken is None:
             taken = self._read_anew(transaction, stamps)
         if not before:
-            return []  # To a new clone nothing is news.
+            return []  # For a new clone, nothing is news.
         news = [event for _, event in taken if event.id not in before]
         for event in news:
             if event.type is EventType.UNIT_ERASED:
@@ -121,7 +121,7 @@ class Follower:
         return news
 
     def _mend(self, transaction: FileTransaction, changed: Sequence[str], place: str) -> bool:
-        """Cut off what a killed process of this folder left of a line; nobody else is writing now."""
+        """Cut off an incomplete line of a killed process of this folder. Nobody else is writing now."""
         own = {writer for writer, _ in transaction.query("own_writers", place=place)}
         is_mended = False
         for path in changed if self.folder.writable else ():
@@ -138,7 +138,7 @@ class Follower:
         known: dict[str, tuple[int, str, str]],
         changed: Sequence[str],
     ) -> list[tuple[str, Event]] | None:
-        """Append what was added to the files, if it comes after all that is here and its writer had seen that."""
+        """Append new entries if their writer had seen everything that is here. Returns None if not."""
         if not known or transaction.query("broken").fetchone():
             return None
         fresh: list[tuple[str, Event]] = []
@@ -157,7 +157,7 @@ class Follower:
         return fresh
 
     def _read_anew(self, transaction: FileTransaction, stamps: dict[str, str]) -> list[tuple[str, Event]]:
-        """Forget everything and read all files in the one order that every clone gives them."""
+        """Forget everything and read all files, in the order that is the same in every clone."""
         transaction.query("begin_epoch")
         for table in _BEHIND:
             transaction.query(f"clear_{table}")
@@ -184,7 +184,7 @@ class Follower:
 
 
 def _follows(transaction: FileTransaction, fresh: Sequence[tuple[str, Event]]) -> bool:
-    """Whether new entries are of one writer, who had seen all that is here."""
+    """Whether the new entries come from one writer that had seen everything that is here."""
     if not fresh:
         return True
     first = fresh[0][1]

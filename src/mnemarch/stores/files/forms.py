@@ -1,4 +1,4 @@
-"""What stands in the files: one line of the log for each event, its payload, and each unit as a page to read."""
+"""The formats of the files: a log line for each event, its payload, and a readable page for each unit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 LOG, PAYLOADS, UNITS = "log", "payloads", "units"
-IMPORTED = "imported"  # In place of a writer, for events that came from a store without writers.
+IMPORTED = "imported"  # Stands for the writer of events that were imported from a store without writers.
 AFTER_ALL_WRITERS = "~"
-# Never deleted: git would take a deleted file and a similar new one for a renamed one, and two such for a conflict.
+# Erased files stay as notices: git would take a deleted file and a similar new one for a rename, and conflict.
 ERASED = b"erased\n"
 ERASED_PAGE = b"This unit was erased.\n"
 _ID = re.compile(r"[0-9a-f-]{36}")
@@ -34,13 +34,13 @@ def lamport_of(clock: str) -> int:
 
 
 def seen_in(clock: str) -> dict[str, int]:
-    """How far the writer of an event had seen others, as far as it had not said so before."""
+    """The times of other writers that this event's writer has seen since its previous event."""
     seen: dict[str, int] = from_json(clock)[1] if clock else {}
     return seen
 
 
 def imported_path(lamport: int, position: int, writer: str) -> str:
-    """A file for events without a clock, which come after all events up to a time, and in the order of positions."""
+    """The file for imported events, which have no clock. They sort after all events up to `lamport`, by position."""
     return f"{LOG}/{IMPORTED}/{lamport:012d}-{position:012d}-{writer}.jsonl"
 
 
@@ -58,7 +58,7 @@ def payload_path(event: Event) -> str:
 
 
 def line_of(event: Event) -> bytes:
-    """When, what, who, where and about what come first: a person reads from the left."""
+    """One log line. The fields that a person looks for come first."""
     record: dict[str, Any] = {
         "at": event.recorded_at.isoformat(timespec="microseconds"),
         "type": str(event.type),
@@ -81,7 +81,7 @@ def line_of(event: Event) -> bytes:
 
 
 def event_in(line: bytes, writer: str) -> Event:
-    """The event of a line, without its payload; ValueError or the like if it is none."""
+    """The event of a line, without its payload. Raises ValueError or similar for an invalid line."""
     record = json.loads(line)
     if not isinstance(record, dict) or not isinstance(record.get("id"), str) or not _ID.fullmatch(record["id"]):
         raise ValueError("it has no id")
@@ -119,7 +119,7 @@ def _instant(text: str) -> datetime:
 
 
 def payload_file(event: Event) -> bytes:
-    """A payload with its salt, spread over lines: a change of it can be read."""
+    """A payload with its salt, indented so that a diff is readable."""
     assert event.body is not None
     assert event.salt is not None
     record = {"payload": from_json(event.body), "salt": event.salt.hex()}
@@ -127,7 +127,7 @@ def payload_file(event: Event) -> bytes:
 
 
 def with_payload(event: Event, content: bytes) -> Event:
-    """The event with what stands in its payload's file; without, if it was erased."""
+    """The event with the content of its payload file, or without a payload if it was erased."""
     if content == ERASED:
         return event
     record = json.loads(content)
@@ -137,7 +137,7 @@ def with_payload(event: Event, content: bytes) -> Event:
 
 
 def folded(digest: str, line: bytes) -> str:
-    """The digest of a file with one more line."""
+    """The file's digest after one more line."""
     return blake2b(digest.encode() + line, digest_size=16).hexdigest()
 
 
@@ -145,7 +145,7 @@ def folded(digest: str, line: bytes) -> str:
 
 
 def page_path(event: Event) -> str:
-    """Where a unit's page stands. Its name holds nothing of its text, so that an erased unit leaves nothing there."""
+    """The path of a unit's page. It contains nothing of the text, so an erased unit leaves no trace in it."""
     kind = (event.payload or {}).get("unit", {}).get("kind", "unit")
     assert event.subject is not None
     short = event.subject[_SHORT_ID_AT:] if len(event.subject) == ID_CHARS else safe_name(event.subject)
@@ -153,7 +153,7 @@ def page_path(event: Event) -> str:
 
 
 def page_of(event: Event) -> bytes:
-    """A unit as it was born: only what never changes, so that no merge ever meets two versions of a page."""
+    """A unit as it was created. Only fields that never change are shown, so pages never conflict in a merge."""
     unit = (event.payload or {})["unit"]
     cites = [" ".join(str(item.get(name, "")) for name in ("kind", "ref")) for item in unit.get("citations", ())]
     head = {
@@ -174,7 +174,7 @@ def _one_line(text: str) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A name for a folder on every file system: letters of any script stay, and what was lost is told by a digest."""
+    """A folder name that is valid on every file system. If characters are lost, a digest keeps it unique."""
     plain = re.sub(r"[^\w-]+", "-", normalize("NFC", name).lower()).strip("-")[:_NAME_CHARS_MAX]
     is_whole = plain == name and not _RESERVED.fullmatch(plain)
     return plain if is_whole else f"{plain}-{blake2b(name.encode(), digest_size=4).hexdigest()}".lstrip("-")

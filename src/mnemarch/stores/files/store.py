@@ -38,8 +38,8 @@ DATABASE = "memory.db"
 class FileStore(SqliteStore):
     """One folder, many processes, many clones. Writers of one folder queue at the SQLite file; clones meet by git.
 
-    Before each read and write the files are looked at: what a pull or a checkout changed is read first. A write puts
-    its lines into the files and then commits: whoever is killed in between leaves lines that the next one reads.
+    Before each read and write it reads what a pull or a checkout changed. A write first appends to the files and then
+    commits to SQLite. If the process is killed in between, the next one reads the appended lines.
     """
 
     is_shared = True
@@ -64,7 +64,7 @@ class FileStore(SqliteStore):
         self._open: FileTransaction | None = None
         self._begun_at = self._lamport_begun = 0
         self._is_durable = False
-        # Units that an erasure of another clone took away; set by whoever keeps copies of texts.
+        # Called with the units that another clone erased; set by the owner of caches and indexes.
         self.on_erased: Callable[[Sequence[str]], object] | None = None
         try:
             self.folder.prepare()
@@ -75,7 +75,7 @@ class FileStore(SqliteStore):
         try:
             super().__init__(path, **more)
         except (StoreCorrupt, Incompatible):
-            # It holds nothing that the files don't say.
+            # The database only holds what the files say, so it can be made again.
             for name in [name for name in os.listdir(os.path.dirname(path)) if name.startswith(DATABASE)]:
                 os.remove(os.path.join(os.path.dirname(path), name))
             super().__init__(path, **more)
@@ -101,7 +101,7 @@ class FileStore(SqliteStore):
         return super().read(work)
 
     def _catch_up_now(self, wait_s_max: float | None) -> None:
-        """Read what changed in the files. Whoever only reads waits a moment for one who writes, and not longer."""
+        """Read what changed in the files. A reader waits for a writer only for a moment."""
         stamps = self.folder.stamps()
         if stamps == self._seen or (self._seen is not None and self._was_read(stamps)):
             return
@@ -114,7 +114,7 @@ class FileStore(SqliteStore):
         self._tell_erased()
 
     def _was_read(self, stamps: dict[str, str]) -> bool:
-        """Whether another process of this folder has read, or written, the files as they are."""
+        """Whether another process of this folder has already read, or written, the current files."""
 
         def work(reader: Reader) -> tuple[dict[str, str], int]:
             read = {path: stamp for path, _, _, stamp in reader.query("journals")}
@@ -145,7 +145,7 @@ class FileStore(SqliteStore):
         super()._begin(durable, wait_s_max)
 
     def _transaction(self) -> Transaction:
-        """One that knows all that is in the files."""
+        """A transaction that has read all changes of the files."""
         transaction = FileTransaction(self._writer.execute, self.queries, self.driver.IntegrityError)
         try:
             news = self._follower.catch_up(transaction, self._place)
@@ -160,9 +160,9 @@ class FileStore(SqliteStore):
         return transaction
 
     def _writer_of(self, transaction: FileTransaction) -> str:
-        """The writer to go on as: one that this folder has been, and whose every line is there.
+        """This folder's writer, if all its lines are still there, or else a new one.
 
-        A checkout may have taken some away. Who went on from there would be two that write one file.
+        A checkout may have removed lines. If this folder went on from there, two histories would share one file.
         """
         place = self._place
         broken = {where.split("/")[1] for where, _ in transaction.query("broken")}
@@ -175,15 +175,15 @@ class FileStore(SqliteStore):
 
     @property
     def _place(self) -> str:
-        """By what the folder is known as the one that a writer began in: a copy of it is another."""
+        """Identifies the folder that a writer began in; a copy of the folder has another identity."""
         return str(os.stat(os.path.dirname(self._path)).st_ino)
 
     def _commit(self) -> None:
-        """First the files, then the commit; if it fails, the files are as before."""
+        """Write the files, then commit. If that fails, the files are restored."""
         transaction, self._open = self._open, None
         assert transaction is not None
         events = list(transaction.events(after=self._begun_at))
-        # Work that failed beside other work was undone, and with it what it erased.
+        # Jobs that failed in this transaction were rolled back, and so were their erasures.
         gone = [event for event in transaction.erased if (now := transaction.event(event.id)) and now.erased]
         made: list[str] = []
         sizes: dict[str, int] = {}
@@ -210,7 +210,7 @@ class FileStore(SqliteStore):
     def _write_files(
         self, transaction: FileTransaction, events: list[Event], made: list[str], sizes: dict[str, int]
     ) -> dict[str, str]:
-        """Payloads and pages first: a line of the log speaks of files that are there. Gives the stamps of the logs."""
+        """Write payloads and pages before the log lines that refer to them. Returns the stamps of the log files."""
         lines: dict[str, list[bytes]] = {}
         reached, is_in_order = self._last_before(transaction), True
         shared = [event for event in events if _is_shared(event)]
@@ -237,7 +237,7 @@ class FileStore(SqliteStore):
                 size += len(line)
             transaction.query("put_journal", path=path, size=size, digest=digest, stamp=stamps[path])
         if not is_in_order:
-            transaction.query("clear_journals")  # What was imported has its place before others: all is read anew.
+            transaction.query("clear_journals")  # Imported entries sort first: read everything again.
             return dict.fromkeys(stamps, "")
         if any(event.stream.writer == transaction.writer for event in shared):
             where = {"writer": transaction.writer, "place": self._place}
@@ -245,7 +245,7 @@ class FileStore(SqliteStore):
         return stamps
 
     def _last_before(self, transaction: FileTransaction) -> tuple[int, str]:
-        """The place in the order of all events of the last one before this transaction."""
+        """The sort key of the last event before this transaction."""
         last = next(transaction.events(after=self._begun_at - 1, limit=1), None) if self._begun_at else None
         if last is None or last.position > self._begun_at:
             return 0, ""
@@ -264,7 +264,7 @@ class FileStore(SqliteStore):
     # Maintenance
 
     def check(self) -> str | None:
-        """Also whether the files still say what was read of them: a line or a payload that was edited is named."""
+        """Also compares the files with what was read from them, and names an edited line or payload."""
         return super().check() or self.read(self._difference)
 
     def _difference(self, reader: Reader) -> str | None:
@@ -301,12 +301,12 @@ class FileStore(SqliteStore):
 
 
 def _is_shared(event: Event) -> bool:
-    """Whether it belongs into the files: what the doctor tries is nobody's knowledge, and stays on this machine."""
+    """Whether an event belongs in the files. The doctor's trial entries stay on this machine."""
     return event.stream.org != DOCTOR
 
 
 def _left_by(erased: Sequence[Event]) -> dict[str, bytes]:
-    """What stands in the files of erased events from now on."""
+    """The new content of the files of erased events."""
     pages = [event for event in erased if event.type is EventType.UNIT_REMEMBERED and event.subject]
     payloads = {forms.payload_path(event): forms.ERASED for event in erased}
     return payloads | {forms.page_path(event): forms.ERASED_PAGE for event in pages}

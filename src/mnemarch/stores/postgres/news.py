@@ -1,4 +1,4 @@
-"""Who follows a stream is woken when somebody writes to it: after the commit, and not for each one of many."""
+"""Wakes followers of a stream after commits to it, at most once in a short interval."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CHANNEL = "mnemarch"
-# At commit a notification takes a lock of the whole server, so each speaks for all commits of so long a time.
+# A notification locks the whole server at commit. So one is sent for all commits of this interval.
 _QUIET_S = 0.02
 _LOOK_S = 1.0
 
 
 class News(Forkable):
-    """Counts by tenant what others were told; a thread with a connection of its own listens once somebody asks."""
+    """Counts notifications by tenant. A thread with its own connection listens once the count is first asked for."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         self._connect = connect
@@ -33,7 +33,7 @@ class News(Forkable):
         watch(self)
 
     def is_due(self, tenant: str) -> bool:
-        """Whether to tell of a commit now. Whoever follows looks again a moment after it was told."""
+        """Whether a commit should notify now. Followers look again a moment after each notification."""
         now = time.monotonic()
         if now - self._told_at.get(tenant, 0.0) < _QUIET_S:
             return False
@@ -41,7 +41,7 @@ class News(Forkable):
         return True
 
     def count(self, tenants: Iterable[str]) -> int:
-        """A number that changes when somebody wrote to one of these streams."""
+        """A number that changes when one of these tenants was written to."""
         with self._lock:
             if not self._is_listening and not self.closed:
                 self._is_listening = True
@@ -49,7 +49,7 @@ class News(Forkable):
         return sum(self._counts.get(tenant, 0) for tenant in tenants)
 
     def _listen(self) -> None:
-        """Listen until the store is closed. While the server is away, followers still look by themselves."""
+        """Listen until the store is closed. Followers also poll, so an absent server does no harm."""
         while not self.closed:
             try:
                 with self._connect() as connection:
@@ -58,7 +58,7 @@ class News(Forkable):
                         for told in connection.notifies(timeout=_LOOK_S, stop_after=1):
                             self._note(told.payload)
                             time.sleep(_QUIET_S)
-                            self._note(told.payload)  # Of what was committed right after it nobody tells.
+                            self._note(told.payload)  # Commits within the quiet interval send no notification.
             except (psycopg.Error, OSError):
                 time.sleep(_LOOK_S)
 

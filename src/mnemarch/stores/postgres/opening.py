@@ -1,4 +1,4 @@
-"""Bring the tables of a database to the format of this version; of new ones, in partitions if that is wanted."""
+"""Create the tables of a database or migrate them to this version's format, partitioned if wanted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 _FIRST_FORMAT, FORMAT_VERSION = 6, 10
 _FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
-# Only to make the tables: of two processes the second finds them made.
+# Held while the tables are made, so that two processes don't make them at once.
 _MIGRATION_LOCK = 0x4D4E4152
 _FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
 _TABLE = re.compile(r"CREATE TABLE (\w+) \(\n  tenant .*?\n\)( WITH \([^)]*\))?;", re.DOTALL)
 
 
 def prepared(connection: Any, name: str, partitions: int) -> str:
-    """The id of the store, once its tables have this format, whoever comes first; `name` is for messages."""
+    """Migrate the tables if necessary and return the store's id. `name` is for messages."""
     if _format(connection, name) < FORMAT_VERSION:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
@@ -55,7 +55,7 @@ def _format(connection: Any, name: str) -> int:
 
 
 def partitioned(script: str, count: int) -> str:
-    """The script that makes the tables, with each table that has a tenant in so many hash partitions by tenant."""
+    """The script with each table that has a tenant split into `count` hash partitions."""
 
     def parts(table: re.Match[str]) -> str:
         name, settings = table[1], table[2] or ""

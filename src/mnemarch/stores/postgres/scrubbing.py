@@ -23,20 +23,20 @@ _OLD_SEGMENTS = (
     " WHERE name > pg_walfile_name(pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'"
 )
 _NAP_S = 0.02
-# Made when they are first needed.
+# These tables exist only once vectors were needed.
 _DERIVED = ["vector_sets", "vectors"]
-# Others may make the server keep a segment between the steps of the first round.
+# Other writers can make the server keep a segment during the first round.
 _ROUNDS = 2
 
 
 def with_derived(connection: Any, tables: Sequence[str]) -> list[str]:
-    """These tables, and those for vectors if there are any."""
+    """These tables, and the tables for vectors if they exist."""
     there = connection.execute("SELECT n FROM unnest(%s::text[]) n WHERE to_regclass(n) IS NOT NULL", [_DERIVED])
     return [*tables, *(name for (name,) in there)]
 
 
 def scrubbed(connection: Any, tables: Sequence[str], name: str, wait_s_max: float, *, rewrite: bool) -> int:
-    """Leave nothing of what was erased in the tables and in the server's log; gives the number of tables."""
+    """Remove erased content from the tables and the server's write-ahead log. Returns the number of tables."""
     tables = with_derived(connection, tables)
     try:
         if rewrite:
@@ -51,7 +51,7 @@ def scrubbed(connection: Any, tables: Sequence[str], name: str, wait_s_max: floa
 
 
 def _rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_max: float) -> None:
-    """Leave nothing in the tables but their rows. Whoever still reads what was there before would keep it there."""
+    """Rewrite the tables without dead rows. Waits for older readers, since their snapshots keep dead rows."""
     (now,) = connection.execute("SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text)").fetchone()
     give_up_at = time.monotonic() + wait_s_max
     while connection.execute(_OLDER_READERS, [now]).fetchone()[0]:
@@ -65,12 +65,12 @@ def _rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_ma
     connection.add_notice_handler(lambda notice: skipped.append(notice.message_primary))
     for table in tables:
         connection.execute(f"VACUUM FULL {table}")
-    if skipped:  # PostgreSQL only warns of tables that are somebody else's.
+    if skipped:  # PostgreSQL only warns when it skips a table of another owner.
         raise InsufficientPrivilege(skipped[0])
 
 
 def _empty_log(connection: Any) -> None:
-    """Have the server let go of its log, and write over the old segments that it keeps for later."""
+    """Make the server drop its write-ahead log, and overwrite the old segments that it keeps for reuse."""
     for _ in range(_ROUNDS):
         connection.execute("SELECT pg_switch_wal()")
         connection.execute("CHECKPOINT")

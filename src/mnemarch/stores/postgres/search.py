@@ -1,7 +1,7 @@
 """The search index of a tenant in its own database, for processes that have none on their machine.
 
-It finds by the rarest words of a question and scores what it found as everybody does; a text that shares only common
-words with a long question may be missed.
+It finds candidates by the rarest words of a question and scores them like every index. It can miss a text that shares
+only common words with a long question.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from mnemarch.stores.postgres.store import PostgresStore
 
 _TEXTS = translated_queries("search.sql")
-# A question is searched by its rarest words: this many, and more as long as few texts have them.
+# Search uses this many of the rarest words, and more as long as few texts contain them.
 _WANTED_MIN, _FEW_TEXTS = 3, 2_000
-# So many texts are compared with the question, and so many of each state scored by us.
+# How many texts the server compares, and how many of each state are scored here.
 _LOOKED_AT_MAX, _SCORED_MAX = 5_000, 400
-# What one transaction takes in, and one round trip.
+# The size of a transaction, and of a round trip.
 _UNITS_MAX, _PAGE, _COUNTED_MAX = 50_000, 1_000, 10_000
-# Counts texts, where a word would stand.
+# In place of a word: counts all texts of a scope.
 _ALL = ""
 
 
 class DatabaseIndex:
-    """One tenant's index. What is asked once is kept until `refresh`: others' newer texts are in the tail anyway."""
+    """One tenant's index. Answers are cached until `refresh`; newer texts are in the tail anyway."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class DatabaseIndex:
         return session.execute(_TEXTS[name], {"tenant": self._tenant, **parameters})
 
     def _head(self) -> tuple[int, dict[str, Any]]:
-        """Its position, and what it says of itself; of one by other words, nothing."""
+        """The index's position and statistics; nothing if it was made by another version of the word rules."""
         if self._known is None:
             rows = [row for row in self._asked("head") if row[0] == SKETCH_VERSION]
             self._known = (int(rows[0][1]), from_json(rows[0][2])) if rows else (0, {})
@@ -89,7 +89,7 @@ class DatabaseIndex:
     def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
         if not self.documents():
             return dict.fromkeys(words, 0)
-        counts = self._counts  # `refresh` by another thread puts a new one in its place.
+        counts = self._counts  # Another thread's `refresh` may replace it meanwhile.
         if unknown := [word for word in (*words, _ALL) if any((key, word) not in counts for key in scope_keys)]:
             rows = self._asked("frequencies", scopes=list(scope_keys), words=unknown)
             counts |= {(key, word): 0 for key in scope_keys for word in unknown}
@@ -131,9 +131,9 @@ class DatabaseIndex:
         kinds: Sequence[str],
         domains: Sequence[str],
     ) -> list[Sketch]:
-        """The candidates of all states: one question asks for each state apart, and the database is asked once.
+        """The candidates of all states. Recall asks for each state apart; the database is asked only once.
 
-        The words come with the rarest first.
+        `words` begin with the rarest.
         """
         texts, wanted = 0, list[str]()
         for word in weighed:
@@ -182,13 +182,13 @@ class DatabaseIndex:
     def _take_in(
         self, session: Session, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool
     ) -> bool | None:
-        """Take in what changed, in one transaction: True if that is all of it, None if another process is at it.
+        """Index what changed, in one transaction. True if nothing is left, None if another process is indexing.
 
-        Who makes the index anew takes in everything at once: until then everybody sees the old one.
+        A rebuild is one transaction, so that others see the old index until it is done.
         """
         self._ask(session, "new_set", version=SKETCH_VERSION)
         row = self._ask(session, "alone").fetchone()
-        if row is None or row[0] > SKETCH_VERSION:  # Another is at it, or has made it of newer words.
+        if row is None or row[0] > SKETCH_VERSION:  # Another process is indexing, or a newer version made the index.
             return None
         rebuild = rebuild or row[0] != SKETCH_VERSION
         if rebuild:
@@ -199,7 +199,7 @@ class DatabaseIndex:
         is_done = True
         page: dict[str, Searchable] = {}
         for units, unit in enumerate(changes_after(position)):
-            # What changed at one position stays together.
+            # Changes of one position stay in one transaction.
             if units >= _UNITS_MAX and not rebuild and unit.changed_at > position:
                 is_done = False
                 break
@@ -241,11 +241,11 @@ class DatabaseIndex:
             self._ask(session, "forget_words", words=fewer)
 
     def close(self) -> None:
-        """Nothing to let go: connections are the store's."""
+        """Nothing to close: the connections belong to the store."""
 
 
 class _Taking:
-    """What one transaction changes in the counts of an index."""
+    """How one transaction changes the counts of an index."""
 
     def __init__(self, about: dict[str, Any]) -> None:
         self._about = about
@@ -268,5 +268,5 @@ class _Taking:
 
 
 def _numbers(words: Sequence[str], scope_keys: Sequence[str]) -> list[int]:
-    """The number that stands for each word in each scope: of 64 bits, with a sign, as PostgreSQL has them."""
+    """A signed 64-bit number for each word in each scope."""
     return [xxh3_64_intdigest(f"{key}:{word}".encode()) - (1 << 63) for key in scope_keys for word in words]

@@ -1,4 +1,4 @@
-"""Connections to one PostgreSQL database: statements go out without waiting, and only a result is waited for."""
+"""Connections to one PostgreSQL database, in pipeline mode: only reading a result waits."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _IDLE_MAX = 16
-# Its commit waits for the disk, as the server is set up to, and so for all that was committed before it.
+# A commit that waits for the disk, and so for every commit before it.
 FLUSH = "SELECT pg_logical_emit_message(true, 'mnemarch', '')"
-# Followers are told of one commit in 20 ms.
+# 20000: followers are notified at most every 20 ms.
 _APPEND = """SELECT last_seq, last_hash, last_position
 FROM append_entries(%(role)s, %(wide)s, %(own)s, %(org)s, %(project)s, %(lock_ms)s, 20000, %(rows)s)"""
 _FLUSH_AND_TELL = f"""{FLUSH}, CASE WHEN current_setting('mnemarch.news', true) <> ''
@@ -42,12 +42,12 @@ _FLUSH_AND_TELL = f"""{FLUSH}, CASE WHEN current_setting('mnemarch.news', true) 
 _FLUSH_AND_TELL_OF = """SELECT pg_logical_emit_message(true, 'mnemarch', ''),
   (SELECT count(pg_notify('mnemarch', tenant)) FROM unnest(CAST(%(tenants)s AS text[])) AS tenant)"""
 _DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_idle": 30, "client_encoding": "utf8"}
-# It warns of pipelines that end with a lost connection, which is told to whoever used it.
+# psycopg warns when a connection is lost in a pipeline. The caller gets an error for it anyway.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 _encoded = json.JSONEncoder(default=bytes.hex, ensure_ascii=False).encode
 # A parameter's name, or a percent sign.
 _NAMED = re.compile(r"%\((\w+)\)s|%%")
-# What is said once, or takes no planning.
+# Statements that run once, or need no planning.
 _NOT_PREPARED = (
     "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "DECLARE", "FETCH", "CLOSE", "LOCK", "SET", "DEALLOCATE",
 )  # fmt: skip
@@ -57,7 +57,7 @@ _PARTS = re.compile(r"('[^']*')|IN \(:(\w+)\)|:(\w+)")
 
 
 def translated(text: str) -> str:
-    """A shared query in the words of PostgreSQL and its driver."""
+    """A shared query in PostgreSQL's dialect, with psycopg's parameters."""
     text = text.replace("%", "%%").replace("instr(", "strpos(")
     return _PARTS.sub(
         lambda part: part[1] or (f"= ANY(%({part[2]})s)" if part[2] else f"%({part[3]})s"),
@@ -66,33 +66,32 @@ def translated(text: str) -> str:
 
 
 def translated_queries(*paths: str) -> dict[str, str]:
-    """The queries of files of this folder; a later file overrides an earlier one."""
+    """The queries of some files, translated. A later file overrides an earlier one."""
     folder = os.path.dirname(__file__)
     queries = named_queries(*(os.path.join(folder, path) for path in paths))
     return {name: translated(text) for name, text in queries.items()}
 
 
-def stored_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: stored(item) for name, item in row.items()}
-
-
-def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Many rows as one parameter, with bytes in hexadecimal."""
-    return _encoded(list(map(stored_row, rows)))
+def as_json(rows: Any) -> str:
+    """A row, or several, as one parameter, with bytes in hexadecimal."""
+    text = _encoded(rows)
+    return _encoded(stored(rows)) if "\\u000" in text else text
 
 
 def stored(item: Any) -> Any:
-    """PostgreSQL's texts can't hold NUL. What stands for it keeps the order of texts."""
+    """The value with NUL escaped, which PostgreSQL can't store in text. The escape keeps the order of texts."""
     if isinstance(item, str):
         plain = item if type(item) is str else str(item)
         return plain.replace("\1", "\1\2").replace("\0", "\1\1") if "\0" in plain or "\1" in plain else plain
     if isinstance(item, list | tuple):
         return list(map(stored, item))
+    if isinstance(item, dict):
+        return {name: stored(part) for name, part in item.items()}
     return item
 
 
 def _sent(item: Any) -> bytes | None:
-    """A parameter as PostgreSQL reads it; what type it has, the statement says."""
+    """A parameter in PostgreSQL's text format. The statement determines its type."""
     if item is None:
         return None
     if isinstance(item, list | tuple):
@@ -110,7 +109,7 @@ def _quoted(text: str) -> str:
 
 @cache
 def _numbered(text: str) -> tuple[bytes, tuple[str, ...]]:
-    """A statement with numbers for its parameters, and their names in that order."""
+    """The statement with numbered parameters, and the parameters' names in order."""
     names = list(dict.fromkeys(_NAMED.findall(text)))
     names.remove("") if "" in names else None
     numbered = _NAMED.sub(lambda part: f"${names.index(part[1]) + 1}" if part[1] else "%", text)
@@ -127,7 +126,7 @@ def _row(items: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class Answer:
-    """The rows of a statement that was sent; who looks at them waits."""
+    """The result of a statement that was sent. Reading it waits for the server."""
 
     __slots__ = ("_session", "rows")
 
@@ -151,7 +150,7 @@ class Answer:
 class Session:
     """One connection, always in pipeline mode: a statement costs a round trip only if its result is read.
 
-    Statements go past the driver's cursors, which take several times as long.
+    It doesn't use psycopg's cursors, which take several times as long for a statement.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -162,7 +161,7 @@ class Session:
         self._pgconn = self._connection.pgconn
         self._pgconn.nonblocking = 1
         self._pgconn.enter_pipeline_mode()
-        # The names of prepared statements; what was sent and is not answered yet: an answer, a preparation or a sync.
+        # Names of prepared statements by text; and what is unanswered: None stands for a PREPARE or a sync.
         self._prepared: dict[str, bytes] = {}
         self._sent: deque[Answer | None] = deque()
 
@@ -187,10 +186,11 @@ class Session:
         return answer
 
     def receive(self, until: Answer | None = None) -> None:
-        """Wait for everything that was sent, or `until` an answer comes that ends with a mark."""
+        """Wait for all answers, or `until` one answer, which has to be followed by a mark."""
         if until is None:
             self._pgconn.send_flush_request()
-        self._connection.wait(send(self._pgconn))
+        if self._pgconn.flush():  # The socket did not take everything at once.
+            self._connection.wait(send(self._pgconn))
         while self._sent and (until is None or until.rows is None):
             results = self._connection.wait(fetch_many(self._pgconn))
             answer = self._sent.popleft()
@@ -204,19 +204,19 @@ class Session:
                 answer.rows = self._loads.load_rows(0, result.ntuples, _row) if result.ntuples else []
 
     def mark(self) -> None:
-        """End an implicit transaction here; after an error the server goes on from here."""
+        """Send a sync: it ends an implicit transaction, and after an error the server continues behind it."""
         self._pgconn.pipeline_sync()
         self._sent.append(None)
 
     def sync(self) -> None:
-        """Wait for everything that was sent."""
+        """Send a sync and wait for all answers."""
         self.mark()
         self.receive()
 
     def commit(self, news_of: Sequence[str]) -> None:
-        """Commit, and wait until it is on the disk: by a commit of its own, when no lock is held any more.
+        """Commit without waiting for the disk, then wait for it in a second commit, which holds no locks.
 
-        Followers of some tenants are told of it.
+        The second one also notifies the followers of some tenants.
         """
         self.execute("COMMIT")
         self.execute(_FLUSH_AND_TELL_OF, {"tenants": news_of})
@@ -228,7 +228,7 @@ class Session:
         self._pgconn.flush()
 
     def appended(self, said: Mapping[str, str]) -> tuple[int, bytes, int]:
-        """Add entries; gives where the stream ended before. `flushed` has to follow: it was sent along."""
+        """Append entries and return the stream's previous end. The flush is sent along: call `flushed` next."""
         end = self.execute(_APPEND, said)
         self.mark()
         self.execute(_FLUSH_AND_TELL)
@@ -237,18 +237,18 @@ class Session:
         return end.fetchone()  # type: ignore[no-any-return]
 
     def flushed(self) -> None:
-        """Wait until what was added is on the disk."""
+        """Wait until the appended entries are on the disk."""
         self.receive()
 
     def recover(self) -> None:
-        """After an error: skip what was sent after it, and end the transaction."""
+        """After an error: discard the answers of what was sent after it, and roll back."""
         self._prepared.clear()
         self.mark()
         while self._sent:
             with suppress(psycopg.errors.PipelineAborted):
                 self.receive()
         self.execute("ROLLBACK")
-        self.execute("DEALLOCATE ALL")  # Of some it is not known whether they were prepared.
+        self.execute("DEALLOCATE ALL")  # It is unknown which of them were prepared.
         self.sync()
 
     def close(self) -> None:
@@ -256,7 +256,7 @@ class Session:
 
 
 def is_loss(error: Exception) -> bool:
-    """Whether an error says that the connection is gone, and nothing of the work."""
+    """Whether an error means a lost connection and not a failed statement."""
     return isinstance(error, psycopg.OperationalError) and (
         error.sqlstate is None or isinstance(error, psycopg.errors.AdminShutdown)
     )
@@ -267,7 +267,7 @@ def first_line(error: Exception) -> str:
 
 
 class Sessions(Forkable):
-    """The connections that nobody uses, for all tenants of this process."""
+    """The pool of idle connections of this process, for all tenants."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -284,12 +284,12 @@ class Sessions(Forkable):
         self._idle: list[Session] = []
         self._lock = allocate_lock()
         self._closed = False
-        # How often connections were lost: with them goes what is thought to be known of the server.
+        # How often the server was lost. Caches about the server are invalid after that.
         self.losses = 0
         watch(self)
 
     def use(self, work: Callable[[Any], T], *, is_new: bool = False) -> T:
-        """What `work` gives on a connection of its own. With `is_new` all older ones are taken for lost."""
+        """Run `work` on a connection of its own. `is_new` discards all idle connections first."""
         if self._closed:
             raise StoreUnavailable(f"{self.name} was closed.", hint="Open the memory again.")
         if is_new:
@@ -307,7 +307,7 @@ class Sessions(Forkable):
         return result
 
     def use_patiently(self, work: Callable[[Any], T]) -> T:
-        """The same. The work is done again if the connection turns out to be lost."""
+        """The same, with one retry if the connection was lost."""
         try:
             return self.use(work)
         except psycopg.OperationalError as error:
@@ -316,7 +316,7 @@ class Sessions(Forkable):
             return self.use(work, is_new=True)
 
     def _give_up(self, session: Any, error: BaseException) -> None:
-        """End what went wrong; a connection that is in doubt is closed."""
+        """Roll back after an error. A connection in doubt is closed."""
         try:
             if isinstance(error, Exception | Redo) and not session.is_lost:
                 session.recover()
@@ -334,7 +334,7 @@ class Sessions(Forkable):
         session.close()
 
     def plain(self) -> Any:
-        """A connection outside of pipelines, for what PostgreSQL does in no transaction."""
+        """A plain connection, for statements that can't run in a transaction or pipeline."""
         return psycopg.connect(**self._settings, autocommit=True)
 
     def _drop_idle(self) -> None:
@@ -348,6 +348,6 @@ class Sessions(Forkable):
         self._drop_idle()
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
-        if in_child:  # To close the parent's connections would end them for the parent too.
+        if in_child:  # Closing the parent's connections would end them for the parent too.
             abandon(self._idle)
             self._idle, self._lock = [], allocate_lock()

@@ -1,4 +1,4 @@
-"""The PostgreSQL dialect: whoever locks a stream's head writes it, and row-level security keeps tenants apart."""
+"""The PostgreSQL dialect. Writers lock the row of a stream's head; row-level security separates tenants."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _STATEMENT_S_MAX = 60.0
 
 
 class PostgresStore:
-    """The store of one stream, which sees that project and its org; without a stream, the operator's, which sees all.
+    """The store as one stream sees it: its project and its org. Without a stream it is the operator's and sees all.
 
     A process has one committer for each stream.
     """
@@ -72,11 +72,11 @@ class PostgresStore:
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
-        # By thread, what it read last.
+        # By thread: the answers of its last read, see `OfTenants.carried`.
         self._read_last = _local()
 
     def of(self, stream: Stream) -> PostgresStore:
-        """The same store for those who act in one stream."""
+        """This store as one stream sees it."""
         bound = self._streams.get(stream)
         if bound is None:
             bound = PostgresStore.__new__(PostgresStore)
@@ -87,13 +87,13 @@ class PostgresStore:
 
     @property
     def tenant(self) -> str:
-        """The name of the tenant whose store this is."""
+        """The tenant that this store belongs to."""
         return self._tenants[-1]
 
     # Reading
 
     def read(self, work: Callable[[Reader], T]) -> T:
-        """Run `work` on one consistent view. It is run again if the connection turns out to be lost."""
+        """Run `work` on one consistent view; again if the connection was lost."""
         try:
             result, self._read_last.carried = self._sessions.use_patiently(lambda session: self._read(session, work))
         except (psycopg.Error, OSError) as error:
@@ -101,7 +101,7 @@ class PostgresStore:
         return result
 
     def read_elsewhere(self, work: Callable[[Reader], T]) -> T:
-        """Run `work` on one view that may be behind: that of the replica, if there is one and it answers."""
+        """Run `work` on a view that may lag behind: on the replica if there is one and it answers."""
         if self._replica is not None:
             try:
                 return self._replica.use(lambda session: self._read(session, work))[0]
@@ -121,7 +121,7 @@ class PostgresStore:
         session.execute(_QUERIES.texts["begin"], self._settings(wait_s_max))
 
     def aside(self, work: Callable[[Session], T], *, writes: bool = False) -> T:
-        """Run `work` beside the log, in a transaction that locks no stream; again if the connection was lost."""
+        """Run `work` in a transaction that locks no stream; again if the connection was lost."""
 
         def run(session: Session) -> T:
             self._begin_as(session, "BEGIN" if writes else "BEGIN READ ONLY", self._lock_wait_s_max)
@@ -137,12 +137,12 @@ class PostgresStore:
             raise self._translation(error) from error
 
     def plain(self) -> Any:
-        """A connection as the user who connects: for what is no tenant's, and what no transaction may hold."""
+        """A connection with the rights of the connecting user, for statements outside of tenants and transactions."""
         return self._sessions.plain()
 
     @contextmanager
     def _operating(self) -> Iterator[Any]:
-        """The same, with errors of ours."""
+        """The same, with translated errors."""
         try:
             with self.plain() as connection:
                 yield connection
@@ -155,12 +155,12 @@ class PostgresStore:
         return {"role": self._role, "wide": (*self._tenants, "")[0], "own": ("", *self._tenants)[-1], **times}
 
     def news(self) -> int:
-        """A number that changes when somebody wrote to the stream or its org: for who follows the log."""
+        """A number that changes when somebody wrote to the stream or its org. Followers compare it."""
         return self._news.count(self._tenants)
 
     @property
     def epoch(self) -> int:
-        """How often the server was lost: it may have come back without what it had not acknowledged."""
+        """How often the server was lost. It may have come back without unacknowledged commits."""
         return self._sessions.losses
 
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
@@ -174,9 +174,11 @@ class PostgresStore:
         return self._done(Job(work, wait_s_max=wait_s_max))  # type: ignore[no-any-return]
 
     def append_entry(self, event: Event, before: str, after: str) -> Event:
-        """Add an event that has no effect and no key; see `ports.Store`. The server chains it, in one round trip."""
+        """Append an event without effect and key; see `ports.Store`. The server chains it in one round trip."""
         self._read_last.carried = None
-        return self._done(Job(None, entry=(event, before, after)))  # type: ignore[no-any-return]
+        # Each thread encodes its own entry, so that the leader of a batch has little to do.
+        row = as_json(event_columns(event) | {"before": before, "after": after})
+        return self._done(Job(None, entry=(event, before, after, row)))  # type: ignore[no-any-return]
 
     def _done(self, job: Job) -> Any:
         if self._committer.is_writing:
@@ -196,7 +198,7 @@ class PostgresStore:
             self._attempt(entries, partial(self._appending, wait_s=wait_s, is_free=is_free))
 
     def _attempt(self, jobs: list[Job], work_of: Callable[[list[Job]], Callable[[Session], None]]) -> None:
-        """Do some jobs in one transaction. What a lost connection or a deadlock undid is done again."""
+        """Do jobs in one transaction. Retries after a lost connection or a deadlock."""
         work, is_new = work_of(jobs), False
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
@@ -213,50 +215,46 @@ class PostgresStore:
                 if len(jobs) == 1 or not isinstance(error, psycopg.Error) or is_new:
                     self._fail(jobs, error)
                     return
-                for job in jobs:  # One of them is at fault; which one, only shows alone.
+                for job in jobs:  # Run one by one to find out which job failed.
                     self._attempt([job], work_of)
                 return
         self._fail(jobs, StoreUnavailable(f"{self.name} is written by too many at once.", hint="Call again."))
 
     def _fail(self, jobs: list[Job], error: Exception) -> None:
-        for job in jobs:  # One for each: raised in several threads, it would gather the tracebacks of all.
+        for job in jobs:  # One error for each job: a shared one would collect the tracebacks of all threads.
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
 
     def _appending(self, jobs: list[Job], wait_s: float, is_free: Callable[[], None]) -> Callable[[Session], None]:
-        """Adds events of jobs at the end of the stream. Nothing waits for this process while the stream is locked."""
+        """Appends the jobs' entries to the stream. The stream's lock never waits for this process."""
         assert self.stream is not None
-        rows = [
-            event_columns(event) | {"before": before, "after": after}
-            for event, before, after in (job.entry for job in jobs if job.entry)
-        ]
+        rows = ",".join([job.entry[-1] for job in jobs])
         where = {"org": self.stream.org, "project": self.stream.project or ""}
-        said = {**self._settings(wait_s), **where, "rows": as_json(rows)}
+        said = {**self._settings(wait_s), **where, "rows": f"[{rows}]"}
 
         def run(session: Session) -> None:
             try:
                 seq, hash, position = session.appended(said)
                 is_free()
                 session.flushed()
-            except psycopg.errors.UniqueViolation:  # They are there: the connection was lost after the commit.
+            except psycopg.errors.UniqueViolation:  # Already committed: the connection was lost after that.
                 session.recover()
-                seq, hash, position = self.aside(partial(_end_before, first=rows[0]["id"]), writes=True)
+                seq, hash, position = self.aside(partial(_end_before, first=jobs[0].entry[0].id), writes=True)
             for number, job in enumerate(jobs, 1):
-                assert job.entry is not None
-                event, before, after = job.entry
+                event, before, after, _ = job.entry
                 hash = sha256(hash + f"{before}{seq + number}{after}".encode()).digest()
                 job.result = event.placed(position + number, hash, seq + number)
 
         return run
 
     def _writing(self, jobs: list[Job], wait_s: float, wide: bool) -> Callable[[Session], None]:
-        """Does the work of jobs."""
+        """Runs the jobs in a transaction."""
         last_event = ""
 
         def run(session: Session) -> None:
             nonlocal last_event
             transaction = self._begin(session, wait_s, wide)
-            # If it is there, the connection was lost after the commit.
+            # If its last event exists, an earlier attempt was committed.
             if not last_event or transaction.event(last_event) is None:
                 last_event = ""
                 self._run(jobs, transaction)
@@ -266,9 +264,9 @@ class PostgresStore:
         return run
 
     def _begin(self, session: Session, wait_s: float, wide: bool) -> PostgresTransaction:
-        """Begin, lock, and draw positions, in one round trip that the first read pays for.
+        """Begin and lock the stream's head; the answers come with those of the first read.
 
-        A project's head is locked before its org's, always: so no two writers wait for each other.
+        A project's head is always locked before its org's, so writers can't deadlock.
         """
         self._begin_as(session, "BEGIN", wait_s)
         session.execute(_QUERIES.texts["flush_later"])
@@ -291,7 +289,7 @@ class PostgresStore:
         return transaction
 
     def _run(self, jobs: list[Job], transaction: PostgresTransaction) -> None:
-        """Run jobs in one transaction; of one that fails, only its own changes are undone."""
+        """Run jobs in one transaction. If one fails, only its own changes are rolled back."""
         is_alone = len(jobs) == 1
         for job in jobs:
             begun = None if is_alone else transaction.begin_job()
@@ -305,7 +303,7 @@ class PostgresStore:
                 job.needs_org = True
             except BaseException as error:
                 if not is_alone and not isinstance(error, Exception):
-                    raise  # An interrupt of the thread that leads.
+                    raise  # The leading thread was interrupted.
                 job.error = error
             failed = job.error is not None or job.needs_org
             if begun is None:
@@ -320,9 +318,9 @@ class PostgresStore:
     # Maintenance
 
     def scrub(self, *, rewrite: bool = True) -> int:
-        """Rewrite the tables and let the server begin its log anew; gives the number of tables.
+        """Rewrite the tables and the server's write-ahead log. Returns the number of tables.
 
-        What replicas, archives and backups keep is out of this store's reach.
+        Replicas, archives and backups are out of reach.
         """
         with self._operating() as connection:
             return scrubbed(connection, _TABLES, self.name, self._lock_wait_s_max, rewrite=rewrite)
@@ -339,7 +337,7 @@ class PostgresStore:
             return bool(connection.execute("SELECT pg_has_role('mnemarch_operator', 'MEMBER')").fetchone()[0])
 
     def check(self) -> str | None:
-        """What of the tables is not as it was made; or None."""
+        """What is wrong with the tables, or None."""
         with self._operating() as connection:
             tables = with_derived(connection, _TABLES)
             rows = connection.execute(
@@ -351,7 +349,7 @@ class PostgresStore:
         return f"the table {missing[0]} is missing, or its row-level security is off" if missing else None
 
     def close(self) -> None:
-        """Take no more work; a connection that is in use is closed when it comes back."""
+        """Refuse new work. Connections in use are closed when they are returned."""
         if self.stream is None:
             self._news.closed = True
             for sessions in filter(None, (self._sessions, self._replica)):
@@ -389,10 +387,10 @@ def _ms(seconds: float) -> str:
 
 
 def _end_before(session: Session, first: str) -> Any:
-    """Where the stream ended before some entries that are in it, once they are on the disk."""
+    """Where the stream ended before an entry that it contains, once that is on the disk."""
     session.execute(FLUSH)
     return session.execute(_QUERIES.texts["end_before"], {"first": first}).fetchone()
 
 
 class _AllFailed(Exception):
-    """The only job of a transaction failed, so the transaction ends."""
+    """The transaction's only job failed, so it is rolled back."""

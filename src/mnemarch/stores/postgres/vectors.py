@@ -1,4 +1,4 @@
-"""Vectors of units in PostgreSQL by pgvector: compared one by one, and by an index for each tenant that has many."""
+"""Vectors in PostgreSQL with pgvector: compared one by one, or by an index for each tenant with many vectors."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 _TEXTS = translated_queries("vectors.sql")
 _EXTENSION, _VERSION_MIN = "vector", (0, 8)
-# Of two processes that make the tables the second finds them made.
+# Held while the tables are made, so that two processes don't make them at once.
 _TABLES_LOCK = 0x4D4E4156
-# One that makes vectors and is not heard of for so long is taken for gone.
+# The lease of a process that makes vectors; it is renewed with each batch.
 _HELD_S = 120.0
-# Below this, comparing one by one takes milliseconds and misses nothing.
+# With fewer vectors, comparing one by one takes milliseconds and is exact.
 _INDEXED_MIN = 10_000
-# pgvector's limits: what its index takes, and how many candidates it looks at.
+# pgvector's limits: dimensions of an index, and its number of candidates.
 _INDEXED_DIM_MAX = 4_000
 _EF_SEARCH, _EF_SEARCH_MAX = 100, 1_000
 _LABELS = ("scope_key", "state", "kind", "domain")
 
 
 class PgVectors:
-    """The vectors of one stream by one embedder: those of its project, and of its org, which all its projects share."""
+    """The vectors of one stream's project, and of its org (shared by the org's projects), by one embedder."""
 
     def __init__(self, store: PostgresStore, embedder_id: str, event_at: Callable[[int], str]) -> None:
         assert store.stream is not None
@@ -49,7 +49,7 @@ class PgVectors:
         self._name = f"{embedder_id}/int8"
         self._tenants = tenants_of(store.stream)
         self._ours = {"tenant": self._tenants[-1], "embedder": xxh3_64_hexdigest(self._name.encode())}
-        # Where pgvector is, once the tables were seen; and what was last seen of how far the vectors reach.
+        # pgvector's schema, once the tables exist; and the last known state of the vectors.
         self._schema = ""
         self._head = Head()
 
@@ -62,7 +62,7 @@ class PgVectors:
                 f"The vectors in {self._store.name} are gone.", hint="Make them anew: mnemarch reindex --meaning"
             ) from None
 
-    # Tables, which are made when they are first needed: a server without pgvector does without
+    # Tables: made when first needed, so a server without pgvector works too
 
     def _has_tables(self) -> bool:
         if not self._schema:
@@ -99,7 +99,7 @@ class PgVectors:
     # Answering
 
     def state(self) -> Head:
-        """Once complete they stay so: then no question has to ask for it."""
+        """How far the vectors reach. A complete set stays complete, so it is not asked for again."""
         if not self._head.complete:
             self._head = self._run(_head) if self._has_tables() else Head()
         return self._head
@@ -137,14 +137,14 @@ class PgVectors:
         return {unit.id for unit in units if (self._tenant_of(unit), unit.id, text_key(unit.content)) in rows}
 
     def _tenant_of(self, unit: Searchable) -> str:
-        """What lies at the org's level is the org's."""
+        """The tenant of a unit: the org's for units at org level."""
         return self._tenants[0] if unit.scope_key == self._tenants[0] else self._tenants[-1]
 
     # Making
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """By a lease, which any pooler lets through: two that overlap do the same work twice, and no harm."""
+        """Hold the lease. It works behind any pooler; if two processes overlap, they only repeat work."""
         self._make_tables()
         holder = new_id()
 
@@ -162,7 +162,7 @@ class PgVectors:
 
     def begin(self, *, may_replace: bool) -> Head | None:  # noqa: ARG002 - each embedder has vectors of its own here
         self._head = self._run(_head)
-        if self._head.event != self._event_at(self._head.position):  # The log went back.
+        if self._head.event != self._event_at(self._head.position):  # The log was restored to an earlier state.
 
             def work(ask: _Ask) -> Head:
                 ask("drop_vectors")
@@ -175,7 +175,7 @@ class PgVectors:
     def save(self, begun: Head, changes: Sequence[tuple[Searchable, Any]], position: int, *, complete: bool) -> bool:
         event = self._event_at(position)
         rows = []
-        for unit, vector in sorted(changes, key=lambda change: change[0].id):  # Two that save never wait in a circle.
+        for unit, vector in sorted(changes, key=lambda change: change[0].id):  # In one order: no deadlock.
             id, key, *labels, packed = row_of(unit, vector)
             named = dict(zip(_LABELS, labels, strict=True))
             text = None if packed is None else _text(unpacked(packed)[0])
@@ -204,12 +204,12 @@ class PgVectors:
         erase_vectors(self._store, unit_ids)
 
     def close(self) -> None:
-        """Nothing to let go: connections are the store's."""
+        """Nothing to close: the connections belong to the store."""
 
     # Indexes
 
     def _make_indexes(self) -> None:
-        """Give each tenant with many vectors an index. Only who owns the tables can; the others compare one by one."""
+        """Make an index for each tenant with many vectors. Only the tables' owner can; others compare one by one."""
         for tenant in self._tenants:
             key = tenant + self._ours["embedder"]
             name = f"vectors_{xxh3_64_hexdigest(key.encode())}"
@@ -236,7 +236,7 @@ class PgVectors:
 
 
 class _Ask:
-    """Asks a named query, of one embedder's vectors of one tenant unless another is named."""
+    """Runs named queries for one tenant and embedder, unless the call names others."""
 
     def __init__(self, session: Session, schema: str, ours: dict[str, str]) -> None:
         self._session = session
@@ -255,7 +255,7 @@ class _Ask:
 
 
 def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:
-    """Overwrite the vectors of these units, of whichever embedder, also where none is in use now."""
+    """Erase the vectors of these units for all embedders, also unused ones."""
     tenants = list(tenants_of(store.stream)) if store.stream is not None else []
 
     def work(session: Session) -> None:
@@ -267,7 +267,7 @@ def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:
 
 
 def has_vectors(store: PostgresStore) -> bool:
-    """Whether somebody began to make vectors in this memory."""
+    """Whether this memory has tables for vectors."""
     row = store.aside(lambda session: session.execute("SELECT to_regclass('vectors') IS NOT NULL").fetchone())
     return bool(row[0])
 
@@ -290,5 +290,5 @@ def _size(ask: _Ask, tenant: str) -> tuple[int, int]:
 
 
 def _text(vector: Any) -> str:
-    """As pgvector reads it, with more digits than a half-precision number has."""
+    """The vector in pgvector's text format, with enough digits for half precision."""
     return f"[{','.join(map('%.6g'.__mod__, vector.tolist()))}]"

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 _POSITION_BITS = 48
 _POSITION_MAX = (1 << _POSITION_BITS) - 1
-# What reads the ends of streams, which a transaction writes last.
+# Queries that read heads of streams. A transaction writes those last.
 _OF_HEADS = {"head", "heads", "counts", "positions"}
 _PAGE = 1_000
 _numbers = count()
 
 
 class NeedsOrg(Redo):
-    """The work writes at its org's level, and has not locked the org. It is done again with that lock."""
+    """The work writes at org level without the org's lock. It is repeated with that lock."""
 
 
 def tenant_of(org: str, project: str | None) -> str:
@@ -40,7 +40,7 @@ def tenant_of(org: str, project: str | None) -> str:
 
 
 def tenants_of(stream: Stream) -> tuple[str, ...]:
-    """What one who acts in a stream may see: the tenant of the org, then its own."""
+    """The tenants that a stream may see: its org's, then its own."""
     own, wide = tenant_of(stream.org, stream.project), tenant_of(stream.org, None)
     return (own,) if own == wide else (wide, own)
 
@@ -48,8 +48,8 @@ def tenants_of(stream: Stream) -> tuple[str, ...]:
 class OfTenants(RemoteReader):
     """A reader of some tenants, or, with none, of all of them.
 
-    Each tenant has positions of its own. Those of an org and a project are joined to one number: it grows whenever
-    either does, so whoever follows both misses nothing, whichever commits first.
+    Each tenant has its own positions. Those of an org and a project are joined into one number that grows whenever
+    either grows. So a follower of both misses nothing, whichever commits first.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class OfTenants(RemoteReader):
         self.ends: dict[str, tuple[int, bytes, int]] = {}
 
     def carried(self) -> Any:
-        """What was answered here, and where the streams ended: for a transaction that begins where this view was."""
+        """The answers of this view and the ends of its streams, for a transaction that begins at the same state."""
         own = self.ends.get(self._tenant)
         if own is None:
             return None
@@ -77,7 +77,7 @@ class OfTenants(RemoteReader):
         self.ends.update((tenant, tuple(end)) for tenant, *end in ends)
 
     def show_own(self) -> None:
-        """Let the server see what was written here."""
+        """Send held-back writes, so that the server's next answer includes them."""
 
     @property
     def _tenant(self) -> str:
@@ -85,12 +85,12 @@ class OfTenants(RemoteReader):
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         if "tenant" not in parameters:
-            org = parameters.get("org")  # A row of a stream is its tenant's.
+            org = parameters.get("org")  # Rows of a stream belong to the stream's tenant.
             parameters["tenant"] = tenant_of(org, parameters["project"] or None) if org else self._tenant
         return super().query(name, **parameters)
 
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Every event in order. All of them are sorted once, on the server, and come page by page."""
+        """Every event in order. The server sorts once and sends them page by page, through a cursor."""
         if limit is not None or self._is_rehearsing:
             yield from super().events(after=after, limit=limit)
             return
@@ -124,7 +124,7 @@ class OfTenants(RemoteReader):
         ]
         page: list[Searchable] = []
         for number, cursor in enumerate(cursors):
-            if len(page) < limit:  # Else the next page begins with this tenant.
+            if len(page) < limit:  # Otherwise the next page begins with this tenant.
                 for row in cursor:
                     reached[number] = row[-1]
                     page.append(searchable_of((*row[:-1], _joined(reached))))
@@ -139,7 +139,7 @@ class OfTenants(RemoteReader):
         return sum(int(cursor.fetchone()[0]) for cursor in cursors)
 
     def _parted(self, position: int) -> list[tuple[str, int]]:
-        """Each tenant with its own part of a joined position."""
+        """Each tenant with its part of a joined position."""
         backwards = enumerate(self._tenants[::-1])
         return [(tenant, position >> _POSITION_BITS * at & _POSITION_MAX) for at, tenant in backwards][::-1]
 
@@ -149,7 +149,7 @@ def _joined(positions: list[int]) -> int:
 
 
 class PostgresTransaction(OfTenants, RemoteTransaction):
-    """The ends of streams are moved once, before the commit."""
+    """A write transaction. It updates the heads of streams once, before the commit."""
 
     def __init__(
         self,
@@ -164,14 +164,14 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         RemoteTransaction.__init__(self, session, queries, integrity_error)
         self._look_at(tenants)
         self._carries, self._carried = False, carried
-        # Whose row is written, if not that of the tenant that acts.
+        # The tenant of the row being written, if it isn't the acting tenant.
         self._row_tenant = ""
         self._has_org = has_org or len(tenants) < 2
-        # The position of the newest event here; the results of the locks, and the ends that they tell.
+        # The newest event's position; the answers of the locks; and the heads read from them.
         self._clock: int | None = None
         self.locked: list[Any] = []
         self._ends: list[Any] = []
-        # The ends of streams that are still to be written; by tenant, how far an org's units have changed.
+        # Heads that are not written yet; by tenant, the position of the last change at org level.
         self._moved: dict[Stream, dict[str, Any]] = {}
         self._changed: dict[str, tuple[str, int]] = {}
         self.last_event = ""
@@ -194,7 +194,7 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         super()._send_rows(name, rows)
 
     def together(self, work: Callable[[Any], T]) -> T:
-        """The same. What the thread read just before need not be asked again, if nobody has written meanwhile."""
+        """The same. Answers of the thread's previous read are reused if nobody has written meanwhile."""
         if self._carried is not None and not self._is_rehearsing and not self._unsent and not self._heads:
             (seq, hash, position), wide_position, rows = self._carried
             wide = {"wide": self._tenants[0], "wide_position": wide_position}
@@ -215,16 +215,16 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         super()._answer()
         self._see_ends()
 
-    # The ends of streams
+    # Heads of streams
 
     def _see_ends(self) -> None:
         if not self._ends:
             self._ends = [cursor.fetchone() for cursor in self.locked]
 
     def _see_end(self) -> tuple[int, bytes]:
-        """The end of the stream that this acts in."""
+        """Sequence number and hash of the acting stream's head."""
         if self._is_rehearsing and not self._ends:
-            self._known.questions[None] = "", {}  # `_answer` waits for the locks as well.
+            self._known.questions[None] = "", {}  # Makes `_answer` wait for the locks too.
             self._clock = 0
             return 0, b""
         self._see_ends()
@@ -257,7 +257,7 @@ class PostgresTransaction(OfTenants, RemoteTransaction):
         self._send()
 
     def write_heads(self) -> None:
-        """Move the ends of streams to where this transaction has come."""
+        """Write the heads of all streams that this transaction appended to."""
         moved, self._moved = self._moved, {}
         changed, self._changed = self._changed, {}
         for stream, end in moved.items():

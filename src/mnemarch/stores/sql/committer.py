@@ -1,6 +1,6 @@
-"""Threads that write to one stream share commits: one leads and does the work of all that wait, then the next leads.
+"""Threads that write to one stream share commits. One thread leads and does the work of all that wait.
 
-Who leads lets the next lead as soon as the stream is free again, and then waits for the disk.
+The leader hands over as soon as the stream is free, and waits for the disk after that.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mnemarch.model.event import Event
     from mnemarch.stores.sql.transaction import Transaction
 
 _BATCH_MAX = 64
-# The threads that do the work of some committer: what they do must not wait for another commit.
+# Threads that lead now. Their work must not wait for another commit.
 _writing: set[int] = set()
 
 
 class Job:
-    """One piece of work that waits for its turn, and the lock by which its thread waits."""
+    """A piece of work, and the lock on which its thread waits for it."""
 
     __slots__ = ("batch", "entry", "error", "finished", "give_up_at", "needs_org", "result", "wake", "work")
 
@@ -33,31 +32,31 @@ class Job:
         self,
         work: Callable[[Transaction], Any] | None,
         *,
-        entry: tuple[Event, str, str] | None = None,
+        entry: Any = None,
         wait_s_max: float | None = None,
     ) -> None:
         self.work = work
         self.give_up_at = None if wait_s_max is None else time.monotonic() + wait_s_max
-        # In place of work: an event that the store itself chains, and its header before and after its number.
+        # In place of `work`: a log entry that the server chains, in the store's own form.
         self.entry = entry
         self.result: Any = None
         self.error: BaseException | None = None
         self.finished = self.needs_org = False
-        # The jobs that its thread is to do: it leads.
+        # If this job's thread leads: the jobs to do.
         self.batch: list[Job] = []
         self.wake = allocate_lock()
         self.wake.acquire()
 
     @property
     def wait_s(self) -> float | None:
-        """How long it waits from now on."""
+        """The remaining time to wait."""
         return None if self.give_up_at is None else max(0.0, self.give_up_at - time.monotonic())
 
 
 class Committer:
-    """What waits to be written to one stream.
+    """The queue of writes to one stream.
 
-    `do` does some jobs in one transaction, as far as it can; it calls what it is given once others may write.
+    `do` runs jobs in one transaction and stores their results. It calls its last argument once the stream is free.
     """
 
     def __init__(self, name: str, do: Callable[[list[Job], float | None, Callable[[], None]], None]) -> None:
@@ -73,7 +72,7 @@ class Committer:
         return get_ident() in _writing
 
     def done(self, job: Job) -> Any:
-        """The result of a job once it is committed; its error, if it failed."""
+        """Wait until a job is committed and return its result, or raise its error."""
         try:
             with self._lock:
                 self._queue.append(job)
@@ -91,15 +90,15 @@ class Committer:
         return job.result
 
     def _is_taken(self, job: Job) -> bool:
-        """Whether a job is being done by one who is in no less a hurry; then it is waited for."""
+        """Whether a leader has already taken the job. If so, wait until it is done."""
         with self._lock:
             is_taken = job not in self._queue
         return is_taken and job.wake.acquire()
 
     def _hand_on(self) -> None:
-        """Let the first who waits lead, with those behind it who wait as long: in a hurry, or for as long as it takes.
+        """Make the first waiting job's thread the leader. The caller holds the lock.
 
-        The lock is held.
+        Its batch takes the jobs behind it, up to the first that differs in whether it has a time limit.
         """
         self._is_led = bool(self._queue)
         if self._queue:
@@ -110,7 +109,7 @@ class Committer:
             first.wake.release()
 
     def _lead(self, job: Job) -> None:
-        """Do the work of all that waited."""
+        """Do the work of the whole batch."""
         jobs, job.batch = job.batch, []
         is_leading = True
 
@@ -136,10 +135,10 @@ class Committer:
                 each.wake.release()
 
     def _withdraw(self, job: Job) -> None:
-        """The thread of a job no longer waits for it: it gave up, or was interrupted."""
+        """Remove a job whose thread gave up or was interrupted."""
         with self._lock:
             if job in self._queue:
                 self._queue.remove(job)
-            if job.batch:  # It was to lead.
+            if job.batch:  # It was chosen to lead.
                 self._queue[:0] = job.batch[1:]
                 self._hand_on()

@@ -1,4 +1,4 @@
-"""What a view was answered, by question; and which answers its own writes may have changed."""
+"""Caches a view's answers by question, and knows which answers its own writes may have changed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WRITTEN = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 _READ = re.compile(r"(?:FROM|JOIN) (\w+)")
 _EQUAL = re.compile(r"(\w+) = (?:ANY\()?%\((\w+)\)s")
 _VIEWS = {"entries": "events"}
-# Whether a unit that was written, with the keys of its text, is among what a query asks for. What is written is laid
-# over the answers to these, so they are never in doubt.
+# By query: whether it would return a unit that was written here, given the keys of its text. Written units are merged
+# into the answers of these queries, so the answers are never invalid.
 LAID_OVER: dict[str, Callable[[Unit, tuple[str | None, str | None], Mapping[str, Any]], bool]] = {
     "units_saying": lambda _, keys, asked: keys[0] == asked["canonical_key"],
     "units_with_text": lambda unit, keys, asked: (
@@ -30,10 +30,10 @@ LAID_OVER: dict[str, Callable[[Unit, tuple[str | None, str | None], Mapping[str,
         keys[1] == asked["topic_key"] and (unit.status, (unit.archive_reason or "")[:10]) == ("archived", "rejected: ")
     ),
 }
-# The same for links.
+# Queries whose answers are merged with written links.
 _OF_LINKS = ("link", "conflicts_of")
-# Columns that a row keeps as they are: a row with another value there is none that was asked for. What is None is
-# not said, but of events, where it is a value.
+# Columns that never change in a row. A written row with another value can't match a query's parameter. None means
+# unknown, except in events, where it is a value.
 _FIXED = {
     "events": ("id", "subject", "scope_key"),
     "tests": ("name", "called"),
@@ -43,7 +43,7 @@ _FIXED = {
 
 
 class Rows(list[Any]):
-    """Rows that were fetched already."""
+    """A cursor over rows that are already here."""
 
     def fetchone(self) -> Any:
         return self[0] if self else None
@@ -53,7 +53,7 @@ class Rows(list[Any]):
 
 
 class _NoRow(tuple[Any, ...]):
-    """The answer to what was not asked yet: nothing, and 0 where a number is expected."""
+    """The answer during a rehearsal: no rows, or 0 where a number is expected."""
 
     def __bool__(self) -> bool:
         return False
@@ -68,7 +68,7 @@ class NoRows(Rows):
 
 
 class _Shape:
-    """What a query writes to, what it reads, and the fixed columns by which it chooses rows of its one table."""
+    """The table that a query writes, the tables that it reads, and the fixed columns it selects by."""
 
     def __init__(self, text: str) -> None:
         written = _WRITTEN.match(text)
@@ -82,13 +82,13 @@ _shapes: dict[str, _Shape] = {}
 
 
 class Known:
-    """Answers by question. `questions` are those that are still to be asked."""
+    """Answers by question. `questions` have not been asked yet."""
 
     def __init__(self, queries: Queries) -> None:
         self._texts = queries.texts
         self.rows: dict[Any, Rows] = {}
         self.questions: dict[Any, tuple[str, dict[str, Any]]] = {}
-        # By table and fixed column: the values of the rows that were written since. None: rows of any value.
+        # By table and fixed column: the values of rows written since. None: any value.
         self._written: dict[str, dict[str, set[Any] | None]] = {}
 
     def _shape(self, name: str) -> _Shape:
@@ -103,7 +103,7 @@ class Known:
         return self._shape(name).writes
 
     def write(self, table: str, row: Mapping[str, Any]) -> None:
-        """From now on, answers that depend on this row of the table are in doubt."""
+        """Note a written row. Answers that may contain it become invalid."""
         written = self._written.setdefault(table, {column: set() for column in _FIXED.get(table, ())})
         for column, values in written.items():
             item = row.get(column)
@@ -113,9 +113,9 @@ class Known:
                 values.add(item)
 
     def answer(self, name: str, parameters: dict[str, Any], *, note: bool) -> Rows | None:
-        """The rows that are known; None if the question has to be asked now.
+        """The cached rows; None if the question has to be asked now.
 
-        With `note` it is asked later, together with others, and nothing stands for its rows until then.
+        With `note`, an unknown question is asked later together with others, and has no rows until then.
         """
         if not (note or self.rows):
             return None
@@ -135,7 +135,7 @@ class Known:
         return any(table in self._written and not self._is_apart(table, shape, parameters) for table in shape.reads)
 
     def _is_apart(self, table: str, shape: _Shape, parameters: Mapping[str, Any]) -> bool:
-        """Whether no row that was written to a table is one that a query asks for."""
+        """Whether none of the rows written to a table can be in the query's answer."""
         for column, name in shape.chooses:
             values, wanted = self._written[table][column], parameters[name]
             if values is not None and values.isdisjoint(wanted if isinstance(wanted, list | tuple) else (wanted,)):
@@ -143,7 +143,7 @@ class Known:
         return False
 
     def marks(self) -> Any:
-        """What was written since the answers came, for `unmark`."""
+        """The writes since the answers came, for `unmark`."""
         return {
             table: {column: None if values is None else set(values) for column, values in columns.items()}
             for table, columns in self._written.items()
@@ -153,7 +153,7 @@ class Known:
         self._written = marks
 
     def learn(self, answers: Iterable[tuple[Any, list[Any]]]) -> None:
-        """Take answers that hold now, and keep the older ones that still do."""
+        """Add fresh answers, and drop older ones that became invalid."""
         if self._written:
             self.forget()
         self.questions = {}

@@ -1,4 +1,4 @@
-"""Reader and transaction of a server that is far away: questions go out in rounds, and writes wait for the commit."""
+"""Reader and transaction for a remote server: queries are sent in rounds, writes are held back until the commit."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
         def sync(self) -> None: ...
 
 
-# So often work is begun anew with the answers to what it asked; then it asks one thing after another.
+# After this many rehearsals, the work runs with one round trip for each query.
 _ROUNDS_MAX = 8
 _UNSENT_MAX = 1_000
 
 
 class Redo(BaseException):
-    """The work has to be done again under other circumstances."""
+    """The work has to be repeated under other conditions."""
 
 
 class RemoteReader(Reader):
-    """A reader that asks in rounds."""
+    """A reader that sends queries in rounds."""
 
-    # Each further page would be a trip.
+    # Each further page would cost a round trip.
     first_page = ALL
 
     def __init__(self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries) -> None:
@@ -56,9 +56,9 @@ class RemoteReader(Reader):
         self._is_rehearsing = False
 
     def together(self, work: Callable[[Any], T]) -> T:
-        """Run `work` without answers, ask all that it asked at once, and run it again.
+        """Rehearse `work` without answers, send all its queries at once, and run it again with the answers.
 
-        Questions that don't depend on each other cost one round trip together, and each step that does one more.
+        Independent queries share one round trip. Queries that depend on earlier answers cost one more for each step.
         """
         if self._is_rehearsing:
             return work(self)
@@ -69,7 +69,7 @@ class RemoteReader(Reader):
                 result = work(self)
             except (Exception, Redo):
                 if not self._known.questions:
-                    raise  # It knew all the answers, so it means that.
+                    raise  # No answer was missing, so the error is real.
             else:
                 if not self._known.questions:
                     return result
@@ -80,13 +80,13 @@ class RemoteReader(Reader):
         return work(self)
 
     def _state(self) -> Any:
-        """What `_undo` needs to undo work; a reader does nothing."""
+        """What `_undo` needs to undo a rehearsal. A reader has nothing to undo."""
 
     def _undo(self, begun: Any) -> None:
         pass
 
     def _answer(self) -> None:
-        """Ask all that was asked, in one round trip."""
+        """Send all open queries in one round trip."""
         asked = [(key, self._ask(*question)) for key, question in self._known.questions.items() if key is not None]
         self._known.learn([(key, cursor.fetchall()) for key, cursor in asked])
 
@@ -99,25 +99,25 @@ class RemoteReader(Reader):
 
 
 class RemoteTransaction(RemoteReader, Transaction):
-    """Writes are held back until something has to see them, or the commit.
+    """Holds writes back until the commit, or until a query has to see them.
 
-    Some of them are laid over what is read, so that they need not be sent first.
+    Some written rows are merged into the answers of queries, so that those writes need not be sent first.
     """
 
     def __init__(self, session: Session, queries: Queries, integrity_error: type[Exception]) -> None:
         Transaction.__init__(self, session.execute, queries, integrity_error)
         self._begin_view()
         self._session = session
-        # What is still to be sent; that of the job under way begins at `_job_start`, if it has no savepoint.
+        # Unsent writes. Those of the current job begin at `_job_start`, unless it has a savepoint.
         self._unsent: list[tuple[str, dict[str, Any]]] = []
         self._job_start: int | None = None
         self._tests: dict[Stream, dict[tuple[str, str, bool], TestRecord]] = {}
         self._appended: list[Event] = []
-        # The units that were written, with the keys of their texts; which have such a key, or had it; which are new.
+        # Written units with the keys of their texts; unit ids by key, also former ones; ids of new units.
         self._put: dict[str, tuple[str | None, str | None]] = {}
         self._keyed: dict[str | None, list[str]] = {}
         self._born: set[str] = set()
-        # The links that were written, None for one that was dropped, and those that a unit was written to be in.
+        # Written links by id, None for a dropped one; and by unit id, the links it was added to.
         self._links: dict[str, Link | None] = {}
         self._joined: dict[str, frozenset[str]] = {}
 
@@ -129,7 +129,7 @@ class RemoteTransaction(RemoteReader, Transaction):
         known = self._known.answer(name, parameters, note=self._is_rehearsing)
         if known is not None:
             return known
-        self._is_rehearsing = False  # What follows depends on this transaction's own writes.
+        self._is_rehearsing = False  # The answer depends on this transaction's own writes.
         self._send()
         return self._ask(name, parameters)
 
@@ -141,7 +141,7 @@ class RemoteTransaction(RemoteReader, Transaction):
         if self._known.questions:
             return
         if name == "put_unit" and parameters["root"] is not None:
-            # The store may refuse a second version in force, and who wrote it must learn of that.
+            # The database may refuse a second active version; the caller has to get that error.
             self._is_rehearsing = False
             self._send()
             self._session.sync()
@@ -153,7 +153,7 @@ class RemoteTransaction(RemoteReader, Transaction):
         super()._answer()
 
     def _send(self) -> None:
-        """Send what was held back. A job that others wait behind can be undone from there on."""
+        """Send held-back writes. In a batch, a savepoint is set before those of the current job."""
         start = self._job_start
         if start is not None:
             self._send_writes(self._unsent[:start])
@@ -172,7 +172,7 @@ class RemoteTransaction(RemoteReader, Transaction):
         for row in rows:
             self._execute(self._queries.texts[name], row)
 
-    # Jobs, and work that is begun anew
+    # Jobs and rehearsals
 
     def _state(self) -> Any:
         tests = {stream: dict(records) for stream, records in self._tests.items()}
@@ -189,7 +189,7 @@ class RemoteTransaction(RemoteReader, Transaction):
         self._known.unmark(marks)
 
     def begin_job(self) -> Any:
-        """Begin one of several jobs; gives what `undo_job` needs."""
+        """Begin one of several jobs. Returns what `undo_job` needs."""
         self._job_start = len(self._unsent)
         return self._state()
 
@@ -207,7 +207,7 @@ class RemoteTransaction(RemoteReader, Transaction):
             self._session.execute("ROLLBACK TO SAVEPOINT job")
             self._known.forget()
 
-    # What was written, laid over what is read
+    # Written rows, merged into what is read
 
     def append(self, event: Event, hash: bytes) -> Event:
         placed = super().append(event, hash)
@@ -272,7 +272,7 @@ class RemoteTransaction(RemoteReader, Transaction):
         if unit.id not in self._written:
             self._born.add(unit.id)
         super().put_unit(unit, searchable_at=searchable_at, **keys)
-        # A key that is not given stays as it is; those of a unit that was there follow from its text.
+        # A missing key keeps its value. The keys of an existing unit follow from its text.
         text, topic = keys["canonical_key"], keys["topic_key"]
         before = self._put.get(unit.id) or ((None, None) if unit.id in self._born else text_keys(unit))
         self._put[unit.id] = before[0] if text is None else text, before[1] if topic is None else topic

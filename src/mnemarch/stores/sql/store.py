@@ -25,7 +25,7 @@ READ_WAIT_S = 10.0
 
 
 class _Job:
-    """One piece of work waiting for its turn to write."""
+    """A piece of work that waits to be written."""
 
     __slots__ = ("batch", "durable", "error", "result", "work")
 
@@ -42,7 +42,7 @@ class _Job:
 
 
 class _Batch:
-    """Jobs that share a transaction. One assignment ends them all: an interrupt can't come in between."""
+    """Jobs that share a transaction. A single assignment ends them all, so no interrupt can split them."""
 
     __slots__ = ("is_over", "jobs")
 
@@ -52,7 +52,7 @@ class _Batch:
 
 
 class Loan:
-    """A connection of one's own for a while, and the thread that has it. If an interrupt loses it, it is closed."""
+    """A borrowed connection and its thread. If an interrupt loses the loan, the connection is closed."""
 
     __slots__ = ("__weakref__", "connection", "thread")
 
@@ -64,12 +64,12 @@ class Loan:
 class SqlStore(Forkable):
     """What all SQL stores share. A dialect says how to connect, how to begin a write, and what its errors mean.
 
-    One connection writes. Threads that wait for it share a commit: whoever holds the turn runs the work of all.
-    An interrupt may come after any call, so what has to be given back is noted before it is taken.
+    One connection writes. Waiting threads share a commit: the thread that holds the turn runs the work of all.
+    An interrupt may come after any call, so each resource is registered before it is taken.
     """
 
     queries: Queries
-    name: str  # how messages call the store: the path of the file, say
+    name: str  # for messages, such as the path of the file
     epoch = 0
     keeps_erased = ""
     is_shared, sees_all = False, True
@@ -101,20 +101,20 @@ class SqlStore(Forkable):
         """Refuse to go on if the store is no longer where it was opened; called before each read and write."""
 
     def _transaction(self) -> Transaction:
-        """What a write works with, once it has begun."""
+        """The transaction of a write that has begun."""
         return Transaction(self._writer.execute, self.queries, self.driver.IntegrityError)
 
     def _commit(self) -> None:
         self._writer.execute("COMMIT")
 
     def _committed(self) -> None:
-        """Called after each commit; an error here is raised in place of a receipt."""
+        """Called after each commit. Its error replaces the result."""
 
     def _ended(self, durable: bool) -> None:
-        """The transaction is over, one way or the other."""
+        """Called after a commit or a rollback."""
 
     def _translation(self, error: Exception) -> Exception:
-        """A driver's error as one of ours, with what to do."""
+        """A driver's error as an error of ours, with a hint."""
         raise NotImplementedError
 
     # Writing
@@ -131,7 +131,7 @@ class SqlStore(Forkable):
                 return self._write_alone(work, durable)
             return self._write_together(work, durable)
         finally:
-            # Asked without a call of ours, in which an interrupt would leave the lock held.
+            # A direct call: an interrupt inside a function of ours would leave the lock held.
             if self._turn._is_owned():  # type: ignore[attr-defined]
                 self._turn.release()
 
@@ -155,7 +155,7 @@ class SqlStore(Forkable):
             while not job.finished:
                 self._lead()
         finally:
-            if job in self._jobs:  # Else the interrupt came before it was there.
+            if job in self._jobs:  # Otherwise the interrupt came before the append.
                 self._jobs.remove(job)
         if job.error is not None:
             raise job.error
@@ -204,13 +204,13 @@ class SqlStore(Forkable):
         return result
 
     def _run_apart(self, jobs: list[_Job], transaction: Transaction) -> None:
-        """Run jobs; of one that fails, only its own changes are undone."""
+        """Run jobs. If one fails, only its own changes are rolled back."""
         for job in jobs:
             self._writer.execute("SAVEPOINT job")
             try:
                 job.result = job.work(transaction)
             except self.driver.OperationalError:
-                raise  # The store is in trouble, not the job.
+                raise  # The store failed, not the job.
             except self.driver.Error as error:
                 job.error = self._translation(error)
             except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
@@ -240,8 +240,8 @@ class SqlStore(Forkable):
         return self.read(lambda reader: list(reader.query(name, **parameters)))
 
     def _lend(self, loan: Loan) -> Any:
-        """A connection for a loan; a fork and `close` wait until it is given back."""
-        if all(other.thread != loan.thread for other in self._lent()):  # A read in a read is not held up.
+        """Lend a connection. A fork and `close` wait until it is returned."""
+        if all(other.thread != loan.thread for other in self._lent()):  # A nested read must not wait for a fork.
             let_a_fork_pass()
         with self._lending:
             self._require_usable()
@@ -260,8 +260,8 @@ class SqlStore(Forkable):
             if connection is not None and connection.in_transaction:
                 connection.execute("ROLLBACK")
         finally:
-            # Without the lock: a fork holds it while it waits for this.
-            if connection is not None and not connection.in_transaction:  # Interrupted twice, it is closed instead.
+            # Without the lock, because a fork holds it while it waits for loans.
+            if connection is not None and not connection.in_transaction:  # After two interrupts it is closed instead.
                 self._idle.append(connection)
             self._loans.pop(id(loan), None)
             if self._closed:
@@ -288,7 +288,7 @@ class SqlStore(Forkable):
         return self._connect()
 
     def _rest(self) -> bool:
-        """Close every connection: one carried into a child breaks the locks of both. Each side connects again."""
+        """Close all connections before a fork: sharing one breaks the locks of both sides. Both connect again."""
         if is_mine(self._turn) or not self._turn.acquire(blocking=False):
             return False
         if not self._lending.acquire(blocking=False):
@@ -302,7 +302,7 @@ class SqlStore(Forkable):
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:
         if in_child:
-            self._jobs.clear()  # They are those of the parent's threads, which do them.
+            self._jobs.clear()  # The parent's threads do these jobs.
         if rested:
             self._lending.release()
             self._turn.release()
@@ -310,14 +310,14 @@ class SqlStore(Forkable):
             self._tear()
 
     def _tear(self) -> None:
-        """In a child: give up what threads of the parent were using. Its connections must not even be closed."""
+        """In a child: abandon what the parent's threads were using. Even closing those connections is unsafe."""
         self._is_torn = True
         self._turn, self._lending = RLock(), allocate_lock()
         abandon((self._writer, self._idle, self._lent()))
         self._writer, self._idle, self._loans = None, [], {}
 
     def close(self) -> None:
-        """Take no more work, and close all connections: now, or when the last read under way is done."""
+        """Refuse new work and close all connections, at the latest when the last read is done."""
         with self._turn, self._lending:
             self._closed = True
             self._let_go()
@@ -335,7 +335,7 @@ class SqlStore(Forkable):
 
 
 def _fail(jobs: list[_Job], error: Exception) -> None:
-    """Give each job an error of its own: one that is raised in several threads gathers the tracebacks of all."""
+    """Give each job its own error: a shared one would collect the tracebacks of all threads."""
     for job in jobs:
         if job.error is None:
             job.error = type(error)(error.message, hint=error.hint) if isinstance(error, StoreError) else error

@@ -33,10 +33,7 @@ class Transaction(Reader):
     """The writes of the domain, each a named query."""
 
     def __init__(
-        self,
-        execute: Callable[[str, dict[str, Any]], Any],
-        queries: Queries,
-        integrity_error: type[Exception],
+        self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries, integrity_error: type[Exception]
     ) -> None:
         super().__init__(execute, queries)
         self._integrity_error = integrity_error
@@ -74,7 +71,7 @@ class Transaction(Reader):
         self._texts.clear()
 
     def unit(self, unit_id: str) -> Unit | None:
-        return self.units([unit_id]).get(unit_id)
+        return self._written.get(unit_id) or self.units([unit_id]).get(unit_id)
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
         ids = list(unit_ids)

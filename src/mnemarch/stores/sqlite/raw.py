@@ -1,7 +1,7 @@
-"""The database file beside SQLite: its bytes, whether it is whole and in its place, its copies, how it is opened.
+"""The database file itself: how it is opened, whether it is complete and in place, and its copies.
 
-POSIX drops all locks that a process holds on a file as soon as it closes any descriptor of it, SQLite's among them. So
-a file is opened once for all stores of the process that use it, and closed when the last of them is closed.
+POSIX drops all locks of a process on a file, SQLite's included, when it closes any descriptor of that file. So a file
+is opened once for all stores of the process, and closed with the last of them.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 else:
-    # The same without the date adapters, which take time to load and are not used.
+    # The sqlite3 module without its date adapters, which take time to load and are not used.
     import _sqlite3 as sqlite3
 
-# On a full disk no file can be made beside the database.
+# On a full disk no temporary file can be made.
 _DENIED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}
 _ESCAPES = str.maketrans({"%": "%25", "?": "%3f", "#": "%23"})
 _CHUNK = 4 << 20
 _MAGIC = b"SQLite format 3\0"
 
-# By device and inode: the descriptor, and how many stores use it.
+# By device and inode: the descriptor, and the number of stores that use it.
 _open_files: dict[tuple[int, int], tuple[int, int]] = {}
 _lock = lasting_lock()
-# In a child: the files that threads of its parent were using when it was forked. SQLite believes to have them open.
+# In a child: files that the parent's threads were using at the fork. SQLite still believes they are open.
 _torn: set[tuple[int, int]] = set()
-# An empty file beside the database says that it was made: an empty database is then a loss, not a beginning.
+# This empty file says that the database was complete once. An empty database beside it means lost data.
 MADE_END = "-made"
 _LOOKS = 5
 _NAP_S = 0.008
 
 
 def connected(path: str, may_write: bool, wait_s: float) -> tuple[sqlite3.Connection, bool]:
-    """A connection to a database file, and whether it can write. Where it can't, no file is made beside it."""
+    """A connection to a database file, and whether it can write. A read-only one makes no files."""
     if path == ":memory:":
         return _connected("file::memory:", wait_s), True
     address = f"file:{os.path.abspath(path).translate(_ESCAPES)}?mode=r"
     if may_write:
-        try:  # No file is made: one that went away would come back empty.
+        try:  # Don't create the file: a deleted database would come back empty.
             return _connected(f"{address}w", wait_s), True
         except sqlite3.OperationalError as error:
-            # A sandbox denies what the rights allow.
+            # A sandbox can deny what file rights allow.
             if error.sqlite_errorcode & 0xFF not in _DENIED or not size_of(path):
                 raise
     address += "o"
     if os.path.exists(path + "-shm"):
-        try:  # Beside those who write.
+        try:  # Read-only, together with writers.
             return _connected(address, wait_s), False
         except sqlite3.OperationalError:
-            pass  # It was left by a process that died, and to use it would be to write it.
-    # Nobody has the file open, so it is read without locks; what is still in the log by an index in this process.
+            pass  # A process that died left a log, and recovering it would write.
+    # Nobody has the file open, so it is read without locks; the log's index is kept in this process.
     rest = "vfs=unix-none" if size_of(path + "-wal") else "immutable=1"
     return _connected(f"{address}&{rest}", wait_s), False
 
@@ -66,9 +66,9 @@ def _connected(address: str, wait_s: float) -> sqlite3.Connection:
     )
     try:
         if address.endswith("unix-none"):
-            # Said before the first look at the file, it keeps SQLite from asking for a -shm file.
+            # Set before the first read, this keeps SQLite from making a -shm file.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA schema_version")  # The first look: what is denied is denied here.
+        connection.execute("PRAGMA schema_version")  # The first read shows whether access is denied.
     except BaseException:
         connection.close()
         raise
@@ -83,7 +83,7 @@ def size_of(path: str) -> int:
 
 
 def key_of(path: str) -> tuple[int, int] | None:
-    """What tells the file at a path from any other; None if there is none."""
+    """The identity of the file at a path, or None."""
     try:
         status = os.stat(path)
     except OSError:
@@ -108,7 +108,7 @@ def gone(path: str) -> StoreUnavailable:
 
 
 def copy(source: sqlite3.Connection, path: str) -> None:
-    """Write a consistent copy of a database, for its owner only, whole or not at all."""
+    """Write a consistent copy of a database with rights for its owner only, completely or not at all."""
     from mnemarch.files import PARTIAL_END, make_private
 
     partial = path + PARTIAL_END
@@ -133,7 +133,7 @@ def _remove(path: str) -> None:
 
 
 class RawFile:
-    """One file's bytes, while a store is open."""
+    """The file of an open store."""
 
     def __init__(self, path: str) -> None:
         with _lock:
@@ -157,7 +157,7 @@ class RawFile:
         return key_of(path) == self._key
 
     def tear(self) -> None:
-        """Let no store of this process, a child, use the file."""
+        """Forbid this process, a child, to use the file."""
         _torn.add(self._key)
 
     def size(self) -> int:
@@ -177,13 +177,13 @@ class RawFile:
 
 
 def require_whole(path: str) -> None:
-    """Refuse a file that lost its end; with a write-ahead log the end may still be there."""
+    """Refuse a truncated file. With a write-ahead log, its end may still be in the log."""
     lost = ""
     for _ in range(_LOOKS):
         lost = _lost(path)
         if not lost:
             return
-        time.sleep(_NAP_S)  # Another process may be folding its log into the file at this moment.
+        time.sleep(_NAP_S)  # Another process may be checkpointing right now.
     raise StoreCorrupt(
         f"{path} {lost}; it was left untouched.",
         hint="Move it away together with its -wal file, then restore a backup (mnemarch backup makes them) or "
@@ -192,12 +192,12 @@ def require_whole(path: str) -> None:
 
 
 def _lost(path: str) -> str:
-    """What is missing of a memory that was here, in words; nothing if it is whole, or was never made."""
+    """What is missing of a memory that was here, in words; empty if it is complete or new."""
     log = size_of(path + "-wal")
     if not size_of(path):
-        if log:  # SQLite would take it for the log of another file, and delete it.
+        if log:  # SQLite would take it for a foreign log and delete it.
             return f"has no content, and {log} bytes of its write-ahead log are left"
-        # Where file and mark are gone, a new memory may begin.
+        # If both the file and the mark are gone, a new memory may begin.
         emptied = os.path.exists(path) and os.path.exists(path + MADE_END)
         return "is empty, but was not when it was last open" if emptied else ""
     missing = 0 if log else _missing_bytes(path)
@@ -205,7 +205,7 @@ def _lost(path: str) -> str:
 
 
 def _missing_bytes(path: str) -> int:
-    """How many bytes the file is shorter than its own header says; 0 if it is whole or no database."""
+    """By how many bytes the file is shorter than its header says; 0 if it is complete or no database."""
     raw = RawFile(path)
     try:
         size, header = raw.size(), raw.head(100)
@@ -219,7 +219,7 @@ def _missing_bytes(path: str) -> int:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one: executescript would commit the transaction they belong to."""
+    """The statements of a script. `executescript` would commit the open transaction."""
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line

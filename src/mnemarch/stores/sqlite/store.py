@@ -1,4 +1,4 @@
-"""The SQLite dialect: one file in WAL mode, written by any number of processes; or nothing on disk."""
+"""The SQLite dialect: one file in WAL mode for any number of processes, or a database in memory."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _FIRST_FORMAT = 6
 FORMAT_VERSION = 7
 APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database from any other
 _LOG_END = "-wal"
-# With readers at all times SQLite never begins its log anew by itself. Beyond this it is emptied between two commits.
+# While somebody always reads, SQLite never restarts its write-ahead log. Above this size we empty it after a commit.
 _LOG_BYTES_MAX = 24 << 20
-_LOG_WAIT_MS = 2_000
+_LOG_WAIT_S, _LOG_LOOK_MS = 2.0, 100
 _LOG_AGAIN_S = 2.0
 _FORK_S_MAX = 10.0
 _NAP_S_MIN = 0.0002
 _NAP_S_MAX = 0.008
-# SQLite's own tables, as `ANALYZE` makes them, change no answer.
+# Tables that SQLite makes itself, by ANALYZE for example, change no answer.
 _SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
 
 
@@ -54,7 +54,7 @@ class SqliteStore(SqlStore):
         self._lock_wait_s_max = lock_wait_s_max
         self._always_durable = durability == "power"
         self._raw: raw.RawFile | None = None
-        # The write-ahead log: which file it is, and when it may be emptied after somebody would not let it go.
+        # The write-ahead log's identity, and when to try again after readers kept it from being emptied.
         self._log_key: tuple[int, int] | None = None
         self._log_again_at = 0.0
         self._may_write = True
@@ -73,7 +73,7 @@ class SqliteStore(SqlStore):
 
     @property
     def writable(self) -> bool:
-        """Whether the rights allow a write and none was denied: what a sandbox denies, rights don't show."""
+        """Whether file rights allow writing and no write was denied; a sandbox can deny what rights allow."""
         places = (os.path.dirname(self._path) or ".", *([self._path] if os.path.exists(self._path) else []))
         return self._may_write and all(os.access(place, os.W_OK) for place in places)
 
@@ -82,7 +82,7 @@ class SqliteStore(SqlStore):
     def _connect(self) -> sqlite3.Connection:
         connection, self._may_write = raw.connected(self._path, self.writable, READ_WAIT_S)
         try:
-            # Erased content must not survive in free pages, whoever frees them.
+            # Overwrite erased content in free pages.
             connection.execute("PRAGMA secure_delete = ON")
             # A commit writes a handful of pages: at the default of 1,000 the log would be folded in every 200 commits.
             connection.execute("PRAGMA wal_autocheckpoint = 4000")
@@ -93,26 +93,26 @@ class SqliteStore(SqlStore):
         return connection
 
     def _connect_writer(self) -> sqlite3.Connection:
-        """The connection that writes waits by itself (`_execute_patiently`), so SQLite's own waiting is off."""
+        """The writing connection. SQLite's own waiting is off; `_execute_patiently` waits."""
         writer = self._connect()
         writer.execute("PRAGMA busy_timeout = 0")
         self._log_key = raw.key_of(self._path + _LOG_END)
         return writer
 
     def _open_file(self) -> None:
-        """Have the file open all the time: a later store of this process must not be the only one to hold it."""
+        """Keep the file open, so that closing a later store of this process doesn't drop its locks."""
         raw.require_whole(self._path)
         if self.writable:
-            raw.make_private(self._path)  # SQLite gives the files beside it the same rights.
+            raw.make_private(self._path)  # SQLite gives its -wal and -shm files the same rights.
         self._raw = raw.RawFile(self._path)
 
     def _prepare(self) -> str:
-        """Bring the file to this format, whoever comes first; give the store's id."""
-        self._format()  # Another's file is refused before anything is done to it.
+        """Create or migrate the tables, and return the store's id."""
+        self._format()  # Refuse a foreign file before touching it.
         if self._may_write and self._asked("PRAGMA journal_mode") != ("wal",):  # New, or a restored backup.
             self._execute_patiently("PRAGMA journal_mode = WAL")
         self._prepare_tables()
-        # At every opening: who made the file may have been killed before this, and a restored backup has no mark.
+        # At every opening: the creator may have been killed before this, and a restored backup has no mark.
         if self.writable:
             raw.make_private(self._path + raw.MADE_END)
         self._log_key = raw.key_of(self._path + _LOG_END)
@@ -138,7 +138,7 @@ class SqliteStore(SqlStore):
         return self._execute_patiently(query).fetchone()
 
     def _format(self) -> int:
-        """The file's format; 0 for a new one. Read as one view: another process may be making it at this moment."""
+        """The file's format, 0 for a new file. Read in one transaction, since another process may be creating it."""
         alone = not self._writer.in_transaction
         if alone:
             self._execute_patiently("BEGIN")
@@ -195,7 +195,7 @@ class SqliteStore(SqlStore):
             raise raw.gone(self._path)
 
     def _committed(self) -> None:
-        """Whoever deletes, moves or replaces the files, before or during the commit: no receipt without them."""
+        """Raise if the files were deleted, moved or replaced: then nothing is acknowledged."""
         self._check_place()
         log = self._path + _LOG_END
         if raw.key_of(log) != self._log_key:
@@ -204,16 +204,17 @@ class SqliteStore(SqlStore):
             try:
                 is_empty = self._has_emptied_log()
             except sqlite3.Error:
-                is_empty = False  # What was committed is safe; the next write says what is wrong.
+                is_empty = False  # The commit is safe. The next write reports the problem.
             self._log_again_at = 0.0 if is_empty else time.monotonic() + _LOG_AGAIN_S
 
-    def _has_emptied_log(self, wait_s_max: float = 0.0) -> bool:
-        """Fold the log into the file and empty it, unless somebody goes on reading what it holds.
+    def _has_emptied_log(self, wait_s_max: float = _LOG_WAIT_S) -> bool:
+        """Checkpoint the write-ahead log and truncate it, unless readers still need it.
 
-        SQLite waits for the readers itself, since it lets no writer in meanwhile.
+        SQLite itself waits for the readers, since no writer may come in between. It waits for each place that an old
+        reader had, even if readers of the newest state take turns there by now. So it waits briefly and looks again.
         """
         deadline = time.monotonic() + wait_s_max
-        self._writer.execute(f"PRAGMA busy_timeout = {_LOG_WAIT_MS}")
+        self._writer.execute(f"PRAGMA busy_timeout = {_LOG_LOOK_MS}")
         try:
             while self._asked("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
                 if time.monotonic() >= deadline:
@@ -228,7 +229,7 @@ class SqliteStore(SqlStore):
             self._writer.execute("PRAGMA synchronous = NORMAL")
 
     def _execute_patiently(self, statement: str, wait_s_max: float | None = None) -> sqlite3.Cursor:
-        """Wait for the write lock in short random naps: SQLite's own handler starves some writers for seconds."""
+        """Wait for the write lock in short random naps. SQLite's busy handler starves some writers for seconds."""
         deadline = 0.0
         wait_s_max = self._lock_wait_s_max if wait_s_max is None else wait_s_max
         nap_s = _NAP_S_MIN
@@ -251,7 +252,7 @@ class SqliteStore(SqlStore):
     # Maintenance
 
     def scrub(self, *, rewrite: bool = True) -> int:
-        """Empty the log and rewrite the file, so that only what is stored is in it; gives the number of files.
+        """Empty the write-ahead log and rewrite the file, so that no erased bytes remain. Returns the number of files.
 
         Erased content is overwritten when it goes, but moved cells can leave copies in the slack of a page. It is
         always rewritten: whether an erased text is somewhere else must not be seen from how long it takes.
@@ -268,7 +269,7 @@ class SqliteStore(SqlStore):
         return sum(os.path.exists(self._path + suffix) for suffix in ("", "-wal", "-shm"))
 
     def _truncate_log(self) -> None:
-        """Fold the log into the file and empty it; refused while anybody still reads what was there before."""
+        """Checkpoint and truncate the write-ahead log. Raises while anybody still reads an older state."""
         if not self._has_emptied_log(self._lock_wait_s_max):
             raise StoreUnavailable(
                 f"The content was erased, but {self._path}{_LOG_END} may still hold bytes of it: others are reading.",
@@ -287,7 +288,7 @@ class SqliteStore(SqlStore):
             raise self._translation(error) from error
 
     def check(self) -> str | None:
-        """What is wrong with the file or its indexes, or what in its schema is not as it was made; or None."""
+        """What is wrong with the file, its indexes or its schema, or None."""
         with self._turn:
             try:
                 self._require_open()
@@ -314,13 +315,13 @@ class SqliteStore(SqlStore):
     def _take_back(self, loan: Loan) -> None:
         super()._take_back(loan)
         if not self._may_write:
-            # One without locks does not see what others write later, so each read begins anew.
+            # A connection without locks doesn't see later writes, so each read opens a new one.
             while self._idle:
                 self._idle.pop().close()
 
     def _let_go(self) -> None:
         super()._let_go()
-        if self._raw is not None and not self._lent():  # After every connection: see there.
+        if self._raw is not None and not self._lent():  # Only after all connections are closed; see `release`.
             self._raw.close()
             self._raw = None
 
@@ -354,7 +355,7 @@ _HINTS = {
 
 
 class InMemoryStore(SqliteStore):
-    """Nothing on disk: one connection, which readers and writers use in turn."""
+    """A database in memory. Readers and writers take turns on one connection."""
 
     writable = True
 
@@ -372,19 +373,19 @@ class InMemoryStore(SqliteStore):
         return self._id()
 
     def read(self, work: Callable[[Reader], T]) -> T:
-        """Run `work` while nobody writes; inside a read or a write of the same thread it sees what that one sees."""
+        """Run `work` while nobody writes. A nested read sees what the outer read or write sees."""
         with self._turn:
             self._require_open()
             return work(Reader(self._writer.execute, self.queries))
 
     def scrub(self, *, rewrite: bool = True) -> int:  # noqa: ARG002
-        return 0  # No file ever held anything.
+        return 0  # There is no file.
 
     def backup(self, path: str) -> None:
         raise InvalidInput(f"A memory without a file has no backup for {path!r}.", hint="Use export instead.")
 
     def _rest(self) -> bool:
-        """Each side goes on with a copy of its own."""
+        """After a fork each side has its own copy."""
         return not is_mine(self._turn) and self._turn.acquire(blocking=False)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:
