@@ -81,7 +81,6 @@ _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
 _KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
-
 _NO_MEANINGS: Mapping[str, float] = {}
 
 
@@ -162,8 +161,8 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1; unrelated texts are
-    as near in meaning as `noise`."""
+    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1; unrelated texts
+    are as near in meaning as `noise`."""
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
     # A word that stands for several counts for the first, which was asked.
     numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
@@ -204,7 +203,8 @@ def judged(
             _add_bonuses(bonuses, sketch, question, own_session)
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
-            result.strength = (lexical + near) / weights.asked_total / (1 + _WINDOW_WEIGHT)
+            said = alone[number] if weights.seen_by_model else (lexical + near) / (1 + _WINDOW_WEIGHT)
+            result.strength = said / weights.asked_total
             results.append(result)
     return results
 
@@ -223,7 +223,8 @@ def _word_scores(
         kept = 1 - weights.seen_by_model * (1 - covered[-1])
         own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH, kept))
         window.append(_bm25(seen, weights, length / _WINDOW_LENGTH, kept))
-        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH, kept))
+        is_same = seen is counts and kept == 1
+        alone.append(window[-1] if is_same else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
     return own, window, alone, covered
 
 
