@@ -67,6 +67,7 @@ class AsyncGraph:
     get_session_store = _awaited(MemoryOrchestrator.get_session_store)
     record_answer = _awaited(MemoryOrchestrator.record_answer)
     record_feedback = _awaited(MemoryOrchestrator.record_feedback)
+    restore_session = _awaited(MemoryOrchestrator.restore_session)
     search = _awaited(MemoryOrchestrator.search)
     upsert_entity = _awaited(MemoryOrchestrator.upsert_entity)
     upsert_query = _awaited(MemoryOrchestrator.upsert_query)

@@ -285,6 +285,8 @@ def test_a30_questions_before_and_after_are_linked_to_the_entity_they_mention(st
     after = store.upsert_query(mentioning + " v2")
     for query, expected in ((before, True), (after, True), (quiet, False)):
         assert store.state.are_linked(query, EdgeType.REFERS_TO_ENTITY, thing) is expected
+    assert store.entities_in(mentioning) == [thing]
+    assert store.entities_in(silent) == []
     assert store.node(thing).type is NodeType.ENTITY
 
 
@@ -295,6 +297,7 @@ def test_a30_an_entity_is_one_for_all_users_and_its_names_add_up(store):
     assert node.about["users"] == ["ada", "bob"]
     assert node.about["names"] == ["checkout", "The checkout service", "cart", "basket"]
     assert (node.text, node.weights.repeat) == ("The checkout service", 2.0)
+    assert store.entities_in("is the basket empty?") == [thing]
 
 
 @pytest.mark.parametrize(
@@ -310,12 +313,12 @@ def test_a30_an_entity_is_one_for_all_users_and_its_names_add_up(store):
 )
 def test_a30_an_entity_with_a_name_that_names_nothing_is_refused_and_changes_nothing(store, given):
     store.upsert_query("Where is checkout?")
-    thing = store.upsert_entity("ada", "checkout")
+    store.upsert_entity("ada", "checkout")
     before = everything(store)
     with pytest.raises(InvalidInput):
         store.upsert_entity("bob", "checkout", **given)
     assert everything(store) == before
-    assert store.node(thing).about["users"] == ["ada"]
+    assert store.node(store.entities_in("checkout")[0]).about["users"] == ["ada"]
 
 
 # A23
@@ -423,6 +426,7 @@ def test_what_is_no_question_is_refused(store):
         (lambda store, one, other: store.nodes("person"), InvalidInput),
         (lambda store, one, other: store.upsert_entity("", "x"), InvalidInput),
         (lambda store, one, other: store.upsert_entity("ada", ""), InvalidInput),
+        (lambda store, one, other: store.entities_in(None), InvalidInput),
         (lambda store, one, other: store.nominated(None), InvalidInput),
         *(
             (lambda store, one, other, k=k: store.search_similar_queries("anything", k), InvalidInput)

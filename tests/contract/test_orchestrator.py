@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mnemarch.embedding.sparse import QuestionEmbedder, cosine
-from mnemarch.errors import InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
+from mnemarch.errors import Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
 from mnemarch.graph import EdgeType, GraphStats, GraphStore, MemoryOrchestrator
 from mnemarch.text.canonical import NORM_VERSION, canonical_key
 
@@ -468,13 +468,45 @@ def test_a_session_goes_on_from_its_checkpoint(agent, said):
     before = content(one.get_session_store("s"))
     path = one.finalize_session("s", promote=False).checkpoint
     again = agent()
-    store = again.get_session_store("s-again")
-    store.from_snapshot(GraphStore.load_from_file(path).to_snapshot())
+    store = again.restore_session("s-again", path)
     assert content(store) == before
+    assert again.get_active_sessions() == ["s-again"]
     again.record_feedback("s-again", query, "up")
     assert again.search("s-again", said["main"])[0].id == query
     assert weights(store, said["main"])[1] == 3.0
     assert len(again.finalize_session("s-again").promoted) == 2
+
+
+def test_a_session_that_goes_on_is_not_restored_over(agent):
+    one = agent()
+    asked(one, "s", ENGLISH)
+    path = one.finalize_session("s").checkpoint
+    one.upsert_query("s", KOREAN["main"])
+    before = content(one.get_session_store("s"))
+    with pytest.raises(InvalidInput, match="under way") as told:
+        one.restore_session("s", path)
+    assert told.value.hint
+    assert content(one.get_session_store("s")) == before
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (None, NotFound),
+        (b"not a graph", StoreCorrupt),
+        (b'{"format": "mnemarch-graph", "version": 99}', Incompatible),
+        (b'{"format": "mnemarch-graph", "version": 1, ', StoreCorrupt),
+    ],
+)
+def test_what_can_not_be_restored_begins_no_session(agent, tmp_path, data, error):
+    one = agent()
+    path = tmp_path / "given.json"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(error, match=r"given\.json"):
+        one.restore_session("s", path)
+    assert one.get_active_sessions() == []
+    assert data is None or path.read_bytes() == data
 
 
 def test_a_checkpoint_without_a_name_never_takes_anothers_place(agent, clock):

@@ -520,7 +520,7 @@ def test_r16_what_was_promoted_leaves_the_agents_graph_and_the_checkpoint(reopen
         kept = innocent_part(graph.get_agent_store())
         assert kept[0].items() <= before[0].items()
         assert {text for text, _ in kept[0].values()} >= {ENGLISH["main"], ENGLISH["alike"], "By hand"}
-    restored = GraphStore.load_from_file(path)
+    restored = seat.graph.restore_session("again", path)
     assert ENGLISH["main"] in {node.text for node in restored.nodes("query")}
     other.close()
     memory.close()

@@ -62,7 +62,7 @@ SURFACES = {
     ),
     MemoryOrchestrator: (
         "finalize_session gc_sessions get_active_sessions get_agent_store get_session_store record_answer "
-        "record_feedback search upsert_entity upsert_query",
+        "record_feedback restore_session search upsert_entity upsert_query",
         "nominated running_session",
     ),
     WorkingMemoryManager: (
@@ -75,7 +75,7 @@ SURFACES = {
         "",
     ),
     GraphStore: (
-        "adjust_weights answers decay edges from_snapshot known_query link load_from_file node nodes pin "
+        "adjust_weights answers decay edges entities_in from_snapshot known_query link load_from_file node nodes pin "
         "record_answer record_feedback save_to_file search_similar_queries stats to_snapshot upsert_entity "
         "upsert_query",
         "answer ask bring change change_with has join known nominated reading replay reset sessions table "

@@ -11,7 +11,7 @@ from sketches import searchable, session_key, sketch
 
 from mnemarch.model.search import Sketch, place
 from mnemarch.testing import HOSTILE_NAMES
-from mnemarch.text.tokens import sketched, speaker_of, telling_tokens
+from mnemarch.text.tokens import numbered_names, sketched, speaker_of, telling_tokens
 
 FIELDS = [name for name in Sketch.__slots__ if name != "place"]
 names = st.text(st.characters(exclude_characters="\x1f"), max_size=30) | st.sampled_from(HOSTILE_NAMES)
@@ -60,7 +60,7 @@ def test_every_word_is_counted_as_often_as_it_occurs(found, others):
 
 @given(st.text() | st.text("ab :가나1.", max_size=60))
 def test_the_words_of_any_text_are_counted_and_come_back(text):
-    found = telling_tokens(text)
+    found = [*telling_tokens(text), *numbered_names(text)]
     made = Sketch.from_line(sketched(searchable(text)).to_line())
     assert dict(made.counted()) == Counter(found)
     assert all(made.count(f" {word} ") == count for word, count in Counter(found).items())

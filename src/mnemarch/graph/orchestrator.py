@@ -262,6 +262,18 @@ class MemoryOrchestrator(Forkable):
         record = {"agentId": self.agent_id, "sessionId": session_id} | where | record
         return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
 
+    def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
+        """Begin a session with the content of a checkpoint."""
+        session = checked_name(session_id, "a session")
+        with self._lock:
+            if self._is_active(session):
+                other = "Finalize it first, or restore under another name."
+                raise InvalidInput(f"Session {session!r} is under way.", hint=other)
+            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._agent.embedder))
+            store = self.get_session_store(session)
+            store.from_snapshot(loaded.to_snapshot())
+            return store
+
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
         """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""
         age_ms = finite(older_than_ms, "older_than_ms", least=0)

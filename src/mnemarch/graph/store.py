@@ -245,6 +245,12 @@ class GraphStore(core.Graph):
                 self._join_if_there_is_room(query, EdgeType.REFERS_TO_ENTITY, id, 1.0, now)
         return id
 
+    def entities_in(self, text: str) -> list[str]:
+        """The nodes of the entities that a text mentions, in its order."""
+        checked = core.storable(text, "The text")
+        with self.reading():
+            return list(self.mentions.found_in(checked))
+
     # Edges and weights
 
     def link(self, from_id: str, to_id: str, type: EdgeType | str, weight: float = 1.0) -> str:

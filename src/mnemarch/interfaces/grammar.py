@@ -34,7 +34,8 @@ PLAIN_COMMANDS = {
     "recall": {"graph": "graph"},
     "operate": {
         **dict.fromkeys(("demo", "init", "hook", "trust"), "plain_commands"),
-        **{"mcp": "mcp", "copy": "operate"},
+        "mcp": "mcp",
+        "copy": "operate",
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },
