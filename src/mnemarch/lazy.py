@@ -29,29 +29,16 @@ def loaded(name: str) -> Any:
 
 def names_of(package: dict[str, Any], homes: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package whose public names are imported on first use from their homes."""
-    submodule = submodules_of(package)
 
     def get(name: str) -> object:
         home = homes.get(name)
         if home is None:
-            return submodule(name)
+            raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
         content: object = getattr(loaded(home), name)
         package[name] = content
         return content
 
     return get, lambda: sorted({*package, *homes})
-
-
-def submodules_of(package: dict[str, Any]) -> Callable[[str], Lazy]:
-    """`__getattr__` of a package: what `from package import module` names is loaded when it is first used."""
-
-    def get(name: str) -> Lazy:
-        beside = os.path.join(package["__path__"][0], name)
-        if not (os.path.exists(f"{beside}.py") or os.path.isdir(beside)):
-            raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
-        return Lazy(f"{package['__name__']}.{name}")
-
-    return get
 
 
 class Lazy:

@@ -138,15 +138,12 @@ def test_in_each_tree_the_claim_comes_first_whose_test_expects_what_it_showed(tr
         finished(mnemarch(trees[number], "remember", text, "--cite", "test:test_retry_2", **who))
         finished(mnemarch(trees[number], "verify", "--", sys.executable, "-m", "pytest", "-q", **who))
 
-    def changed(text):
-        return text.replace("times=2", "times=4").replace("== 2", "== 4")
-
     worked(trees[2], 2)
     claimed(2, two := LESSONS[2])
     commit(trees[2], "retry")
     git(trees[6], "merge", "-q", "feat-2")
     for path in (trees[6] / "src" / "mod2.py", trees[6] / "test_mod2.py"):
-        path.write_text(changed(path.read_text()))
+        path.write_text(path.read_text().replace("times=2", "times=4").replace("== 2", "== 4"))
     claimed(6, four := two.replace("2 times", "4 times"))
     shown, not_here = "[VERIFIED by test_retry_2] [CONTESTED]", "[VERIFIED by test_retry_2, not here] [CONTESTED]"
     assert recalled(2) == [(two, 0.6, shown), (four, 0.6, not_here)]

@@ -86,22 +86,7 @@ def test_what_is_removed_is_no_longer_defined(path: str) -> None:
         assert name not in of(path, text.replace(word, f"not_{word.strip('~?=')}"))
 
 
-SPACED = {
-    "a.py": "def login(␣user: str,␣password: str = 'x'␣) ->␣bool:\n    pass\n".replace("->␣", "-> "),
-    "a.js": "function login(␣user,␣password = 'x'␣)␣{ }",
-    "a.ts": "function login(␣user␣:␣string,␣password = 'x'␣)␣:␣Promise<␣void␣>␣{ }",
-    "a.go": "package a\nfunc login(␣user string,␣password string) error { return nil }",
-    "a.rs": "fn login(␣user␣:␣&str,␣password: &str␣)␣->␣bool␣{ true }",
-    "A.java": "class A {␣boolean␣login(␣String␣user,␣int[]␣marks␣)␣{ return true; } }",
-    "a.c": "int␣login(␣int␣user,␣const␣char␣*password␣)␣{ return 1; }",
-    "a.cpp": "int␣login(␣int␣user,␣const␣std::string␣&password␣)␣{ return 1; }",
-    "a.rb": "def login(␣user,␣password = 1␣)\nend\n",
-    "a.kt": "fun login(␣user␣:␣String,␣password: String␣): Boolean { return true }",
-    "a.cs": "class A {␣bool␣Login(␣string␣user,␣int␣tries = 3␣)␣{ return true; } }",
-    "a.php": "<?php function␣login(␣string␣$user,␣int␣$tries = 3␣)␣:␣bool␣{ }",
-    "a.swift": "func login(␣_ user:␣String,␣with password:␣String␣) -> Bool { return true }",
-    "a.scala": "object A {\n  def login(␣user:␣String,␣tries:␣Int␣): Boolean = true\n}",
-}
+SPACED = dict(cases("symbols", "white space never matters"))
 white = st.sampled_from([" ", "\n", "\n\n   ", "\t", "  \n\t "])
 
 
@@ -149,17 +134,7 @@ def test_a_source_with_a_hole_never_fails(path: str, start: int, length: int) ->
     assert symbols_of(path, text[:start] + text[start + length :]) is not None
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "kept"),
-    [
-        ("a.py", "def good(a): ...\n\nclass Half(\n", "good"),
-        ("a.ts", "function good(a: string) { }\nclass Half { m( {\n", "good"),
-        ("a.go", "package a\nfunc good(a int) {}\nfunc half(a int {\n", "good"),
-        ("a.rs", "fn good(a: u8) {}\nfn half(a: u8 -> {\n", "good"),
-        ("A.java", "class A { void good(int a) {} void half(int {\n", "good"),
-        ("a.rb", "def good(a)\nend\ndef half(a\n", "good"),
-    ],
-)
+@pytest.mark.parametrize(("path", "text", "kept"), cases("symbols", "what stands before an error is still found"))
 def test_what_stands_before_an_error_is_still_found(path: str, text: str, kept: str) -> None:
     found = of(path, text)
     assert found.broken

@@ -275,26 +275,28 @@ def test_no_verb_leaves_a_read_open(folder):
             assert not any(connection.in_transaction for connection in (*store._idle, store._writer)), name
 
 
+def two_views(folder):
+    return [sqlite3.connect(database(folder), isolation_level=None, check_same_thread=False) for _ in range(2)]
+
+
+def take_turns(views, may_begin, is_over):
+    """Read at all times: one view begins before the other ends."""
+    may_begin.wait()
+    views[0].rollback()
+    while not is_over.is_set():
+        views.reverse()
+        views[1].execute("BEGIN")
+        views[1].execute("SELECT count(*) FROM streams").fetchone()
+        views[0].rollback()
+    views[1].rollback()
+
+
 def test_the_log_stays_bounded_while_somebody_reads_at_all_times(folder, monkeypatch):
     monkeypatch.setattr("mnemarch.stores.sqlite.store._LOG_BYTES_MAX", 4 << 20, raising=False)
     memory = mnemarch.open(folder)
-    seat = seat_of(memory)
-    stop, sizes = threading.Event(), []
-
-    def read_all_the_time():
-        views = [sqlite3.connect(database(folder), isolation_level=None) for _ in range(2)]
-        number = 0
-        while not stop.is_set():
-            # One view ends after the other has begun.
-            views[number % 2].execute("BEGIN")
-            views[number % 2].execute("SELECT count(*) FROM streams").fetchone()
-            number += 1
-            if views[number % 2].in_transaction:
-                views[number % 2].execute("ROLLBACK")
-        for view in views:
-            view.close()
-
-    reader = threading.Thread(target=read_all_the_time)
+    seat, may_begin, stop, sizes = seat_of(memory), threading.Event(), threading.Event(), []
+    may_begin.set()
+    reader = threading.Thread(target=take_turns, args=(two_views(folder), may_begin, stop))
     reader.start()
     for number in range(600):
         seat.log("thought", f"{number} " + "x" * 40_000)
@@ -307,42 +309,21 @@ def test_the_log_stays_bounded_while_somebody_reads_at_all_times(folder, monkeyp
     memory.close()
 
 
-def test_readers_of_what_is_newest_who_take_turns_do_not_keep_the_log(folder, monkeypatch):
+@pytest.mark.parametrize("time", range(5))
+def test_readers_of_what_is_newest_who_take_turns_do_not_keep_the_log(folder, monkeypatch, time):
     memory = mnemarch.open(folder)
-    seat, limit = seat_of(memory), "mnemarch.stores.sqlite.store._LOG_BYTES_MAX"
-    views = [sqlite3.connect(database(folder), isolation_level=None, check_same_thread=False) for _ in range(3)]
-
-    def read(view):
-        view.execute("BEGIN")
-        view.execute("SELECT count(*) FROM streams").fetchone()
-
-    def take_turns(is_waited_for, is_over):
-        is_waited_for.wait()
-        views[0].execute("ROLLBACK")
-        read(views[1])
-        now, then = views[1:]
-        while not is_over.is_set():
-            read(then)  # One begins before the other ends.
-            now.execute("ROLLBACK")
-            now, then = then, now
-        now.execute("ROLLBACK")
-
-    for _ in range(5):
-        monkeypatch.setattr(limit, 1 << 30)
-        seat.log("thought", "something for the log to hold")
-        read(views[0])
-        monkeypatch.setattr(limit, 0)
-        is_waited_for, is_over = threading.Event(), threading.Event()
-        memory._engine.store._writer.set_trace_callback(
-            lambda statement, seen=is_waited_for: seen.set() if "wal_checkpoint" in statement else None
-        )
-        others = threading.Thread(target=take_turns, args=(is_waited_for, is_over))
-        others.start()
-        seat.log("thought", "what the first reader does not see")
-        size = os.path.getsize(f"{database(folder)}-wal")
-        is_over.set()
-        others.join()
-        assert size == 0
-    for view in views:
-        view.close()
+    seat, views = seat_of(memory), two_views(folder)
+    seat.log("thought", "something for the log to hold")
+    views[0].execute("BEGIN")
+    views[0].execute("SELECT count(*) FROM streams").fetchone()
+    monkeypatch.setattr("mnemarch.stores.sqlite.store._LOG_BYTES_MAX", 0)
+    waits, is_over = threading.Event(), threading.Event()
+    memory._engine.store._writer.set_trace_callback(lambda told: "wal_checkpoint" in told and waits.set())
+    others = threading.Thread(target=take_turns, args=(views, waits, is_over))
+    others.start()
+    seat.log("thought", "what the first reader does not see")
+    size = os.path.getsize(f"{database(folder)}-wal")
+    is_over.set()
+    others.join()
+    assert size == 0
     memory.close()

@@ -1,7 +1,3 @@
 """Code. Takes: a folder, and citations of files, lines, symbols and commits. Gives: where the folder belongs, and
 whether what is cited still holds there. Never: changes a repository, fetches from a remote, or runs what a
 repository's settings name."""
-
-from mnemarch.lazy import submodules_of
-
-__getattr__ = submodules_of(globals())

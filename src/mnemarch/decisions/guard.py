@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.decisions.loading import GLOBAL
 from mnemarch.errors import NotAllowed
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level
 from mnemarch.model.decision import Decision, GuardianVerdict, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
@@ -11,7 +12,6 @@ from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind, Unit
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
-from mnemarch.text import opposition as opposing
 from mnemarch.units import life
 from mnemarch.units.same_text import rejection_of
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import opposition as opposing
+else:
+    opposing = Lazy("mnemarch.text.opposition")
 
 RULE = "D11"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})

@@ -5,7 +5,10 @@ from __future__ import annotations
 import atexit
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from threading import Lock, Timer
+from typing import Any, Self, TypeVar
 
 from xxhash import xxh3_128_hexdigest
 
@@ -21,23 +24,15 @@ from mnemarch.errors import (
 )
 from mnemarch.files import PARTIAL_END, locked, make_folder, write_whole
 from mnemarch.forks import Forkable, watch
-from mnemarch.graph import snapshot
+from mnemarch.graph import EmbeddingProvider, snapshot
 from mnemarch.graph.core import Graph, Keeper, finite
+from mnemarch.graph.store import GraphStore
 from mnemarch.model.caller import Scope
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
 from mnemarch.text.canonical import is_identifying
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-    from typing import Any, Self, TypeVar
-
-    from mnemarch.graph import EmbeddingProvider
-    from mnemarch.graph.store import GraphStore
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 _LOCK = ".graphs.lock"
 _LOCK_WAIT_S_MAX = 30.0

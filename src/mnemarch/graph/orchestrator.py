@@ -37,7 +37,7 @@ _MICROS_PER_MS = 1_000
 
 
 class MemoryOrchestrator(Forkable):
-    """What one agent asks and learns, session by session. Safe to share between threads; it needs no `Memory`."""
+    """One agent's graph and those of its sessions. Safe to share between threads; needs no `Memory`."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class MemoryOrchestrator(Forkable):
     # Graphs
 
     def get_agent_store(self) -> GraphStore:
-        """What the agent knows across its sessions."""
+        """The agent's own graph, which outlives its sessions."""
         return self._agent
 
     def get_session_store(self, session_id: str) -> GraphStore:
@@ -291,7 +291,7 @@ class MemoryOrchestrator(Forkable):
 
 
 def _again_if_ended(act: Callable[[], T]) -> T:
-    """Run an act. If somebody ends the session at that moment, run it again in the next one."""
+    """Run an act; if the session is ended meanwhile, run it again in the next one."""
     while True:
         try:
             return act()

@@ -6,21 +6,17 @@ bit. A change that this version can't read raises the version.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from typing import Any
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt
 from mnemarch.graph import EdgeType, EmbeddingProvider, NodeType
+from mnemarch.graph.core import Graph
 from mnemarch.graph.state import GraphState, Vertex, edge_id, quotes
 from mnemarch.model.json_text import canonical_json
 from mnemarch.text.canonical import NORM_VERSION, canonical_key
 from mnemarch.text.secrets import redacted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from mnemarch.graph.core import Graph
 
 FORMAT = "mnemarch-graph"
 VERSION = 1

@@ -21,7 +21,6 @@ TEXT_BYTES_MAX = 512 << 10
 _DOCUMENT_BYTES_MAX = 64 << 20
 _LINE_BYTES_MAX = 4 << 20
 _HEAD_BYTES = 65_536
-_FILES_MAX = 20_000
 # Of whatever kind: a folder with more of them is a disk, not a memory.
 _SEEN_MAX = 100_000
 _CELL_BYTES_MAX = 4 << 20
@@ -87,7 +86,7 @@ class Source:
         if not self.is_folder:
             yield self.path
             return
-        inside, count, seen = os.path.realpath(self.path), 0, 0
+        inside, seen = os.path.realpath(self.path), 0
         for folder, folders, names in os.walk(self.path):
             seen += len(folders) + len(names)
             if seen > _SEEN_MAX:
@@ -98,10 +97,6 @@ class Source:
                 file = os.path.join(folder, name)
                 if name.startswith(".") or not name.lower().endswith(end):
                     continue
-                count += 1
-                if count > _FILES_MAX:
-                    self.noted(self.place_of(file), f"more than {_FILES_MAX:,} files: the rest was left out")
-                    return
                 if os.path.commonpath([inside, os.path.realpath(file)]) != inside:
                     self.noted(self.place_of(file), "a link that leads out of the folder")
                 else:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.graph import Edge, Node
 from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.pictures import GraphView, graph_svg
 from mnemarch.interfaces.show import age, clean, quoted, wrapped
@@ -18,6 +17,10 @@ from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
 from mnemarch.text.words import counted
 from mnemarch.verbs.types import FLAG, NUMBER, Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.graph import Edge, Node
 
 _QUESTIONS_SHOWN = 20
 _OF_EACH_TYPE_MAX = 5

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from mnemarch.graph import Edge, Node
 from mnemarch.interfaces.show import clean, short
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.words import counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.graph import Edge, Node
 
 # The first family that has Hangul decides: some renderers look at no other.
 _FONTS = "Noto Sans CJK KR, Noto Sans KR, Apple SD Gothic Neo, Malgun Gothic, NanumGothic, sans-serif"

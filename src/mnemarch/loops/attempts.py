@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict
+from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act, receipt_for, without_secrets
 from mnemarch.model.caller import ActorKind, Caller, Scope
 from mnemarch.model.event import Event, EventType
@@ -15,8 +16,6 @@ from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, Judgement, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
 from mnemarch.text import FINGERPRINT_VERSION
-from mnemarch.text import approach as approaches
-from mnemarch.text import fingerprint as fingerprints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,13 @@ if TYPE_CHECKING:
 
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import approach as approaches
+    from mnemarch.text import fingerprint as fingerprints
     from mnemarch.text.fingerprint import Fingerprint
+else:
+    # Each takes a while to load, and most verifications need neither.
+    approaches = Lazy("mnemarch.text.approach")
+    fingerprints = Lazy("mnemarch.text.fingerprint")
 
 _ERROR_CHARS_MAX = 16_384
 _LINE_CHARS_MAX = 300

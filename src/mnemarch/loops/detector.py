@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from mnemarch.code import git
 from mnemarch.errors import Hint, InvalidInput
+from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act, Log, receipt_for
 from mnemarch.loops import attempts
 from mnemarch.model.testrun import Outcome, TestRun
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.loops import Attempt, failed_approaches
-from mnemarch.text import fingerprint as fingerprints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mnemarch.code import git
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event, Receipt
     from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict
+    from mnemarch.text import fingerprint as fingerprints
     from mnemarch.units.scene import Scene
+else:
+    git = Lazy("mnemarch.code.git")
+    fingerprints = Lazy("mnemarch.text.fingerprint")
 
 _ERROR_BYTES_MAX = 1_048_576
 _REASON_BYTES_MAX = 4_096

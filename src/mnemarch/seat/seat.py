@@ -8,7 +8,6 @@ from mnemarch.model.caller import Actor, Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
 from mnemarch.seat.systems import Systems
-from mnemarch.services import overview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -292,16 +291,21 @@ class Seat(Systems):
         People and orchestrators read all of their project, an agent what its own scopes recorded. A type stands for
         its group too: "unit" is every type that begins with "unit.".
         """
+        from mnemarch.services import overview
+
         wanted: dict[str, Any] = {"task": task, "worktree": worktree, "actor": actor, "types": types, "since": since}
         return overview.events(self._engine, self.caller, **wanted, limit=limit, after=after, beyond=beyond)
 
     def status(self) -> Overview:
         """The project at a glance: worktrees, agents at work, tasks, what was learned, what waits for somebody."""
+        from mnemarch.services import overview
+
         return overview.overview(self._engine, self.caller)
 
     def show(self, id: str) -> Explanation | Dispute | Event:
         """Whatever an id names: a unit or decision, explained; a conflict or merge proposal; an entry of the log."""
         from mnemarch.model.unit import Unit
+        from mnemarch.services import overview
 
         named = self._read(lambda reader: overview.named(reader, self.caller, id))
         return self._explained(named) if isinstance(named, Unit) else named

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.learning import knowledge as learning
+from mnemarch.lazy import Lazy
 from mnemarch.log.act import Entry
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.unit import FAULT, Unit
 from mnemarch.model.value import replace
 from mnemarch.seat.units import UnitVerbs
-from mnemarch.services import analysis, overview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.learning import knowledge as learning
     from mnemarch.learning.classify import Classifier
     from mnemarch.learning.code_rules import CodeRules
     from mnemarch.learning.episodic import EpisodicMemoryManager
@@ -29,8 +29,13 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Ingested, LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
     from mnemarch.model.upkeep import ImportedClaims
+    from mnemarch.services import analysis
     from mnemarch.services.items import Items
     from mnemarch.stores.sql.reader import Reader
+else:
+    # A failed run teaches nothing yet.
+    learning = Lazy("mnemarch.learning.knowledge")
+    analysis = Lazy("mnemarch.services.analysis")
 
 # The data of an entry that is only logged now: the next ingest by the same actor in the same place judges it.
 DEFERRED = {"ingest": {"waiting": True}}
@@ -146,6 +151,7 @@ class Systems(UnitVerbs):
         """What became of an entry that was ingested: its bucket, its unit, and why it became none."""
         from mnemarch.learning.pipeline import INGEST, outcome_of
         from mnemarch.model.event import Event
+        from mnemarch.services import overview
 
         def work(reader: Reader) -> Ingested:
             entry = overview.named(reader, self.caller, entry_id)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from mnemarch.decisions import guard
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound, StoreUnavailable
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Caller, Level, Scope, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_signal, checked_text
 from mnemarch.policy.trust import aged
-from mnemarch.units import explain, life, lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.code.codebase import Codebase
+    from mnemarch.decisions import guard
     from mnemarch.log.act import Act
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
@@ -25,10 +25,15 @@ if TYPE_CHECKING:
     from mnemarch.model.upkeep import Erased, Reflected, Undone
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units import explain, life, lookup
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
+else:
+    # Who only logs needs none of these.
+    guard = Lazy("mnemarch.decisions.guard")
+    explain, life, lookup = (Lazy(f"mnemarch.units.{name}") for name in ("explain", "life", "lookup"))
 
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096

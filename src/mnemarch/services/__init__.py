@@ -2,7 +2,3 @@
 
 Never: has a rule that a room below could have.
 """
-
-from mnemarch.lazy import submodules_of
-
-__getattr__ = submodules_of(globals())

@@ -5,9 +5,8 @@ No model is called inside a transaction. Every call and its cost are logged.
 
 from __future__ import annotations
 
-from mnemarch.decisions import chain as requests
-from mnemarch.decisions import decisions as deciding
 from mnemarch.errors import AnalystFailed, InvalidInput
+from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act
 from mnemarch.model.caller import Actor, Caller, Level, Scope
 from mnemarch.model.event import EventType
@@ -15,10 +14,7 @@ from mnemarch.model.stamps import micros, timedelta
 from mnemarch.model.unit import Kind, Unit
 from mnemarch.model.upkeep import Cognified
 from mnemarch.model.value import replace
-from mnemarch.text import canonical as texts
-from mnemarch.text import choices as choosing
 from mnemarch.text.words import counted
-from mnemarch.units import same_text
 from mnemarch.units.analysis import steps_of
 from mnemarch.units.episode import WAITS, keep_analysis
 from mnemarch.units.remember import Intake
@@ -28,13 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.decisions import chain as requests
+    from mnemarch.decisions import decisions as deciding
     from mnemarch.learning.model import ApiModel, Usage
     from mnemarch.model.outcome import Promotion
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import canonical as texts
+    from mnemarch.text import choices as choosing
     from mnemarch.text.choices import Choice
+    from mnemarch.units import same_text
 
     Progress = Callable[[int], None]
+else:
+    # Most tasks decide nothing, and these take as long to load as a verification needs.
+    deciding = Lazy("mnemarch.decisions.decisions")
+    requests = Lazy("mnemarch.decisions.chain")
+    texts = Lazy("mnemarch.text.canonical")
+    choosing = Lazy("mnemarch.text.choices")
+    same_text = Lazy("mnemarch.units.same_text")
 
 _ANALYST = Actor.system("analyst")
 _DAY = timedelta(days=1)

@@ -6,24 +6,31 @@ import time
 from itertools import islice
 
 from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Caller, Scope, checked_id
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, Verdict, WorktreeInUse
 from mnemarch.model.stamps import checked_instant, datetime, instant, micros, timedelta
 from mnemarch.model.unit import Kind, LinkType, Status, Unit
 from mnemarch.policy.admission import checked_count, checked_list
-from mnemarch.services import analysis, inbox
-from mnemarch.units import conflicts, lookup
+from mnemarch.units import lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from mnemarch.services import analysis, inbox
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units import conflicts
 
     Activity = Sequence[tuple[str, Scope, str, int, int]]
+else:
+    # Who reads the log needs none of these.
+    analysis = Lazy("mnemarch.services.analysis")
+    inbox = Lazy("mnemarch.services.inbox")
+    conflicts = Lazy("mnemarch.units.conflicts")
 
 _PAGE_MAX = 10_000
 _FORWARD = 1_000

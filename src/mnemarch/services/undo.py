@@ -7,9 +7,7 @@ from contextlib import suppress
 from mnemarch.decisions import chain
 from mnemarch.decisions.guard import require_may_retire
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.graph import files, sharing
-from mnemarch.learning import habits
-from mnemarch.loops import attempts
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Status, Unit
@@ -26,10 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.graph import files, sharing
+    from mnemarch.learning import habits
     from mnemarch.log.act import Act
+    from mnemarch.loops import attempts
     from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
     from mnemarch.units.undo import Undoing
+else:
+    # An erasure needs the first two, an undoing the others.
+    files, sharing = Lazy("mnemarch.graph.files"), Lazy("mnemarch.graph.sharing")
+    habits, attempts = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.attempts")
 
 
 # Erasing

@@ -2,7 +2,3 @@
 
 Never: knows a rule of the domain.
 """
-
-from mnemarch.lazy import submodules_of
-
-__getattr__ = submodules_of(globals())

@@ -4,10 +4,6 @@ Also fingerprints of errors and plans to compare.
 Never: touches a clock or a store, or reads a file but its own tables in data/.
 """
 
-from mnemarch.lazy import submodules_of
-
-__getattr__ = submodules_of(globals())
-
 # Fingerprints made by other rules cannot be compared: a change of meaning raises the version. What reads errors is not
 # loaded to compare it.
 FINGERPRINT_VERSION = 3

@@ -41,16 +41,10 @@ def _in_minutes(match: re.Match[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text without signs such as emoji, in which a Korean aside in parentheses at the end comes first."""
+    """A text without signs such as emoji."""
     if text.isascii():
         return text
-    text = "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()
-    told = text.rstrip(".! ")
-    begin = max(told.rfind("("), told.rfind("（"))
-    aside = told[begin + 1 : -1]
-    if begin <= 0 or told[-1] not in ")）" or ")" in aside or not pattern("[가-힣]").search(told):
-        return text
-    return f"{aside} {told[:begin]}"
+    return "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()
 
 
 def _is_sign(letter: str) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 
 from mnemarch.errors import InvalidInput
+from mnemarch.lazy import Lazy
 from mnemarch.model.value import Frozen
-from mnemarch.text import korean
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import composed, one_typography
 from mnemarch.text.words import listed
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Iterator
 
+    from mnemarch.text import korean
+else:
+    korean = Lazy("mnemarch.text.korean")
 
 NAME_CHARS_MAX = 200
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 
 from mnemarch.text import english
-from mnemarch.text.cache import pattern
 from mnemarch.text.slots_korean import NAMING, VALUE_PIECES_MAX, is_name, word_set
 from mnemarch.text.words import LIGHT_WORDS, inflected, kinds_of, listed
 
@@ -126,8 +125,6 @@ def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
     if words[at] in word_set("dates"):
         return True
     before = words[at - 1] if at else ""
-    if before in _OPENING and pattern(r"q[1-4]").fullmatch(words[at]):
-        return True
     return (found[at][3] == "May" and (before in _OPENING or found[at - 1][0] == "number")) or (
         before in _EVERY and (words[at] in english.UNITS or words[at] in _TIMES)
     )

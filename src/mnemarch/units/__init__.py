@@ -2,7 +2,3 @@
 
 Never: searches; appends an event but through `Act.record`.
 """
-
-from mnemarch.lazy import submodules_of
-
-__getattr__ = submodules_of(globals())

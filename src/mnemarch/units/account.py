@@ -87,10 +87,15 @@ def text_of(account: Account) -> str:
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {some_of(quoted, _APPROACHES_MAX)}.")
+    if account.faults and not account.critique:
+        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
+        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
     if account.approach and account.faults:
         lines.append(f"What worked, as it was said: “{account.approach}”.")
     unseen = {fault["test"]: fault["unseen"] for fault in account.faults if "unseen" in fault}
     lines += [f"Nothing shows that it was mended: {test} was {became}." for test, became in unseen.items()]
+    if account.critique and account.analyst == CALLER and (change := (account.faults or [{}])[-1].get("change")):
+        lines.append(f"It was gone after {', '.join(change)}.")
     if account.critique:
         lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None

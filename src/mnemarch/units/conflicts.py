@@ -6,7 +6,7 @@ a conflict or joins the open one. The cost of a write does not grow with the con
 
 from __future__ import annotations
 
-from mnemarch.embedding import sparse
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
@@ -16,11 +16,6 @@ from mnemarch.model.unit import Claim, Kind, Link, LinkType, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
-from mnemarch.text import changes as changing
-from mnemarch.text import difference as differing
-from mnemarch.text import opposition as opposing
-from mnemarch.text import statements as stating
-from mnemarch.text import tokens as tokenizing
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
 from mnemarch.units.same_text import past_with_same_text
@@ -30,12 +25,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mnemarch.config import GateRules
+    from mnemarch.embedding import sparse
     from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import changes as changing
+    from mnemarch.text import difference as differing
+    from mnemarch.text import opposition as opposing
+    from mnemarch.text import statements as stating
+    from mnemarch.text import tokens as tokenizing
 
     # The units of a topic, and for each citation the units that cite the same.
     Rivals = tuple[list[Unit], list[tuple[Citation, list[Unit]]]]
+else:
+    # A run of tests mostly compares no statements, and their words take a while to load.
+    changing = Lazy("mnemarch.text.changes")
+    differing = Lazy("mnemarch.text.difference")
+    opposing = Lazy("mnemarch.text.opposition")
+    sparse = Lazy("mnemarch.embedding.sparse")
+    stating = Lazy("mnemarch.text.statements")
+    tokenizing = Lazy("mnemarch.text.tokens")
 
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Claim, Kind, Status, Unit
 from mnemarch.policy.promotion import Refusal
-from mnemarch.text import canonical
-from mnemarch.text import difference as differing
-from mnemarch.text import opposition as opposing
-from mnemarch.text import statements as stating
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +15,18 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import canonical
+    from mnemarch.text import difference as differing
+    from mnemarch.text import opposition as opposing
+    from mnemarch.text import statements as stating
 
     KnownTexts = tuple[list[Unit], list[Unit]]
+else:
+    # A run of tests mostly compares no statements, and their words take a while to load.
+    canonical = Lazy("mnemarch.text.canonical")
+    differing = Lazy("mnemarch.text.difference")
+    opposing = Lazy("mnemarch.text.opposition")
+    stating = Lazy("mnemarch.text.statements")
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:

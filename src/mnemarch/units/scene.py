@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code import citing, git
+from mnemarch.code import git
 from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
@@ -22,11 +23,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.worktree import WorkTree
     from mnemarch.log.act import Log
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
+else:
+    citing = Lazy("mnemarch.code.citing")
 
 # Kinds that are not claims: episodes, core memory, items, and the kinds that `seat.decisions` governs.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})

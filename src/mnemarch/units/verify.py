@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.lazy import Any
+from mnemarch.lazy import Any, Lazy
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
@@ -18,8 +18,6 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units import life, remember
-from mnemarch.units import promote as promotion
 from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.scene import NOT_CLAIMS, Met, Scene, Task, task_of, units_citing_tests
 from mnemarch.units.status import (
@@ -32,6 +30,16 @@ from mnemarch.units.status import (
     raise_by_evidence,
     signal,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.units import life, remember
+    from mnemarch.units import promote as promotion
+else:
+    # Most runs of tests raise nothing.
+    life = Lazy("mnemarch.units.life")
+    promotion = Lazy("mnemarch.units.promote")
+    remember = Lazy("mnemarch.units.remember")
 
 _LOCAL = (
     "It is verified, but stays in this worktree: the test is neither new nor changed here, and too little in it tells"
@@ -249,10 +257,8 @@ class Verification:
         candidates, held = self._candidates()
         for unit in candidates:
             before, unit = unit, self._with_whole_names(unit)
-            if unit.status is Status.HYPOTHESIS and unit.id in self._scene.outdated:
-                refused.append(self._still_hypothesis(unit, held.get(unit.id)))
-                continue
-            if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
+            may_rise = unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries)
+            if may_rise and unit.id not in self._scene.outdated:
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
             elif self._passed_of(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})

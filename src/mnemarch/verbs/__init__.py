@@ -5,10 +5,11 @@ Their help texts and examples are in `help.txt`.
 
 from __future__ import annotations
 
-from mnemarch.model import unit as _unit
+from mnemarch.lazy import Lazy
 from mnemarch.verbs import types as of
 from mnemarch.verbs.types import Parameter, Verb, at_most, progress, record_type, version_of
 
+_unit = Lazy("mnemarch.model.unit")
 _CITATIONS = "commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME"
 _LEVELS = "task, worktree, project or org"
 _SIGNALS = "tests_passed, pr_merged, repeated_success, tests_failed, pr_reverted, contradicted; human_... from a human"

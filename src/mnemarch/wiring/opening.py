@@ -6,14 +6,11 @@ import os
 from contextlib import suppress
 
 from mnemarch import checkout
-from mnemarch.embedding import dense
 from mnemarch.errors import InvalidInput
-from mnemarch.learning import model as models
+from mnemarch.lazy import Lazy
 from mnemarch.log.chain import RememberedLog
 from mnemarch.memory import Memory
-from mnemarch.services import merging
 from mnemarch.services.engine import Engine
-from mnemarch.stores import files, postgres, sqlite, tantivy_index
 from mnemarch.wiring.places import DATABASE, make_local, make_place
 from mnemarch.wiring.vectors import InDatabase, InFolder, Making, StoreVectors, event_at
 
@@ -23,10 +20,24 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.config import Config
+    from mnemarch.embedding import dense
+    from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.model.caller import Stream
     from mnemarch.ports import Reranker, SearchIndex, Store, Vectors
+    from mnemarch.services import merging
     from mnemarch.services.engine import OpenIndex, OpenTenant
+    from mnemarch.stores import files, postgres, sqlite, tantivy_index
+    from mnemarch.stores.postgres import search as pgsearch
+else:
+    files = Lazy("mnemarch.stores.files")
+    merging = Lazy("mnemarch.services.merging")
+    pgsearch = Lazy("mnemarch.stores.postgres.search")
+    postgres = Lazy("mnemarch.stores.postgres")
+    sqlite = Lazy("mnemarch.stores.sqlite")
+    tantivy_index = Lazy("mnemarch.stores.tantivy_index")
+    models = Lazy("mnemarch.learning.model")
+    dense = Lazy("mnemarch.embedding.dense")
 
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -94,8 +105,6 @@ class Opening:
             raise InvalidInput(
                 "PostgreSQL stores need psycopg, which is not installed.", hint="pip install 'mnemarch[postgres]'"
             ) from None
-        from mnemarch.stores.postgres.search import DatabaseIndex
-
         making = self._making
         assert making is not None, "only a memory without a folder has no vectors"
 
@@ -106,7 +115,7 @@ class Opening:
             with suppress(OSError):  # Where there is no room for an index, the newest units are all units.
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             vectors = StoreVectors(store, place, making, InDatabase(store))
-            return store, _index_in(place, store), DatabaseIndex(store), vectors
+            return store, _index_in(place, store), pgsearch.DatabaseIndex(store), vectors
 
         return self._memory(shared, index=None, tenant=tenant)
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 
 from mnemarch import checkout, user
-from mnemarch.embedding import dense, dense_search, endpoint
-from mnemarch.embedding import vectors as vector_files
 from mnemarch.errors import StoreUnavailable
 from mnemarch.lazy import Lazy
-from mnemarch.stores import postgres, qdrant, qdrant_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +15,12 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from mnemarch.config import Config
+    from mnemarch.embedding import dense, dense_search, endpoint
+    from mnemarch.embedding import vectors as vector_files
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.embedding.dense_search import VectorStore
     from mnemarch.ports import MeaningIndex, Store
+    from mnemarch.stores import postgres, qdrant, qdrant_address
     from mnemarch.stores.postgres import PostgresStore
     from mnemarch.stores.postgres import vectors as pgvectors
 
@@ -31,9 +31,16 @@ if TYPE_CHECKING:
         def tenants(self) -> Sequence[str]: ...
         def by(self, embedder: DenseEmbedder) -> VectorStore: ...
         def erase(self, unit_ids: Sequence[str]) -> None: ...
+
 else:
-    # The import of its package would load the client of PostgreSQL.
+    dense = Lazy("mnemarch.embedding.dense")
+    dense_search = Lazy("mnemarch.embedding.dense_search")
+    endpoint = Lazy("mnemarch.embedding.endpoint")
     pgvectors = Lazy("mnemarch.stores.postgres.vectors")
+    postgres = Lazy("mnemarch.stores.postgres")
+    qdrant = Lazy("mnemarch.stores.qdrant")
+    qdrant_address = Lazy("mnemarch.stores.qdrant_address")
+    vector_files = Lazy("mnemarch.embedding.vectors")
 
 _EMBEDDING_KEY, _QDRANT_KEY = "MNEMARCH_EMBEDDING_KEY", "MNEMARCH_QDRANT_KEY"
 

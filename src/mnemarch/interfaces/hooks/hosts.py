@@ -1,4 +1,4 @@
-"""The hosts as data: what they call events, tools and fields, and how each wants to be answered. Pure."""
+"""The hosts as data: their names for events, tools and fields, and the form of their answers. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# What each host calls an event. Where it sends no name, the first field that is there tells.
+# The hosts' names for each event. If a payload has no name, the first of the fields in _TOLD_BY decides.
 EVENTS = {
     "start": "SessionStart sessionStart session.created",
     "prompt": "UserPromptSubmit userPromptSubmitted BeforeAgent beforeSubmitPrompt chat.message",
@@ -54,15 +54,15 @@ _TOOL_OF = {word: kind for kind, words in _TOOLS.items() for word in words.split
 _TEXTS = ("stdout", "stderr", "output", "llmContent", "text_result_for_llm", "textResultForLlm", "text", "content")
 _EXITS = ("exit", "exitCode", "exit_code")
 _TEXT_DEPTH_MAX = 4
-# What a hook handed to Gemini stands before what the person typed.
+# Gemini puts a hook's context in front of the prompt.
 _HANDED = r"(?s)\A(?:<hook_context>.*?</hook_context>\s*)+"
 _FAILED = r"\AExit code (\d+)\n"
-# What every pattern of an exit code has in it: without it none is compiled.
+# Every pattern of an exit code contains this; without it no pattern is compiled.
 _EXIT_SIGN = "xit "
 
 
 class Host(Frozen):
-    """One host. `actor` is who its agents are in the log.
+    """One host. `actor` is the name of its agents in the log.
 
     `context` says where it looks for context: `nested` in hookSpecificOutput, at the `top`, or in `both`; `key` is what
     it is called there; `before_tools` whether it takes any then. `exit` is where the output of a command tells its exit
@@ -99,9 +99,9 @@ HOSTS = {
         Host("vscode", "vscode"),
     )
 }
-# What only one host's payload has, and what hosts set for the programs they start: the first that is there counts.
+# Fields that only one host sends, and variables that hosts set for the programs they start; the first match counts.
 _PAYLOAD_SIGNS = {"cursor_version": "cursor", "hookEventName": "vscode", "turn_id": "codex"}
-# What Codex calls its transcripts; at the start and the end of a session it sends no other sign.
+# Codex names its transcripts so; at the start and the end of a session this is the only sign of it.
 _ROLLOUT = "/rollout-"
 _VARIABLES = {
     "COPILOT_CLI": "copilot",
@@ -143,7 +143,7 @@ class HookEvent(Frozen):
 
 
 def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Host:
-    """The host that sent this: the one that the command names, unless another reads that one's files."""
+    """The host that sent the payload: the named one, unless a host was seen that also runs that one's hooks."""
     by_payload = next((name for sign, name in _PAYLOAD_SIGNS.items() if sign in payload), None)
     if _ROLLOUT in str(payload.get("transcript_path")):
         by_payload = "codex"
@@ -155,7 +155,7 @@ def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str,
 
 
 def read(host: Host, payload: Mapping[str, Any], cwd: str, environ: Mapping[str, str]) -> HookEvent | None:
-    """The event in our words; None if it is none that concerns us."""
+    """The event in our words; None if it is not handled."""
     field = {name: _first(payload, words.split()) for name, words in _FIELDS.items()}
     native = str(field["event"] or "")
     name = _EVENT_OF.get(native) or next((event for sign, event in _TOLD_BY.items() if sign in payload), None)
@@ -189,7 +189,7 @@ def read(host: Host, payload: Mapping[str, Any], cwd: str, environ: Mapping[str,
 
 
 def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
-    """What to print so that the host hands the text to its agent; None where it would not."""
+    """The answer that makes the host pass the text to its agent; None if it would not."""
     host = event.host
     if not text or (event.name == "before_tool" and not host.before_tools):
         return None
@@ -207,7 +207,7 @@ def _first(payload: Mapping[str, Any], names: list[str]) -> Any:
 
 
 def _mapping(item: Any) -> Mapping[str, Any]:
-    """What a tool is given; some hosts write it as JSON in a text."""
+    """A tool's input; some hosts send it as JSON text."""
     if isinstance(item, str):
         try:
             item = from_json(item)
@@ -217,7 +217,7 @@ def _mapping(item: Any) -> Mapping[str, Any]:
 
 
 def _result(host: Host, output: Any, payload: Mapping[str, Any], *, is_failure: bool) -> tuple[str, int | None]:
-    """What a tool printed, and its exit code as far as the host tells it."""
+    """A tool's output, and its exit code if the host tells it."""
     if isinstance(output, str) and output[:1] == "{":
         output = _mapping(output) or output
     record = output if isinstance(output, dict) else {}
@@ -228,7 +228,7 @@ def _result(host: Host, output: Any, payload: Mapping[str, Any], *, is_failure: 
         if isinstance(number, int) and not isinstance(number, bool):
             return text, number
     told = pattern(host.exit).search(text) if host.exit and _EXIT_SIGN in text else None
-    # A command in the background goes on, and one that was interrupted tells nothing.
+    # A background command is still running, and an interrupted one has no result.
     is_open = any(record.get(name) for name in ("interrupted", "backgroundTaskId")) or payload.get("is_interrupt")
     code = int(told[1]) if told else 1 if is_failure else host.exit_else
     for mark, sign in ((host.label, "Output: "), (_FAILED, _EXIT_SIGN)):

@@ -1,4 +1,4 @@
-"""What a tool call did, as the log keeps it: commands, edits, files; and the run of tests that it was. Mostly pure."""
+"""Turns a tool call into log entries (commands, edits, files) and into a test run, if it was one. Mostly pure."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _BEFORE = ("old_string", "oldString", "old_str")
 _AFTER = ("new_string", "newString", "new_str", "content", "contents", "file_text", "new_source")
 _PATCHES = ("patch", "patchText", "input", "command")
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
-# A longer text is not kept: half an edit would teach something wrong.
+# A longer text is not kept at all: half an edit would teach a wrong rule.
 _SIDE_CHARS_MAX = 20_000
 _COMMAND_CHARS_MAX = 4_000
 _FILE_CHARS_MAX = 1_000_000
 _ERROR_CHARS_MAX = 2_000
 _WORDS_MAX = 60
-# What changes files from a shell.
+# Signs of a shell command that changes files.
 _EDITS = ("sed -i", "rm ", "mv ", "cp ", "tee ", "truncate ", "patch ", "git checkout", "git restore", "git apply", ">")
 
 
 def edits_of(event: HookEvent, root: str) -> list[dict[str, Any]]:
-    """The edits that a tool was told to make, each with its path from the root and both sides, or as a patch."""
+    """The edits of a tool call, each with its path from the root and both sides, or as a patch."""
     told = event.input
     patch = next((told[name] for name in _PATCHES if _is_patch(told.get(name))), None)
     if patch is not None:
@@ -50,7 +50,7 @@ def edits_of(event: HookEvent, root: str) -> list[dict[str, Any]]:
 
 
 def entries_of(event: HookEvent, root: str) -> list[Entry]:
-    """What the log keeps of a tool call that is over."""
+    """The log entries of a finished tool call."""
     if event.tool_kind == "shell":
         command = _text(event.input, ("command", "cmd"))[:_COMMAND_CHARS_MAX]
         data: dict[str, Any] = {"command": command, "exit": event.exit}
@@ -66,7 +66,7 @@ def entries_of(event: HookEvent, root: str) -> list[Entry]:
 
 
 def _edited(event: HookEvent, root: str) -> list[Entry]:
-    """The edits of a tool call, each with the function or class that it is in, if the file tells."""
+    """The edits of a tool call, each with the function or class around it, if that is known."""
     entries = []
     for edit in edits_of(event, root):
         name = _name_in(root, edit["path"], edit["after"]) if edit.get("before") else ""
@@ -88,13 +88,13 @@ def _name_in(root: str, path: str, part: str) -> str:
 
 
 def digest_of(edit: Mapping[str, Any]) -> str:
-    """By what the same edit is known again."""
+    """A digest that is equal for equal edits."""
     said = "\0".join(str(edit.get(name) or "") for name in ("path", "after", "patch"))
     return blake2b(said.encode(errors="replace"), digest_size=10).hexdigest()
 
 
 def paths_changed(event: HookEvent, root: str) -> list[str]:
-    """The files that a tool is about to change; of a command that may change files, those that it names."""
+    """The files that a tool is about to change; for a shell command, the existing files that it names."""
     paths = [edit["path"] for edit in edits_of(event, root)]
     command = _text(event.input, ("command", "cmd")) if event.tool_kind == "shell" else ""
     if any(word in command for word in _EDITS):
@@ -114,7 +114,7 @@ def path_in(path: str, root: str, cwd: str) -> str:
 
 
 def run_in(event: HookEvent, seat: Seat, root: str, configured: tuple[str, ...], reports: str) -> TestRun | None:
-    """The run of tests that a command was, if it was one; a report that its runner wrote names each test."""
+    """The test run of a command, if it was one. If the runner wrote a report, the tests are read from that."""
     command = _text(event.input, ("command", "cmd"))
     if event.tool_kind != "shell" or not command.strip():
         return None
@@ -147,7 +147,7 @@ def run_in(event: HookEvent, seat: Seat, root: str, configured: tuple[str, ...],
 
 
 def forget_report(reports: str) -> None:
-    """What an earlier run left says nothing of the next one."""
+    """Remove the report of an earlier run, so that it is not taken for the next one's."""
     try:
         os.remove(os.path.join(reports, "results.jsonl"))
     except OSError:
