@@ -66,7 +66,7 @@ def query_tokens(text: str, limit: int = 64) -> list[str]:
 
 def numbered_names(text: str) -> list[str]:
     """A token for each name of a word and a number, so that "service 44" does not match any service with any 44."""
-    if not pattern("[0-9]").search(text):
+    if not any(digit in text for digit in "0123456789"):  # A pattern would load `re` in a cold recall.
         return []
     names = [(_stem(word.lower()), number) for word, number in pattern(_NUMBERED).findall(composed(text))]
     return [f"{word}{_NAME_AND_NUMBER}{number}"[:TOKEN_CHARS_MAX] for word, number in names if word not in STOP_WORDS]
