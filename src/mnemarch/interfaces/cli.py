@@ -86,7 +86,7 @@ def _without_command(options: list[str]) -> int:
 
 
 class _Printer:
-    """Writes one answer or one error. Once an answer stands on stdout, nothing else goes there."""
+    """Writes one answer or one error. After an answer, nothing else goes to stdout."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json

@@ -1,4 +1,4 @@
-"""A command, its answer, and one call of it: which memory it works on, from which seat, and who acts (R4).
+"""A command, its answer, and one call of it, which finds the memory, the seat and the actor (R4).
 
 Options decide the actor and the place, then MNEMARCH_* variables. Without them, the place is the repository around the
 current folder, and the actor is the coding agent or the person that typed the command.
@@ -136,7 +136,7 @@ class Call:
 
     @property
     def actor(self) -> Actor:
-        """The actor: that of --actor, the coding agent that started this process, or the person at the terminal."""
+        """The actor of --actor, else the coding agent that started this process, else the person at the terminal."""
         if self._actor is None:
             self._actor = _actor_of(self._setting("actor"), may_ask=not self._only_reads)
         return self._actor
@@ -291,7 +291,7 @@ def at_terminal(stream: object) -> bool:
         return False
 
 
-# Who acts
+# The actor
 
 
 def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:

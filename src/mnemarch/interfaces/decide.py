@@ -49,7 +49,7 @@ _DECIDE = (
 
 
 def _decide(call: Call) -> Answer:
-    """Commit a proposal. At a terminal it is shown first, and nothing is stored before a yes."""
+    """Commit a proposal. At a terminal, show it first and store nothing before a yes."""
     options = call.options
     if options.dry_run:
         call.begins_memory = False
@@ -119,7 +119,7 @@ COMMANDS = {
 }
 
 
-# In words
+# Text
 
 
 def _decision_text(decision: Decision) -> str:
@@ -242,7 +242,7 @@ def _broken(anchors: Sequence[Unit], _: Call) -> str:
     return table(("id", "leads to", "hint"), rows, "Every anchor leads somewhere.")
 
 
-# By verb, as in `text`.
+# Keyed as in `text`.
 TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "decisions.active": _in_force,
     "decisions.get": lambda version, _: _decision_text(version),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _QUESTIONS_SHOWN = 20
 _OF_EACH_TYPE_MAX = 5
 _BAR_CELLS = 8
-# The word for an edge's target by the edge's type, in the order of display.
+# The word for an edge's target, by the edge's type and in the order of display.
 _NEIGHBOUR = {
     "responded_with": "answer",
     "has_feedback": "feedback",

@@ -168,6 +168,6 @@ def _tell_trouble(place: str, event: HookEvent, error: Exception) -> None:
     from mnemarch import checkout
     from mnemarch.interfaces.hooks.sessions import trouble
 
-    # Nothing is written into a folder that is foreign.
+    # Nothing is written into a foreign folder.
     if checkout.foreign_memory(place) is None:
         trouble(place, f"{event.host.name} {event.name}: {type(error).__name__}: {error}")

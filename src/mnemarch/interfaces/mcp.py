@@ -85,7 +85,7 @@ class _Desk:
         self.is_maintaining = False
 
     def leave(self, code: int) -> None:
-        """End this process at once. A memory under maintenance stays open, since a thread uses it; the store survives."""
+        """End this process at once. During maintenance the memory is in use and stays open; the store survives that."""
         self.close_hooks()
         if not self.is_maintaining:
             self.call.close()

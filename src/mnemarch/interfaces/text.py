@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Text = Callable[[Any, Call], str]
 
 _RECALLED_CHARS = 240
-# Later binding entries are listed above an answer only if they are no normal decisions.
+# Binding entries after this many are listed above an answer only if they are firmer than normal decisions.
 _BINDING_SHOWN = 5
 _SIDES_MAX = 8
 _HINTS = (

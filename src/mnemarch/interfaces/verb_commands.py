@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Verbs that create a missing memory. The others raise an error.
+# Verbs that create a missing memory. Other verbs report that there is none.
 _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
     *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),

@@ -194,7 +194,7 @@ class _Outline:
         return next(((place, lines) for place, lines in places.items() if lines), ("title", []))
 
     def status(self) -> tuple[str, int]:
-        """The status and its line. Of several known statuses the last counts, but one with a successor counts first.
+        """The status and its line. A line that names a successor comes first; else the last known status counts.
 
         An unknown status is returned as it is written. Without a status, the line is that of the title.
         """

@@ -113,7 +113,7 @@ _VARIABLES = {
     "CLAUDE_PROJECT_DIR": "claude-code",
     "CLAUDECODE": "claude-code",
 }
-# Hosts that also run the hooks in other hosts' files, in their own form.
+# Hosts that also run the hooks in other hosts' files, by their own rules.
 _READ_OTHERS = {"copilot": ("claude-code", "vscode"), "cursor": ("claude-code",), "vscode": ("claude-code", "copilot")}
 
 

@@ -31,7 +31,8 @@ _TROUBLE_BYTES_MAX = 65_536
 _LISTED_MAX = 400
 _FILES_MAX = 200
 _KEPT_S = 30 * 24 * 3600
-# Within this time an event with the content of the event just before it is a duplicate, if one of the two has no id.
+# The time within which an event with the same content as the one before it is a duplicate. If both have ids, only the
+# ids are compared.
 _AGAIN_S = 10.0
 _NAME_CHARS_MAX = 80
 
@@ -87,7 +88,7 @@ class Session:
             self.change(lambda state: state.update({name: _newest([*(state.get(name) or ()), *items])}))
 
     def gave(self, event: str, size_bytes: int) -> None:
-        """Note that so many bytes of context went to the agent."""
+        """Add to the count of context bytes that went to the agent."""
 
         def note(state: dict[str, Any]) -> None:
             state["context_bytes"] = state.get("context_bytes", 0) + size_bytes

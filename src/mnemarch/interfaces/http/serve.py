@@ -217,7 +217,7 @@ def _serve(call: Call) -> Answer:
             )
         )
         server.closing = lambda: running.should_exit
-        # uvicorn raises the signals again at its end. This handler lets the process live on to close the memory.
+        # uvicorn raises the signals again at its end. This handler keeps the process alive to close the memory.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, running.handle_exit)
         address = f"[{options.host}]" if ":" in options.host else options.host

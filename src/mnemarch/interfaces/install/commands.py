@@ -30,7 +30,7 @@ _FILE_BYTES_MAX = 64 << 20
 
 
 class Change(Frozen):
-    """One file's text now, then (after the change), and without Mnemarch's entries. None stands for a missing file."""
+    """One file's text before the change, after it, and without Mnemarch's entries. None stands for a missing file."""
 
     path: str
     now: str | None
