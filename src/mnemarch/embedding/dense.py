@@ -42,7 +42,7 @@ _NOISE = 0.2
 _ENGLISH_WEIGHT = 2.0
 _GLOSS_WEIGHT = 1.0
 # The version of the Korean word table. A different table gives different vectors.
-_GLOSS = "gloss-1"
+_GLOSS = "gloss-2"
 _MAKER = "The sentence encoder"
 # Texts without any relation to each other, for measuring noise.
 _UNRELATED = (

@@ -62,12 +62,11 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
-# Among separate texts, meaning counts more if the best text shares few words with the question. In a conversation it
-# counts the same for every question. A turn's meaning includes its neighbours' by _NEIGHBOUR_SHARES of their cosines;
-# _ALIKE allows for their vectors being similar but not equal.
-_MEANING_WEIGHT = 1.8
+# Meaning is weighed against the score of a text with all words of the question, in a conversation against the best
+# score. A turn's meaning includes its neighbours', by _NEIGHBOUR_SHARES of their cosines; _ALIKE allows for vectors
+# that are similar but not equal.
+_MEANING_WEIGHT = 2.5
 _MEANING_WEIGHT_OF_TURNS = 0.8
-_SAID_MIN = 0.25
 # Of two texts with the same cosine, the one in the question's language is the likelier answer.
 _OTHER_LANGUAGE_COSINE = 0.05
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
@@ -83,7 +82,6 @@ _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
 _KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
-
 _NO_MEANINGS: Mapping[str, float] = {}
 
 
@@ -164,26 +162,25 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """The relevance of each candidate and each neighbour, unordered. The best score by words is scaled to 1.
-
-    `noise` is the cosine of unrelated texts.
-    """
+    """The relevance of each candidate and each neighbour, unordered. The best score by words is scaled to 1. `noise` is
+    the cosine of unrelated texts."""
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
     # A word of several terms counts for the first, which was asked.
     numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
     counted = {sketch.id: _counts(sketch, numbers) for sketch in pool.values()}
-    weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
+    weights = Weights(terms, 1 - coherence if meanings else 0.0)
     placed = {(sketch.session, sketch.turn): sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
     own, window, alone, covered = _word_scores(pool.values(), counted, weights, placed, coherence)
+    strongest = max([a + _WINDOW_WEIGHT * b for a, b in zip(own, window, strict=True)], default=0.0) or 1.0
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
     words = zip(own, window, session, strict=True)
     best = max([a + _WINDOW_WEIGHT * b + coherence * c for a, b, c in words], default=0.0) or 1.0
-    alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
-    meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
+    said_wholly = weights.asked_total * (1 + _WINDOW_WEIGHT) / strongest
+    meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * _MEANING_WEIGHT * said_wholly
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
     for number, sketch in enumerate(pool.values()):
@@ -207,7 +204,8 @@ def judged(
             _add_bonuses(bonuses, sketch, question, own_session)
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
-            result.strength = (lexical + near) / weights.asked_total / (1 + _WINDOW_WEIGHT)
+            said = alone[number] if weights.seen_by_model else (lexical + near) / (1 + _WINDOW_WEIGHT)
+            result.strength = said / weights.asked_total
             results.append(result)
     return results
 
@@ -216,16 +214,18 @@ def _word_scores(
     sketches: Iterable[Sketch], counted: Mapping[str, Counts], weights: Weights, placed: Placed, coherence: float
 ) -> tuple[list[float], list[float], list[float], list[float]]:
     """Lists by text: the scores of its own words, of its window, and of its own words at the window's length; then the
-    share of the question that its window contains."""
+    share of the question that its window contains. Beside a model, a lower share lowers the first two scores."""
     own, window, alone, covered = [], [], [], []
     for sketch in sketches:
         counts = counted[sketch.id]
         seen, length = _window(sketch, counted, placed, coherence)
         said = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
         covered.append(sum(said) / weights.asked_total)
-        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
-        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
-        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
+        kept = 1 - weights.seen_by_model * (1 - covered[-1])
+        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH, kept))
+        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH, kept))
+        is_same = seen is counts and kept == 1
+        alone.append(window[-1] if is_same else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
     return own, window, alone, covered
 
 
@@ -240,11 +240,12 @@ def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
 
 
 class Weights:
-    """The weight of each term, which terms were asked, and each related term's share of the asked one."""
+    """The weight of each term, which terms were asked, how far a model covers these, and each related term's share."""
 
-    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "shares", "weights")
+    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "seen_by_model", "shares", "weights")
 
-    def __init__(self, terms: Sequence[Term]) -> None:
+    def __init__(self, terms: Sequence[Term], seen_by_model: float) -> None:
+        self.seen_by_model = seen_by_model
         self.weights = [term.weight * (_K1 + 1) for term in terms]
         self.asked_weights = [term.weight if term.is_asked else 0.0 for term in terms]
         self.asked_total = sum(self.asked_weights) or 1.0
@@ -255,8 +256,8 @@ class Weights:
         ]
 
 
-def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
-    """The BM25 score of a text. Related words together add less than the word that was asked."""
+def _bm25(counts: Counts, terms: Weights, relative_length: float, kept: float = 1.0) -> float:
+    """The BM25 score of a text. Asked words count by the factor `kept`, and related words less than the asked one."""
     if not counts:
         return 0.0
     damping = _K1 * (1 - _B + _B * relative_length)
@@ -270,6 +271,7 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
         else:
             asked = terms.instead_of[number]
             wider[asked] = wider.get(asked, 0.0) + share
+    total *= kept
     for asked, share in wider.items():
         total += min(share, _WIDER_MAX * weights[asked] / (1 + damping))
     return total
