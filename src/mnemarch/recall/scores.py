@@ -62,9 +62,8 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
-# Meaning is weighed against the score of a text with all words of the question, in a conversation against the best
-# score. A turn's meaning includes its neighbours', by _NEIGHBOUR_SHARES of their cosines; _ALIKE allows for vectors
-# that are similar but not equal.
+# Meaning is weighed against a text with all words of the question, in a conversation against the best text. A turn's
+# meaning includes _NEIGHBOUR_SHARES of its neighbours'. _ALIKE allows for vectors that are similar but not equal.
 _MEANING_WEIGHT = 2.5
 _MEANING_WEIGHT_OF_TURNS = 0.8
 # Of two texts with the same cosine, the one in the question's language is the likelier answer.
