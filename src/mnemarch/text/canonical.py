@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import re
     from typing import Literal
 
-# Stored keys depend on every rule here: a change of meaning raises the version, and keys are computed anew.
+# Stored keys depend on every rule here. Increase the version for a change of the rules, so that keys are recomputed.
 NORM_VERSION = 1
 
 # NFKC leaves Hangul in two blocks.
@@ -55,29 +55,29 @@ _PAUSES = "—―、。·・ㆍᆞ‧•…‥¡¿،؛؟۔।॥【】〔〕〖�
 _INVISIBLE = (0xAD, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), 0x2060, 0xFEFF, 0xFE0F)
 
 
-# One verb asks for the form of one text several times.
+# Cached because one verb needs the form of a text several times.
 @cached(256)
 def canonical(text: str) -> str:
-    """The text in NFKC and folded case, sentence punctuation dropped, spaces collapsed and next to Hangul dropped."""
+    """The text in NFKC and folded case, without sentence punctuation, repeated spaces, and spaces next to Hangul."""
     folded = _folded(text)
     result = _collapsed(folded)
-    # Dropping a character can bring two others together that compose or form a mark, so it runs to a fixed point;
-    # ASCII has nothing that composes and settles at once.
+    # Removing a character can join two others that compose or form a mark, so this repeats until nothing changes. ASCII
+    # characters don't compose, so one pass is enough.
     passes = 0 if text.isascii() else _PASSES_MAX
     while passes and (again := _collapsed(_folded(result))) != result:
         result, passes = again, passes - 1
-    # Text of nothing but trivia ("...", "?!") still differs from other such text.
+    # Texts of punctuation alone ("...", "?!") must still differ.
     return result or " ".join(folded.split())
 
 
 def canonical_key(text: str) -> str:
-    """The hex xxh3-128 of the canonical form; equal keys still have to be confirmed by equal canonical texts."""
+    """The hex xxh3-128 of the canonical form. Confirm equal keys by comparing the canonical texts."""
     return hashed(canonical(text))
 
 
 @cached(256)
 def mergeable(text: str) -> str:
-    """What statements that are one share: the canonical form with its questions, and code as it is written (R6)."""
+    """The form that equal statements share: the canonical form with question marks, and code as written (R6)."""
     if pattern(_PLAIN).fullmatch(text):
         return canonical(text)
     code: list[str] = []
@@ -99,34 +99,34 @@ def mergeable(text: str) -> str:
 
 
 def _is_code(written: str) -> bool:
-    """Whether case and marks mean something here: a name with inner capitals, dots or marks, a path, an option."""
+    """Whether case and marks are significant: a name with inner capitals, dots or marks, a path, an option."""
     after_small = written.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     return after_small.lower() != after_small or pattern(_CODE).search(written) is not None
 
 
-# The keys of a batch are computed before its transaction begins, and asked for in it.
+# Cached because the keys of a batch are computed before its transaction and used inside.
 @cached(1024)
 def merge_key(text: str) -> str:
-    """The hash of that; equal keys still have to be confirmed by equal texts."""
+    """The hash of the mergeable form. Confirm equal keys by comparing the forms."""
     return hashed(mergeable(text))
 
 
-# A text with fewer stands inside others by chance. A syllable of Hangul says as much as two letters.
+# Shorter texts occur in others by chance. A Hangul syllable counts as two letters.
 _IDENTIFYING_CHARS_MIN, _IDENTIFYING_WORDS_MIN = 12, 3
 
 _SHORT_CHARS_MAX = 3
 
 
 def is_copy(text: str, other: str) -> bool:
-    """Whether somebody would call `other` a copy: the same statement, or a longer one with all of it inside.
+    """Whether `other` is a copy of the text: the same statement, or a longer one that contains it.
 
-    A word or a short phrase stands in other texts by chance, so only the same statement is its copy.
+    A word or short phrase occurs in other texts by chance, so only the same statement is its copy.
     """
     return canonical(text) == canonical(other) or (is_identifying(text) and repeats(text, other))
 
 
 def is_identifying(text: str) -> bool:
-    """Whether a text is long enough to be told from chance where it stands inside another."""
+    """Whether a text is long enough not to occur in another text by chance."""
     wide = sum(not letter.isascii() for letter in canonical(text))
     has_sign = any(not (letter.isalpha() or letter.isspace()) for letter in text.strip(" .!?"))
     has_words = len(text.split()) >= _IDENTIFYING_WORDS_MIN or 2 * wide >= _IDENTIFYING_CHARS_MIN
@@ -134,7 +134,7 @@ def is_identifying(text: str) -> bool:
 
 
 def repeats(text: str, other: str) -> bool:
-    """Whether all of a text stands in another as whole words: in other spelling, as written, or inside JSON."""
+    """Whether another text contains the whole text as whole words: respelled, as written, or inside JSON."""
     if _stands_in(canonical(text), canonical(other)):
         return True
     return any(_stands_in(form, other) for form in json_needles(text))
@@ -169,7 +169,7 @@ def hashed(text: str) -> str:
 
 
 def ngrams(text: str, low: int = 3, high: int = 5) -> list[str]:
-    """Every run of `low` to `high` characters of the canonical text between two spaces; a shorter text is its own."""
+    """The runs of `low` to `high` characters of the canonical text between spaces. A shorter text is its only run."""
     known = canonical(text)
     if len(known) < low:
         return [known] if known else []
@@ -178,7 +178,7 @@ def ngrams(text: str, low: int = 3, high: int = 5) -> list[str]:
 
 
 def composed(text: str, form: Literal["NFC", "NFKC"] = "NFKC") -> str:
-    """The text in a normal form, a very long word in parts."""
+    """The text in a normal form. A very long word is normalized in parts."""
     if text.isascii():
         return text
     if len(text) <= _COMPOSED_CHARS_MAX:
@@ -188,7 +188,7 @@ def composed(text: str, form: Literal["NFC", "NFKC"] = "NFKC") -> str:
 
 
 def compatible(text: str) -> str:
-    """NFKC, except that powers and fractions stay what they are: 10² is 10^2 and not 102, 1½ is 1 1/2 and not 11/2."""
+    """The text in NFKC, where powers and fractions keep their meaning: 10² is 10^2 and not 102, 1½ is 1 1/2."""
     if text.isascii():
         return text
     powered = pattern(_POWERS).sub(lambda match: "^" + normalize("NFKC", match[0]), text)
@@ -217,7 +217,7 @@ def _collapsed(text: str) -> str:
     if "''" in text:
         text = pattern(_EMPTY_QUOTES).sub('""', text)
     text = " ".join(pattern(_TRIVIA).sub(" ", text).split())
-    # A range or a difference keeps its dash; a dash between words is a pause.
+    # Ranges and differences keep their dash. A dash between words is a pause.
     if " - " in text:
         text = pattern(_SPACED_MINUS).sub("-", text)
     text = _joined(text)
@@ -235,7 +235,7 @@ def _joined(text: str) -> str:
 
 @cache
 def one_typography() -> dict[int, str | None]:
-    """A translation that makes dashes and quotes alike and drops what can't be seen."""
+    """A translation table that unifies dashes and quotes and removes invisible characters."""
     table: dict[int, str | None] = dict.fromkeys(_INVISIBLE)
     for marks, mark in (("‐‑‒–−", "-"), ("‘’‚‛", "'"), ("“”„‟«»", '"')):
         table |= dict.fromkeys(map(ord, marks), mark)

@@ -10,13 +10,13 @@ from mnemarch.text.cache import cached
 from mnemarch.text.tokens import query_tokens
 from mnemarch.text.words import entries, grouped, line_of
 
-# What a word that was not asked for itself weighs beside one that was, by the mark of its line: any entry of a line
-# stands for the others, only the first one does, or they belong to one topic.
+# The weight of a related word relative to the asked word, by the mark of its line. `=`: any entry stands for the
+# others. `>`: only the first entry stands for the others. `~`: the entries belong to one topic.
 _SHARES = {"=": 0.6, ">": 0.6, "~": 0.25}
 _FIRST = ">"
-# The same for a word that is near in meaning to one that nobody wrote.
+# The same for a word near in meaning to a word that no text contains.
 _NEAR_SHARE = 0.3
-# A Korean word is several tokens, and together they weigh no more than a word of another language beside them.
+# A Korean word has several tokens. Together they weigh no more than a word of another language.
 _WORD_MAX = 2.0
 _WORDS_MAX = 64
 _BEGINNING_CHARS = 3
@@ -24,7 +24,7 @@ _AROUND = ".,;:!?\"'`()[]{}"
 
 
 def weight_of(token: str) -> float:
-    """What a word tells by itself: 1, and less of one that people say all the time, whatever they speak of."""
+    """The weight of a word: 1, or less for a word that is common in any text."""
     return _common().get(token, 1.0)
 
 
@@ -34,16 +34,15 @@ def _common() -> dict[str, float]:
 
 
 def near(token: str) -> dict[str, float]:
-    """The tokens of English words near in meaning to this one, each with its share; a common word has less."""
+    """The tokens of English words near in meaning to this one, each with its share. Common words have less."""
     weight = weight_of(token)
     return {other: _NEAR_SHARE * min(1.0, weight_of(other) / weight) for other in line_of("near", token)}
 
 
 def widened(text: str, weights: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """The tokens that a question's words may stand for and that it has not, each with a token that was asked instead
-    and its weight.
+    """Related tokens that the question lacks, each with the asked token it stands for and its weight.
 
-    `weights` are the question's own tokens. Of a phrase each token gets its part, and a common word weighs less.
+    `weights` are the question's own tokens. The tokens of a phrase share its weight, and common words weigh less.
     """
     text = text.casefold()
     wider: dict[str, tuple[str, float]] = {}
@@ -65,13 +64,13 @@ def widened(text: str, weights: Mapping[str, float]) -> dict[str, tuple[str, flo
 
 
 def _asked_entries(word: str, text: str, weights: Mapping[str, float]) -> list[tuple[str, float, list[str]]]:
-    """The entries that a word of the question is, or begins; of Korean ones the longest, as 로그인 is no 로그."""
+    """The entries that match a word of the question. Only the longest Korean ones count: 로그인 is no 로그."""
     asked = []
     for entry, share, group in _entries(_beginning(word)):
         tokens = _tokens(entry)
         if not tokens or not all(token in weights for token in tokens):
             continue
-        # A phrase that is hardly more than words of every text has to be there as it is.
+        # A phrase of very common words must occur literally.
         if (
             word.startswith(entry.removesuffix("다"))
             if _is_hangul(entry)
@@ -96,7 +95,7 @@ def _is_whole(entry: str) -> bool:
 
 @cache
 def _telling(entry: str) -> tuple[str, ...]:
-    """The tokens by which an entry is found: of a Korean word its pairs of syllables, as many words begin like it."""
+    """The tokens to search an entry by. For Korean, its pairs of syllables, since many words begin alike."""
     tokens = _tokens(entry) if _is_whole(entry) else ()
     return tokens[1:] if _is_hangul(entry) else tokens
 
@@ -107,7 +106,7 @@ def _beginning(word: str) -> str:
 
 @cached(4_096)
 def _entries(beginning: str) -> list[tuple[str, float, list[str]]]:
-    """Each entry that begins so and may be asked for, with the share and its group; only their lines are read."""
+    """The entries with this beginning that may be asked for, each with its share and group. Reads only their lines."""
     groups, found, at = _groups(), [], -1
     while beginning and (at := groups.find(f" {beginning}", at + 1)) >= 0:
         entry = groups[at + 1 : groups.find(" ", at + 1)]

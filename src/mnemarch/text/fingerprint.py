@@ -39,7 +39,7 @@ _MILD = frozenset({"warning", "note", "info", "hint"})
 
 
 class Fingerprint(Frozen):
-    """`hash` names the fault; `kind` is the error's type, or empty; `core` is what was hashed."""
+    """`hash` identifies the fault, `kind` is the error's type or empty, and `core` is the hashed text."""
 
     hash: str
     kind: str
@@ -47,15 +47,15 @@ class Fingerprint(Frozen):
 
 
 def fingerprint(error: str) -> Fingerprint:
-    """What an error output says, without what differs from one run to the next."""
+    """The fingerprint of an error output, without the parts that differ between runs."""
     faults = {str(fault): fault for fault in _faults(_clean_lines(error))}
     names = sorted(faults)
     core = " | ".join(names) or _EMPTY
     if len(core) > CORE_CHARS_MAX:
-        # A long core ends with a digest of the whole, so that it still tells what it was cut from.
+        # A long core is cut and ends with a digest of the whole, so that different cores stay different.
         core = f"{core[: CORE_CHARS_MAX - 20]}… {_digest(core)[:16]}"
     if len(error) <= _BARE_CHARS_MAX and not any(map(str.isalpha, core)):
-        # A bare value (an exit code, a path): what is left of two of them is the same, and they are not.
+        # Bare values (an exit code, a path) would all have the same core, so the text itself is the core.
         core = " ".join(error.split()) or _EMPTY
     kinds = [faults[name].kind for name in names if faults[name].kind]
     return Fingerprint(hash=_digest(core), kind=kinds[0] if kinds else "", core=core)
@@ -63,7 +63,7 @@ def fingerprint(error: str) -> Fingerprint:
 
 @cached(1_024)
 def telling_line(error: str) -> str:
-    """The line of an error output that says most of what its fingerprint does, as it was written.
+    """The original line of an error output that shares most with its fingerprint.
 
     The fingerprint masks names and values, so a text for people quotes this line.
     """
@@ -81,7 +81,7 @@ def telling_line(error: str) -> str:
 
 
 def _share(core: set[str], words: set[str]) -> float:
-    """How much of both is in both; in the time that the smaller takes."""
+    """The shared part of both sets (Jaccard), in time proportional to the smaller set."""
     shared = len(core & words)
     return shared / (len(core) + len(words) - shared or 1)
 
@@ -91,14 +91,14 @@ def _digest(core: str) -> str:
 
 
 def _clean_lines(text: str) -> list[str]:
-    """The lines without colours, white space at their ends, and stamps; a line that repeats the one before goes."""
+    """The lines without colours, trailing white space, timestamps, and repeats of the line before."""
     lines = _LINES["colour"].sub("", text).splitlines() if "\x1b" in text else text.splitlines()
     news = [line for number, line in enumerate(lines) if not number or line != lines[number - 1]]
     return [composed(_LINES["stamp"].sub("", cut(line.rstrip())), "NFC") for line in news]
 
 
 def _faults(lines: Sequence[str]) -> Sequence[Fault]:
-    """By the most telling form that is there: test reports, then traces, then diagnostics, then plain lines."""
+    """The faults of the most specific form present: test reports, then traces, diagnostics, and plain lines."""
     text = "\n".join(lines)
 
     def read(*chosen: Reader) -> list[Fault]:
@@ -110,14 +110,14 @@ def _faults(lines: Sequence[str]) -> Sequence[Fault]:
         return tests
     panics = read(readers.go_faults, readers.rust_faults)
     tests = read(readers.go_test_faults, readers.cargo_test_faults)
-    # A test that panicked says nothing by itself. Rust's backtraces say `at` too.
+    # A test that panicked has no message of its own. Rust's backtraces contain `at` too.
     stated = [*(fault for fault in tests if fault.what or not panics), *panics]
     traced = stated or read(readers.python_faults, readers.at_faults)
     return traced or _diagnostic_faults(lines) or readers.surefire_faults(lines) or _plain_faults(lines)
 
 
 def _diagnostic_faults(lines: Sequence[str]) -> list[Fault]:
-    """What compilers, type checkers and linters say about files; mild diagnostics only if there is nothing worse."""
+    """Diagnostics of compilers, type checkers and linters. Mild ones count only if there are no errors."""
     found: list[tuple[str, Fault]] = []
     for number, line in enumerate(lines):
         following = lines[number + 1 : number + 6]
@@ -129,14 +129,14 @@ def _diagnostic_faults(lines: Sequence[str]) -> list[Fault]:
 
 
 def _by_rustc(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
-    """The level and the fault; the message stands above the file, and what has neither code nor file only sums up."""
+    """The level and the fault. The message is above the file; without a code and a file it is only a summary."""
     match = _DIAGNOSTICS["rustc message"].match(line)
     file = next(filter(None, map(_DIAGNOSTICS["rustc file"].match, following)), None) if match else None
     if match is None or (file is None and match["code"] is None):
         return None
     what = message_skeleton(match["message"])
     if file is not None and "'" not in what:
-        # The message names nothing.
+        # The message has no name in it, so add the file.
         what = f"{base_name(file['file'])}: {what}"
     return match["level"], Fault(kind=match["code"] or match["level"], what=what)
 
@@ -156,7 +156,7 @@ def _by_others(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
 
 
 def _plain_faults(lines: Sequence[str]) -> list[Fault]:
-    """One fault for each line that speaks of an error, or for each line if none does; commands only if alone."""
+    """One fault for each line that mentions an error, or else for each line. Commands count only if alone."""
     output = [line.strip() for line in lines if line.strip() and not _LINES["prompt"].match(line)]
     output = output or [_LINES["prompt"].sub("", line).strip() for line in lines if line.strip()]
     bad = [line for line in output if _LINES["bad news"].search(line)]
@@ -164,7 +164,7 @@ def _plain_faults(lines: Sequence[str]) -> list[Fault]:
 
 
 def _plain_fault(line: str) -> Fault:
-    # The fields of a JSON or logfmt line: such a line is nothing but quoted values otherwise.
+    # Read the fields of a JSON or logfmt line. Otherwise all of it would be masked as quoted values.
     fields: list[str] = []
     if line[:1] in {"{", '"'}:
         fields = _LINES["json field"].findall(line)

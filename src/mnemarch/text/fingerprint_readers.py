@@ -25,23 +25,23 @@ _MAVEN = Patterns("errors", "maven")
 _PYTHON = Patterns("errors", "python")
 _AT = Patterns("errors", "at")
 
-# Which of them is raised for one fault depends on the version.
+# Python versions raise different ones of these for the same fault.
 _SYNTAX_ERRORS = frozenset({"SyntaxError", "IndentationError", "TabError"})
 # The margin of an exception group.
 _MARGIN = " \t|+"
-# So many lines above the first frame may the type stand: messages have several lines.
+# How many lines above the first frame are searched for the type, since messages may have several lines.
 _HEAD_LINES_MAX = 12
 
 
 def pytest_faults(lines: Sequence[str]) -> list[Fault]:
-    """The faults of failing tests. The sections say more than the summary, which is cut to the terminal's width."""
+    """The faults of failing tests. Sections are preferred to the summary, which is cut to the terminal's width."""
     in_sections = _by_test(_pytest_sections(lines))
     in_summary = _by_test(_pytest_summary(lines)) or in_sections
     return [in_test(fault, test) for test, faults in in_summary.items() for fault in in_sections.get(test, faults)]
 
 
 def _by_test(faults: Iterable[tuple[str, Fault]]) -> dict[str, list[Fault]]:
-    """The faults of each test; the bare news that it failed only if nothing else is said of it."""
+    """The faults of each test. A fault without type and message counts only if the test has no other."""
     tests: dict[str, list[Fault]] = {}
     for test, fault in faults:
         tests.setdefault(test, []).append(fault)
@@ -52,7 +52,7 @@ def _pytest_summary(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
     for match in filter(None, map(_PYTEST["summary"].match, lines)):
         message = match["message"] or ""
         fault = _asserted(message)
-        # Where a message is cut depends on how long its values are.
+        # The length of the values decides where a message is cut, so a cut message is dropped.
         yield (
             _test_name(match["file"], match["test"] or ""),
             replace(fault, what="") if message.endswith("...") else fault,
@@ -62,7 +62,7 @@ def _pytest_summary(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
 def _pytest_sections(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
     """The error that each section ends with."""
     heads = [number for number, line in enumerate(lines) if _PYTEST["head"].match(line)]
-    # What stands above the first head may be a section that lost its own.
+    # The lines above the first head may be a section without its head.
     for start, end in pairwise(dict.fromkeys([0, *heads, len(lines)])):
         section = lines[start:end]
         errors = [
@@ -77,7 +77,7 @@ def _pytest_sections(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
 
 
 def _test_name(file: str, test: str) -> str:
-    """File, class and test, whatever the parameters; a file that could not be collected stands for itself."""
+    """File, class and test without parameters, or the file alone if it could not be collected."""
     test = test.partition("[")[0]
     if test.endswith(".py"):
         file, test = test, ""
@@ -85,7 +85,7 @@ def _test_name(file: str, test: str) -> str:
 
 
 def _asserted(message: str) -> Fault:
-    """The fault of a message; an assertion's values are no part of it, whichever they are."""
+    """The fault of a message, without the values of an assertion."""
     assertion = message.removeprefix("AssertionError: ")
     if not assertion.startswith("assert "):
         return typed(message)
@@ -110,7 +110,7 @@ def javascript_test_faults(lines: Sequence[str]) -> list[Fault]:
 
 
 def go_test_faults(lines: Sequence[str]) -> list[Fault]:
-    """Failing tests of Go with their first message; a test that fails by its parts is those."""
+    """Failing tests of Go with their first message. A test with failing subtests is replaced by those."""
     messages: dict[str, str] = {}
     failing: list[str] = []
     current = ""
@@ -168,7 +168,7 @@ def rust_faults(lines: Sequence[str]) -> list[Fault]:
 
 
 def python_faults(lines: Sequence[str]) -> list[Fault]:
-    """The errors at the ends of tracebacks; of a chain the last."""
+    """The errors at the ends of tracebacks. For a chain, only the last error."""
     faults: list[Fault] = []
     frames: list[tuple[str, str]] = []
     margin, shown = 0, ""
@@ -180,10 +180,10 @@ def python_faults(lines: Sequence[str]) -> list[Fault]:
             frames.append((frame["file"], frame["function"] or ""))
             margin, shown = indent, ""
         elif not frames:
-            # The last error is the one that ended the run; those before it were handled, or are told as its reason.
+            # The last error ended the run. The errors before it were handled or are its causes.
             if faults and _PYTHON["chain"].match(text):
                 faults.pop()
-        # A shown string may go on over lines of any indentation, and a log may have taken the indentation away.
+        # A shown string may continue with any indentation, and a log may have removed the indentation.
         elif text and ((indent < margin and frames[-1][1]) or _PYTHON["type"].match(text)):
             if text.endswith(":"):
                 # The message begins on the next line.
@@ -204,22 +204,22 @@ def _python_fault(text: str, frames: Sequence[tuple[str, str]], shown: str) -> F
 
 
 def _syntax_fault(text: str, file: str, shown: str) -> Fault:
-    """A syntax error, identified by file and source line, since each version words it otherwise."""
+    """A syntax error, identified by file and source line, since its message differs between versions."""
     message = text.partition(":")[2].strip()
-    # Of an f-string some versions show the expression alone, in a file of its own.
+    # Some versions show only the expression of an f-string, with a file name of its own.
     if file == "<fstring>" or (message.startswith("f-string:") and shown.startswith("(")):
         file = "f-string"
-    # What is never closed is reported where it opens, or at the end of the file.
+    # Versions report an unclosed bracket where it opens or at the end of the file.
     if _PYTHON["never closed"].search(message):
         shown = ""
     return Fault(kind="SyntaxError", what=": ".join(part for part in (file, code_skeleton(shown)) if part))
 
 
 def at_faults(lines: Sequence[str]) -> list[Fault]:
-    """The errors of Java, JavaScript and C# traces; of "Caused by" the last, since frameworks wrap all they run."""
+    """The errors of Java, JavaScript and C# traces. The last "Caused by" counts, since frameworks wrap errors."""
     faults: list[Fault] = []
     for above, frames in _at_traces(lines):
-        # The line that states the error: the nearest that names a type, or else the nearest.
+        # The nearest line that names a type states the error, or else the nearest line.
         is_cause = bool(above) and _AT["cause"].match(above[0]) is not None
         stating = [line for line in above if _AT["type"].search(line)] or above or [""]
         head = above[0] if is_cause else stating[-1]
@@ -236,7 +236,7 @@ def at_faults(lines: Sequence[str]) -> list[Fault]:
 
 
 def _at_traces(lines: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """For each trace the lines above its frames, and the frames without their `at`."""
+    """The lines above the frames of each trace, and its frames without `at`."""
     above: list[str] = []
     frames: list[str] = []
     is_cause = False

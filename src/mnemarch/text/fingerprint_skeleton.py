@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MASK = "*"
-# No message needs more to be known, and no pattern sees a longer line.
+# This much of a line identifies any message. It also bounds the input of the patterns.
 LINE_CHARS_MAX = 1_000
-# Brackets in brackets are looked into so often; deeper ones stay as they are.
+# How deep nested brackets are masked. Deeper ones stay unchanged.
 _DEPTH_MAX = 4
 
 NAMES = Patterns("errors", "names")
 TYPES = Patterns("errors", "types")
 _VALUES = Patterns("errors", "values")
-# Where the characters begin that stand for what is kept while values are masked; no text of a tool has them.
+# The first of the private-use characters that replace kept names while values are masked. Tools don't print them.
 _KEPT_FROM = 0xE000
 
 
 class Fault(Frozen):
-    """One error of an output: its type, its message without values, and the test, where only that identifies it."""
+    """One error of an output: its type, its message without values, and the test, if only that identifies it."""
 
     kind: str
     what: str
@@ -43,13 +43,13 @@ class Fault(Frozen):
 
 
 def in_test(fault: Fault, test: str) -> Fault:
-    """The fault of a test. An error is the same in every test; an assertion, or a bare failure, is the test's own."""
+    """The fault of a test. Errors are equal in all tests. Assertions and failures without a message get the test."""
     is_assertion = NAMES["assertion"].match(fault.kind) or fault.what.startswith("assertion")
     return replace(fault, test=test) if is_assertion or not fault.what else fault
 
 
 def typed(line: str, kind: str = "", *, ends_a_trace: bool = False) -> Fault:
-    """The fault that `ValueError: bad value` states; where a trace ends, any name before the colon is a type."""
+    """The fault in a line such as `ValueError: bad value`. At the end of a trace, any name before a colon is a type."""
     match = TYPES["name and message" if ends_a_trace else "type and message"].match(line)
     message = line if match is None else match["message"] or ""
     if match is not None:
@@ -60,18 +60,18 @@ def typed(line: str, kind: str = "", *, ends_a_trace: bool = False) -> Fault:
 
 
 def base_name(path: str) -> str:
-    """The last part of a path; `*` if a program made it up for this run."""
+    """The last part of a path, or `*` if a program generated the name."""
     name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     return MASK if _VALUES["made-up name"].match(name) else name
 
 
 def is_source(path: str) -> bool:
-    """Whether it ends like a file that somebody writes."""
+    """Whether the path has the extension of a source file."""
     return NAMES["file ending"].search(path) is not None
 
 
 def cut(line: str) -> str:
-    """The line up to the last whole word that counts."""
+    """The line, cut at a whole word if it is too long."""
     if len(line) <= LINE_CHARS_MAX:
         return line
     head, _, rest = line[: LINE_CHARS_MAX + 1].rpartition(" ")
@@ -85,7 +85,7 @@ def code_skeleton(source: str) -> str:
 
 
 def message_skeleton(message: str, kind: str = "", *, keeps_names: bool = True) -> str:
-    """What stays of a message in every run and in every version of a language."""
+    """The parts of a message that are equal in every run and in every version of a language."""
     sentence = _VALUES["quoted sentence"].fullmatch(message)
     line = cut(_one_wording(cut(sentence[1] if sentence else message), kind))
     kept: list[str] = []
@@ -105,7 +105,7 @@ def message_skeleton(message: str, kind: str = "", *, keeps_names: bool = True) 
     line = _VALUES["quoted"].sub(name_or_mask, line)
     for mask, replacement in _MASKS:
         line = _VALUES[mask].sub(replacement, line)
-    # Runs of values are one value, and a bracket that holds nothing else says nothing.
+    # Runs of values become one value, and brackets with values alone are removed.
     for _ in range(_DEPTH_MAX):
         before = line
         line = _VALUES["shown object"].sub(MASK, line)
@@ -117,7 +117,7 @@ def message_skeleton(message: str, kind: str = "", *, keeps_names: bool = True) 
 
 
 def _one_wording(message: str, kind: str) -> str:
-    """The message without hints, without the modules of functions, and as any version might have said it."""
+    """The message without hints and modules of functions, in one wording for all versions."""
     message = _VALUES["hints"].sub("", message)
     if kind == "TypeError":
         message = _VALUES["qualified call"].sub(lambda found: f"{found[1]}()", message)
@@ -128,7 +128,7 @@ def _one_wording(message: str, kind: str) -> str:
 
 @cache
 def _rewordings() -> dict[str, list[tuple[str, str]]]:
-    """For each type the patterns of its wordings, and the one wording that stands for them."""
+    """The patterns of each type's wordings, each with the wording that replaces it."""
     table: dict[str, list[tuple[str, str]]] = {}
     for line in entries("errors", "rewordings"):
         kind, _, rule = line.partition(": ")
@@ -138,7 +138,7 @@ def _rewordings() -> dict[str, list[tuple[str, str]]]:
 
 
 def _name_in(content: str) -> str:
-    """A name that stood in quotes, or the file that a path in quotes ends with; `*` for any other value."""
+    """A quoted name, or the file at the end of a quoted path. `*` for any other value."""
     if not _VALUES["name"].fullmatch(content):
         content = base_name(content) if _VALUES["path to a file"].fullmatch(content) else MASK
     return MASK if _VALUES["hex letters"].fullmatch(content) else content
@@ -176,7 +176,7 @@ def _is_host(word: str, *, has_port: bool) -> bool:
     return has_port or is_country or NAMES["top domain"].fullmatch(labels[-1]) is not None
 
 
-# What a message is compared without, in this order (patterns of data/errors.txt), and what stands for it.
+# The masked parts of a message, in order (patterns of data/errors.txt), with their replacements.
 # A replacement with a backslash would load `re`, which takes as long as the rest of a fingerprint.
 _MASKS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("moment", MASK),

@@ -1,4 +1,4 @@
-"""A Korean text word by word in English, for a model that knows no Korean. Pure."""
+"""Translates Korean word by word into English, for a model that knows no Korean. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LATIN_MAX = "\u024f"
 
 
 def english_of(text: str) -> str:
-    """The text as an English model can read it; empty if that is in another script.
+    """The text as an English model can read it. Empty for a text in another script.
 
-    Of Korean words there is the English that the table has, if any. A stray λ makes no Greek: up to a tenth of the
-    letters may be of another script.
+    Korean words are replaced by the table's English, or dropped if the table lacks them. Up to a tenth of the letters
+    may be of another script, such as a single λ.
     """
     if text.isascii():
         return text
@@ -26,9 +26,9 @@ def english_of(text: str) -> str:
 
 
 def _word(word: str) -> str:
-    """The English for the longest beginning that the table has, and for what follows it: 결제내역을 is payment details.
+    """The English for the longest beginning in the table, and for the rest: 결제내역을 is payment details.
 
-    One syllable counts only as the whole stem: too many words begin alike.
+    A single syllable counts only as a whole stem, since too many words begin alike.
     """
     table, longest = _table()
     found: list[str] = []
@@ -41,7 +41,7 @@ def _word(word: str) -> str:
 
 @cache
 def _table() -> tuple[dict[str, str], int]:
-    """The English for each entry, and the length of the longest."""
+    """The table from Korean to English, and the length of its longest entry."""
     rows = [line.split() for line in entries("gloss", "words")]
     table = {word: english.replace("_", " ") for english, *words in rows for word in words}
     return table, max(map(len, table))

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable
 
-# What it is (number, negation, opposite, quoted, identifier or word), what it is compared by, what stands for it in a
-# skeleton, how it was written, and the Korean particle that is glued to it.
+# The type of a piece (number, negation, opposite, quoted, identifier or word), the key it is compared by, its form in a
+# skeleton, its original text, and the Korean particle attached to it.
 Piece = tuple[str, str, str, str, str]
 _NOTHING: Piece = ("", "", "", "", "")
 
 _HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
 _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 _SIGNS = {"+": "sum+", "-": "sum-"}
-# Groups of opposites that say how far a statement goes and not what it is about: a skeleton goes without them.
+# Groups of opposites for the extent of a statement and not its subject. A skeleton leaves them out.
 EXTENTS = frozenset({"always", "all", "everybody", "must", "sum"})
 _NUMBER = (
     r"#?(?P<sign>[-+~^]?)(?P<money>[$€£¥₩]?)"
@@ -32,16 +32,16 @@ _NUMBER = (
 )
 _THOUSANDS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _JOINTS = "([-+:~^#%.]+)"
-# How many light words may stand between a negation and what it denies.
+# How many light words may be between a negation and the denied word.
 _LIGHT_BETWEEN_MAX = 16
 # A chunk with joining marks that is one identifier: a path, a flag, a dotted or snake_case name.
 _IDENTIFIER = r"[_/\\@$]|^--?[^\W\d]|\w\.\w|::|\w\+\+$|^[a-zA-Z]#$|^#[^\W\d]|^\.[a-zA-Z]"
 
 
-# A bulk write compares each text with the same few neighbours again and again.
+# Cached because a bulk write compares each text with the same few neighbours.
 @cached(512)
 def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
-    """The pieces in order; `unquoted` reads a quoted single identifier as if it had no quotes."""
+    """The pieces in order. `unquoted` reads a quoted single identifier as if it had no quotes."""
     text = compatible(text)
     scan = _Scan(shouted=text.isascii() and text.isupper())
     for match in _lexemes(text.isascii()).finditer(text):
@@ -50,7 +50,7 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
 
 
 class _Scan:
-    """A reading of one text from left to right; units and number words change the number before them."""
+    """Reads one text from left to right. Units and number words change the number before them."""
 
     __slots__ = ("ended_at", "number_at", "number_end", "pieces", "read_to", "shouted", "spelled")
 
@@ -58,9 +58,9 @@ class _Scan:
         self.pieces: list[Piece] = []
         self.shouted = shouted
         self.number_at = self.number_end = -1
-        # Where the last piece of a Hangul phrase ended: what is glued to it there is an ending.
+        # The end of the last piece of a Hangul phrase. Text attached there is an ending.
         self.ended_at = -1
-        # Where the lexeme before this one ended.
+        # The end of the previous lexeme.
         self.read_to = 0
         self.spelled = 0
 
@@ -98,7 +98,7 @@ class _Scan:
         self.add("negation", "not", "", written)
 
     def add_negation_after(self, written: str) -> None:
-        """A negation that denies what stands before it, as in Korean: 허용하지 않는다 means 금지한다."""
+        """Add a negation that denies the word before it, as in Korean: 허용하지 않는다 means 금지한다."""
         if not (self.pieces and self.turn_around(f"{self.pieces[-1][3]} {written}")):
             self.add_negation(written)
 
@@ -108,7 +108,7 @@ class _Scan:
         return what == "opposite" and key[:-1] in contradictory_groups()
 
     def turn_around(self, written: str) -> bool:
-        """Turn the denied last piece into its opposite ("not allowed" is "forbidden"); False if it has none."""
+        """Replace the denied last piece by its opposite ("not allowed" is "forbidden"). False if it has none."""
         if not self.is_deniable():
             return False
         what, key, shape, *_ = self.pieces.pop()
@@ -138,7 +138,7 @@ class _Scan:
                 del self.pieces[denied_at]
 
     def denial(self) -> int:
-        """Where the negation of what comes next stands, with nothing but light words after it; -1 if there is none."""
+        """The index of a negation that denies the next word, with only light words after it. -1 if there is none."""
         for at in range(len(self.pieces) - 1, max(-1, len(self.pieces) - 1 - _LIGHT_BETWEEN_MAX), -1):
             what, key, shape, *_ = self.pieces[at]
             # An article, or the hyphen of non-blocking.
@@ -245,13 +245,13 @@ class _Scan:
         if denied is None:
             return False
         self.add_negation(word)
-        # What is denied twice (ununiform) is read once: no word of any length leads deeper.
+        # A double prefix (ununiform) is read once, which bounds the recursion.
         if english.unprefixed(denied) is not None or not self.read_word(denied, start):
             self.add_word(denied)
         return True
 
     def read_spelled(self, word: str, start: int) -> bool:
-        """Whether the word went into the number before it: twenty-five, two hundred, 3 million."""
+        """Whether the word was added to the number before it: twenty-five, two hundred, 3 million."""
         key = self.pieces[self.number_at][1]
         if word in english.SCALES and key.isdigit():
             total = int(key) * english.SCALES[word] if len(key) < 20 else 0
@@ -282,7 +282,7 @@ class _Scan:
         self.add_plain(phrase, at, len(phrase), korean.bare)
 
     def read_particle(self, tail: str) -> int:
-        """How much of what is glued to the last piece is its particle; one that tells where stays in the shape."""
+        """The length of the particle attached to the last piece. Particles of place stay in the shape."""
         if tail not in korean.glued_particles():
             return 0
         what, key, shape, written, _ = self.pieces[-1]
@@ -309,7 +309,7 @@ class _Scan:
         self.ended_at = match.end()
 
     def read_must(self, match: re.Match[str], written: str) -> None:
-        """What must be is plain in the verb before it; that it must not be, or need not, is told here."""
+        """Add the obligation of a Korean phrase: must, must not, or need not."""
         if korean.is_barred(match) or match["spared"]:
             self.add_negation_after(written)
         if korean.is_obliged(match):
@@ -325,7 +325,7 @@ class _Scan:
         return korean.THERE_IS[match[0]] or self.turn_around(f"{self.pieces[-1][3]} {match[0]}")
 
     def add_plain(self, phrase: str, start: int, end: int, reduce_last: Callable[[str], str]) -> None:
-        """Add words that mean nothing special; the last one may be a verb whose ending is in the next piece."""
+        """Add plain words. The last one may be a verb whose ending is in the next piece."""
         words = phrase[start:end].split()
         if words and start == self.ended_at and not phrase[start].isspace():
             is_adverb = words[0] in ("로", "으로") and self.pieces[-1][0] == "opposite"  # 자동으로 says 자동.
@@ -338,7 +338,7 @@ class _Scan:
 
 @cached(8192)
 def _plain_word(text: str, is_name: bool) -> Piece | None:
-    """The piece of nearly every word: a scan would say nothing else of it. Unleash is a name unless it comes first."""
+    """The piece of a plain word, the same as a scan gives. None for others. Unleash is a name unless it comes first."""
     word = text.lower()
     is_plain = text.isalpha() and text.isascii() and not _is_name(text) and word not in english.guarded()
     is_plain = is_plain and (is_name or english.unprefixed(word) is None)
@@ -354,7 +354,7 @@ def _is_name(part: str) -> bool:
 
 
 def _identifier_in(text: str) -> str | None:
-    """The identifier that the text is, and nothing else."""
+    """The identifier, if the text is a single identifier."""
     only = pieces(text)[0] if len(pieces(text)) == 1 else _NOTHING
     return only[1] if only[0] == "identifier" and only[3] == text else None
 

@@ -59,20 +59,20 @@ class Mentions:
         self._names: dict[str, dict[str, _Name]] = {}
 
     def add(self, entity_id: str, names: Iterable[str]) -> None:
-        """Let the entity go by these names too; if one of them can't be a name, none is added."""
+        """Add names to an entity. If one of them is invalid, none is added."""
         read = {name: _read_name(name) for name in names}
         self._names.setdefault(entity_id, {}).update(read)
 
     def remove(self, entity_id: str) -> None:
-        """Forget the entity and its names; one that is not known is forgotten already."""
+        """Remove the entity and its names, if it is known."""
         self._names.pop(entity_id, None)
 
     def names_of(self, entity_id: str) -> list[str]:
-        """The names the entity was added with, in that order; none for an entity that is not known."""
+        """The names of the entity in the order they were added. Empty for an unknown entity."""
         return list(self._names.get(entity_id, ()))
 
     def found_in(self, text: str) -> list[str]:
-        """The ids of the entities the text mentions, by first mention; inside a longer name there is no other."""
+        """The ids of the entities that the text mentions, by first mention. Names inside longer names don't count."""
         folded = _folded(_level(text))
         glued = pattern(_GAPS).sub("", folded)
         spans = sorted(
@@ -92,7 +92,7 @@ class Mentions:
 
 
 def _read_name(name: str) -> _Name:
-    # Quotes around a name and a stop after it are no part of it.
+    # Remove quotes around the name and punctuation after it.
     level = " ".join(_level(name[: NAME_CHARS_MAX + 1]).split()).lstrip(" \"'`").rstrip(" \"'`.,;:!?")
     folded = _folded(level)
     size = max(len(name), len(folded))
@@ -134,7 +134,7 @@ def _pattern_of(level: str, folded: str) -> str:
 
 
 def _places(name: _Name, folded: str) -> Iterator[tuple[int, int]]:
-    """Where a text has the name with nothing but particles glued to it."""
+    """The places where a text has the name with at most particles attached."""
     for match in _compiled(name.pattern).finditer(folded):
         is_latin = not _is_hangul(match["name"][-1])
         if _is_particles(match["tail"]) or (is_latin and korean.is_suffix(match["tail"][:_TAIL_CHARS_MAX])):

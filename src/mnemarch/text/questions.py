@@ -19,19 +19,19 @@ _AMBIGUOUS = frozenset({"may", "mar", "march"})
 _FORTNIGHT_DAYS = 14
 
 _PATTERNS = Patterns("questions", "dates", "amounts", "frames")
-# The first that matches at a place wins.
+# The first pattern that matches at a place wins.
 _DATES = ("numeric", "korean", "day and month", "month and day", "month and year", "year alone")
 
 
 class Date(Frozen):
-    """A year, a month or a day, as far as it was said."""
+    """A date as precise as the text: a year, a month or a day."""
 
     year: int | None
     month: int | None
     day: int | None
 
     def fit(self, on: date) -> float:
-        """1 on the date, half just after it, where people talk about what has been; else 0."""
+        """1 on the date, 0.5 shortly after it, when people talk about the past, and otherwise 0."""
         year = self.year or on.year
         if self.month is None:
             return float(on.year == year)
@@ -55,7 +55,7 @@ def _day_fit(year: int, month: int, day: int, on: date) -> float:
 
 
 def dates_in(text: str) -> list[Date]:
-    """Every date that is named: 7 May 2023, May 7th, 2023-05-07, in May, 2023, 2023년 5월 7일."""
+    """Every date in the text: 7 May 2023, May 7th, 2023-05-07, in May, 2023, 2023년 5월 7일."""
     lowered = text.casefold()
     if not any(map(str.isdigit, lowered)) and _PATTERNS["any month"].search(lowered) is None:
         return []
@@ -72,7 +72,7 @@ def dates_in(text: str) -> list[Date]:
 
 
 def _date_of(match: re.Match[str]) -> Date | None:
-    """The date of a match; None for a word like "may" that means no month here."""
+    """The date of a match. None for a word like "may" that is no month here."""
     parts = match.groupdict()
     year, month, day = parts.get("year"), parts.get("month") or "", parts.get("day")
     is_bare = month in _AMBIGUOUS and not year and not day
@@ -84,7 +84,7 @@ def _date_of(match: re.Match[str]) -> Date | None:
 
 
 def without_frame(question: str) -> str:
-    """What is left of an English question without its frame: "how many times did we deploy" asks for deploying."""
+    """An English question without its frame: "how many times did we deploy" asks for deploying."""
     lowered = question.lower()
     if len(lowered) != len(question):
         return question
@@ -100,6 +100,6 @@ def without_frame(question: str) -> str:
 
 @cache
 def frames() -> list[tuple[list[str], str]]:
-    """For each frame the signs without which it is not there, and its pattern."""
+    """The signs that each frame needs, and its pattern."""
     names = [line.partition(" => ")[0] for line in entries("questions", "frames")]
     return [([sign.replace("_", " ") for sign in name.split()], _PATTERNS.sources[name]) for name in names]

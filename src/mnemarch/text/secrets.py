@@ -11,19 +11,19 @@ from mnemarch.model.stamps import blake2b
 from mnemarch.text.cache import BoundedCache, cached, pattern
 from mnemarch.text.words import Patterns, entries, listed
 
-# No token or key is shorter, and no text with a password.
+# The minimum length of a token or key, and of a text with a password.
 SECRET_CHARS_MIN = 8
 PASSWORD_CHARS_MIN = 4
 _PASSES_MAX = 16
 # `auth` names methods and modes as often as secrets.
 _AUTH_CHARS_MIN = 16
 _TOKEN_DIGITS_MIN = 16
-# No English word is so long, and a secret without a digit can't be told from a word otherwise.
+# English words are shorter than this. Only length distinguishes a secret without digits from a word.
 _LETTERS_MIN = 24
-# What a sentence puts around a word: its own end, emphasis, brackets.
+# Punctuation that a sentence puts around a word: its end, emphasis, brackets.
 _AROUND = "!?.~…*_:;()[]{}"
 
-# Only a secret is read beyond this length, or many names in one long run would each read all of it.
+# Only secrets are read beyond this length. Otherwise many names in one long run would each read all of it.
 _RUN_CHARS_MAX = 512
 
 _ASSIGNED_NAMES = listed("secrets", "assigned names")
@@ -39,8 +39,8 @@ _SIGNS = Patterns("secrets", "signs")
 # From, to, kind.
 Span = tuple[int, int, str]
 
-# A text that comes in is scanned before its transaction begins, and the event that carries it is scanned in it: the
-# second scan finds the text here, a long one by its digest. The names of fields and kinds are in every event.
+# A text is scanned before its transaction, and again inside as part of its event. This cache answers the second scan,
+# for long texts by their digest. It also has the names of fields and kinds, which are in every event.
 _clean_texts: dict[str | bytes, None] = BoundedCache(8192)
 _REMEMBERED_CHARS_MAX = 256
 
@@ -50,8 +50,8 @@ def redacted(text: str) -> tuple[str, tuple[str, ...]]:
     if len(text) < SECRET_CHARS_MIN or _name_of(text) in _clean_texts:
         return text, ()
     kinds: set[str] = set()
-    # Taking a secret out can reveal another one, so a text that had a secret is scanned again. The bound keeps a text
-    # that was made to reveal one secret a pass from costing the square of its length.
+    # Removing a secret can reveal another one, so a text with a secret is scanned again. The bound keeps a text that is
+    # built to reveal one secret per pass from costing the square of its length.
     for _ in range(_PASSES_MAX):
         spans = _spans(text)
         if not spans:
@@ -64,7 +64,7 @@ def redacted(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def redacted_tree(tree: Any, kinds: set[str]) -> Any:
-    """The same tree with every string redacted, keys too, adding to `kinds`; the same object if it has no secret."""
+    """The tree with every string and key redacted; the same object if it has no secret. Adds the kinds to `kinds`."""
     if isinstance(tree, str):
         text, text_kinds = redacted(tree)
         kinds.update(text_kinds)
@@ -90,7 +90,7 @@ def _redacted_dict(tree: dict[Any, Any], kinds: set[str]) -> dict[Any, Any]:
         else:
             new_item = redacted_tree(item, kinds)
         new_key = free_key = redacted_tree(key, kinds)
-        # Two keys may have had one kind of secret each, and neither entry may be lost.
+        # Two redacted keys may be equal, and neither entry may be lost.
         number = 1
         while free_key in result or (free_key is not key and free_key in tree):
             number += 1
@@ -101,7 +101,7 @@ def _redacted_dict(tree: dict[Any, Any], kinds: set[str]) -> dict[Any, Any]:
 
 
 def _is_clean_entry(key: object, item: object) -> bool:
-    """Whether an entry is two texts without a secret, as nearly all are."""
+    """Whether the key and the value are texts without a secret, as nearly always."""
     if type(key) is not str or type(item) is not str or _has_secret(key):
         return False
     return len(item) < PASSWORD_CHARS_MIN or not (_is_named_secret(key, item) or _has_secret(item))
@@ -114,7 +114,7 @@ def _names_a_secret(name: str) -> bool:
 
 
 def _is_named_secret(name: str, content: str) -> bool:
-    """Whether an entry of this name holds a secret: it is read as the JSON it may have come from."""
+    """Whether an entry with this name holds a secret. It is checked in its JSON form."""
     if len(content) < PASSWORD_CHARS_MIN or len(name) > 128 or not _names_a_secret(name):
         return False
     if '"' in content or "\n" in content:
@@ -222,7 +222,7 @@ def _assigned_secrets(text: str, lowered: str) -> Iterator[Span]:
 def _after_names(
     text: str, lowered: str, names: list[str], value_after: Callable[[str, str, int, str], Span | None]
 ) -> Iterator[Span]:
-    """The values that the name of a secret gives away."""
+    """The secret values that follow the name of a secret."""
     for name in names if text.isascii() else names + _KOREAN_NAMES:
         at = lowered.find(name)
         while at >= 0:
@@ -238,7 +238,7 @@ def _after_names(
 def _assigned_value(text: str, lowered: str, at: int, name: str) -> Span | None:
     """The value after `password=`, `"api_key": `, `--token `, if it looks like a secret."""
     end = at + len(name)
-    # In prose the next word follows the name: most names in ordinary texts need no pattern.
+    # In prose a word follows the name, so most names in ordinary texts need no pattern.
     if (
         lowered[end : end + 1] == " "
         and lowered[end + 1 : end + 2] not in "=: \t"
@@ -278,7 +278,7 @@ def _assigned_value(text: str, lowered: str, at: int, name: str) -> Span | None:
 
 
 def _told_value(text: str, lowered: str, at: int, name: str) -> Span | None:
-    """The word after `password is`, `the token for CI was`, `비밀번호는`, if it is no word of a language."""
+    """The word after `password is`, `the token for CI was`, `비밀번호는`, if it is no natural word."""
     telling = _PLACES["telling"].match(lowered, at)
     value = _PLACES["told value"].match(text, telling.end()) if telling else None
     if telling is None or value is None:
@@ -287,7 +287,7 @@ def _told_value(text: str, lowered: str, at: int, name: str) -> Span | None:
     end = _trimmed_end(text, start, end, ")]}.:*")
     is_password = name.startswith(_PASSWORDS)
     if telling["toward"]:
-        # A password that is set to what follows is told here; one that is sent to what follows is not.
+        # A password "set to" a value is a secret. A password "sent to" somebody is not.
         is_set = _PLACES["set to" if telling["toward"] != "로" else "used as"].match(lowered, value.end())
         is_changed = is_set or _PLACES["changing"].search(lowered, max(0, at - 40), at)
         if not is_changed or not (is_password or (is_set and is_set["changed"])):
@@ -309,7 +309,7 @@ def _trimmed_end(text: str, start: int, end: int, marks: str) -> int:
 
 
 def _whole_end(text: str, start: int, end: int, rest: str) -> int:
-    """Where a secret ends that was cut at the longest run that is read of a value."""
+    """The end of a secret that is longer than the longest run read of a value."""
     match = _PLACES[rest].match(text, end) if end - start >= _RUN_CHARS_MAX else None
     return match.end() if match else end
 
@@ -317,7 +317,7 @@ def _whole_end(text: str, start: int, end: int, rest: str) -> int:
 def _is_quoted_secret(content: str, is_password: bool) -> bool:
     if _is_placeholder(content) or _is_reference(content) or not content.isascii():
         return False
-    # In quotes a password may be a plain word; a token of words ("session-token") is a name.
+    # A quoted password may be a plain word. A quoted token of words ("session-token") is a name.
     return is_password or (_looks_random(content) and not _NO_SECRETS["words"].fullmatch(content))
 
 
@@ -326,14 +326,14 @@ def _is_bare_secret(content: str, is_password: bool, is_setting: bool, *, shoute
         return False
     is_mixed = _SIGNS["letter and digit or sign"].match(content) is not None
     if is_password:
-        # Outside quotes a plain word is a secret only where nothing but a setting is written so: DB_PASSWORD=word.
+        # An unquoted plain word is a secret only in the form of a setting: DB_PASSWORD=word.
         return is_setting or content.isdigit() or is_mixed
     names = ("type", "email", "hyphenated words")
     return is_mixed and not any(_NO_SECRETS[name].fullmatch(content) for name in names)
 
 
 def _is_told_secret(content: str, is_password: bool) -> bool:
-    """Whether it looks like a secret. What follows `is` is mostly prose, so it takes more than after `=`."""
+    """Whether the value looks like a secret. Prose follows `is` more often than `=`, so this check is stricter."""
     if _is_placeholder(content) or _is_reference(content) or _is_code(content, is_setting=False):
         return False
     core = content.strip(_AROUND)
@@ -351,7 +351,7 @@ def _is_told_secret(content: str, is_password: bool) -> bool:
 
 
 def _looks_random(secret: str) -> bool:
-    """Whether it is no word: it has digits and letters, or capitals past its first letter, and is no placeholder."""
+    """Whether the value is no word or placeholder: it has digits and letters, or capitals after its first letter."""
     if _is_placeholder(secret):
         return False
     has_both = _SIGNS["digit"].search(secret) is not None and _SIGNS["letter"].search(secret) is not None
