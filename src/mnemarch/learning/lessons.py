@@ -23,7 +23,7 @@ from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.witness.commands import runner_of
 
 _LISTED_MAX = 2
-# So many of the newest episodes of one fault are compared.
+# The newest episodes of one fault that are compared.
 _COMPARED_MAX = 60
 # A difference is ignored if chance alone makes it more often than this.
 _BY_CHANCE_MAX = 0.2
