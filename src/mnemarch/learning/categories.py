@@ -87,7 +87,7 @@ def _callee(site: Site, kinds: Kinds) -> str:
 
 
 def _is_annotation(site: Site, kinds: Kinds) -> bool:
-    """Whether the change stands in a type annotation, or is one."""
+    """Whether the change is in a type annotation, or is one."""
     path = [*site.parents, *zip(site.before, site.after, strict=False)]
     stripped = [[_without_types(node, kinds) for node in side] for side in (site.before, site.after)]
     if stripped[0] == stripped[1]:

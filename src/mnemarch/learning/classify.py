@@ -135,7 +135,7 @@ def clauses_of(text: str) -> list[str]:
 
 
 def without_telling(text: str) -> str:
-    """A text without the words that tell one to remember the rest: "Remember that", "... 기억해줘"."""
+    """A text without words that ask to remember the rest: "Remember that", "... 기억해줘"."""
     return _PATTERNS["told in korean"].sub("다", _PATTERNS["told to remember"].sub("", text))
 
 

@@ -49,7 +49,7 @@ def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[No
 
 
 def mends(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
-    """What a patch fixes, if it fixes one bug and shows no habit: a "bound" or a "value". Otherwise "".
+    """The kind of a mere bug fix, which shows no habit: "bound" or "value"; "" if the patch does more.
 
     `amount < 0` to `<= 0` and `i < n` to `i < n - 1` are bounds, `sleep(1)` to `sleep(5)` is a value.
     """

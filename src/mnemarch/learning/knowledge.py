@@ -243,7 +243,7 @@ def _bug_pattern(episode: Unit, fault: Mapping[str, Any]) -> Claim | None:
 def _kept_pattern(act: Act, claim: Claim) -> list[Unit]:
     """Store a bug pattern, or count it for a known one with the same solution. Returns the unit that changed, if any.
 
-    A pattern with another solution supersedes an unverified one of a single task. Otherwise it stands beside it.
+    A new solution supersedes an unverified pattern of a single task. It is kept beside any other known pattern.
     """
     attributes = dict(claim.attributes)
     cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _OF_FAULT_MAX)

@@ -32,7 +32,7 @@ class Pattern(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def pattern_of(text: str, language: str) -> Pattern | None:
-    """The pattern that a text stands for; None if it can't be parsed."""
+    """The pattern in a text; None if it can't be parsed."""
     kinds = kinds_of(language)
     marked = VARIABLE.sub(lambda at: f"{_MANY if at[1] else _ONE}{at[1] or at[2]}{';' * at[0].endswith(';')}", text)
     trees = fragments([marked], language)
@@ -47,7 +47,7 @@ def pattern_of(text: str, language: str) -> Pattern | None:
 
 
 def _between(node: Node, first: int, last: int) -> list[Node]:
-    """The outermost nodes inside the root that stand between two offsets."""
+    """The outermost nodes below the root that are between two offsets."""
     nodes: list[Node] = []
     for child in node.children:
         if first <= child.start and child.end <= last:

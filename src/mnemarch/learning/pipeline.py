@@ -117,7 +117,7 @@ class Pipeline:
         return _Draft(entry, payload, redacted, event, by_rules)
 
     def _append(self, act: Act, drafts: Sequence[_Draft]) -> tuple[list[_Logged], bool]:
-        """Log all entries, and tell whether one is over the limit. A batch counts like single entries."""
+        """Log all entries. Returns them, and whether one is over the limit. A batch counts like single entries."""
         since, caller = micros(act.now - _MINUTE), act.caller
         session = next((draft.entry.session for draft in drafts), None) or caller.session
         limit = act.config.learning.entries_per_minute_max
@@ -168,7 +168,7 @@ class Pipeline:
         }
 
     def _classified(self, logged: _Logged) -> Classified:
-        """Classify by the other classifier if there is one, else by the rules; log what the other leaves out."""
+        """Classify by the other classifier if there is one, else by the rules. Log what the other leaves out."""
         by_rules, event = logged.draft.classified, logged.draft.event
         if self._classifier is None or logged.is_waiting or logged.draft.is_filtered:
             classified = by_rules

@@ -78,7 +78,7 @@ class Form(NamedTuple):
 
 
 class CodeRule(Frozen):
-    """What a patch taught (M21): code of the form `before_pattern` became `after_pattern`."""
+    """A rule that a patch taught (M21): code of the form `before_pattern` became `after_pattern`."""
 
     name: str
     category: str
@@ -158,7 +158,7 @@ def form_of(before: str, after: str, language: str) -> Form | None:
 
 
 def _variables_in(nodes: Sequence[Node], kinds: frozenset[str]) -> frozenset[str]:
-    """The variables that stand inside of nodes of these kinds."""
+    """The variables inside nodes of these kinds."""
     around = (node for root in nodes for node in root.walk() if node.kind in kinds)
     return frozenset(leaf.text for node in around for leaf in node.walk() if leaf.kind in {"$", "$$$"})
 
