@@ -1,7 +1,7 @@
 """Mnemarch: a governed memory that several coding agents share.
 
-The names below are imported when first used, so that a hook which only logs starts fast. What type checkers read of
-them is `__init__.pyi`, which a test makes of this list.
+The names below are imported on first use, so that a hook that only logs starts fast. Type checkers read
+`__init__.pyi`, which a test generates from this list.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""`mnemarch`, also as `python -m mnemarch`. A hook comes with every tool call, so it loads no command line."""
+"""`mnemarch`, also as `python -m mnemarch`. A hook runs at every tool call, so it does not load the command line."""
 
 import gc
 import os
 import sys
 
 _NEWLY_MADE_MAX = 50_000
-# Without these no thread runs and nothing is registered for the end.
+# Without these modules, no thread runs and no exit handler is registered.
 _WAITED_FOR = {"atexit", "threading"}
 
 
 def main() -> int:
-    # A process of one command: what is garbage goes with it, unless it runs for long.
+    # A process runs one command, and garbage is freed at its end. A long run still collects.
     gc.set_threshold(_NEWLY_MADE_MAX)
     try:
         if sys.argv[1:2] == ["hook"] and {"-h", "--help"}.isdisjoint(sys.argv):
@@ -18,7 +18,7 @@ def main() -> int:
 
             code = run(sys.argv[2:])
             _keep_patterns()
-            os._exit(code)  # All is written and closed, and nobody waits for modules to be taken down.
+            os._exit(code)  # Everything is written and closed, so the teardown of modules is skipped.
         from mnemarch.interfaces import cli
 
         code = cli.main()
@@ -29,7 +29,7 @@ def main() -> int:
         return code
     finally:
         _keep_patterns()
-        gc.freeze()  # The interpreter would look through everything once more as it ends.
+        gc.freeze()  # Spare the collection of all objects at the interpreter's exit.
 
 
 def _keep_patterns() -> None:

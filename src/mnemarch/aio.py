@@ -1,6 +1,6 @@
-"""The same verbs for async callers: each is a coroutine that runs the verb in a worker thread.
+"""The same verbs for async callers. Each is a coroutine that runs the verb in a worker thread.
 
-What type checkers read is `aio.pyi`, which a test makes of the classes that are wrapped here.
+Type checkers read `aio.pyi`, which a test generates from the wrapped classes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from mnemarch import wiring
 
 
 class _Wrapper:
-    """Gives every verb of what it wraps as a coroutine."""
+    """Wraps an object: each of its verbs becomes a coroutine."""
 
     def __init__(self, wrapped):
         self._wrapped = wrapped
@@ -29,7 +29,7 @@ class _Wrapper:
         return call
 
 
-# One class for each system of a seat, by the names that the stubs have.
+# One class for each system of a seat, with the names in the stubs.
 _NAMES = ("decisions", "loops", "graph", "working", "core", "rules", "episodes", "knowledge")
 _SYSTEMS = {name: type(f"Async{name.capitalize()}", (_Wrapper,), {}) for name in _NAMES}
 globals().update({each.__name__: each for each in _SYSTEMS.values()})
@@ -43,10 +43,10 @@ class AsyncSeat(_Wrapper):
 
 
 class AsyncMemory(_Wrapper):
-    """A memory whose verbs are coroutines; use it with `async with`."""
+    """A memory whose verbs are coroutines. Use it with `async with`."""
 
     def seat(self, actor, scope, *, session=None, root=None):
-        """Taking a seat does no work, so it is not awaited."""
+        """A seat whose verbs are coroutines. Not a coroutine itself, since it does no work."""
         return AsyncSeat(self._wrapped.seat(actor, scope, session=session, root=root))
 
     async def __aenter__(self):
@@ -57,7 +57,7 @@ class AsyncMemory(_Wrapper):
 
 
 class _Opening:
-    """A memory that is being opened: await it, or enter it with `async with`."""
+    """A memory that is being opened. Await it, or enter it with `async with`."""
 
     def __init__(self, work):
         self._work = work
@@ -79,5 +79,5 @@ class _Opening:
 
 
 def open(target=None, *, vectors=None, config=None, clock=None):
-    """`mnemarch.open` for `async with`; it can be awaited too."""
+    """Open a memory like `mnemarch.open`, with `async with` or `await`."""
     return _Opening(lambda: wiring.open(target, vectors=vectors, config=config, clock=clock))

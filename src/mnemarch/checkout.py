@@ -1,4 +1,4 @@
-"""Settings and memories that came with a checkout: obeyed as far as the user made or accepted them."""
+"""Settings and memories that came with a checkout. They are used only as far as the user made or accepted them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mnemarch.policy.permissions import Deed
 
 SETTINGS = "mnemarch.toml"
 MAKER, _IGNORE = "maker", ".gitignore"
-# What a folder of files keeps for this machine alone.
+# The part of a folder of files that belongs to this machine alone.
 LOCAL = ".local"
 FILE_SCHEME = "file:"
 _FOLDERS, _DATABASE = ("index", "vectors"), "memory.db"
@@ -47,8 +47,8 @@ def _any(*_: Any) -> bool:
     return True
 
 
-# What a repository may say without a yes, beside the user's own setting: it says what things are called and how they
-# are ranked, or tightens a rule. Anything else waits. The longest name that fits counts; a wrong type fails later.
+# The settings that a repository may change without the user's acceptance, each with a test of the new value against the
+# user's own. They name or rank things, or tighten a rule. The longest matching name counts. A wrong type fails later.
 _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
     "project": _any,
     "limits": _lower,
@@ -91,9 +91,10 @@ _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def load(folder: str) -> Config:
-    """The configuration of `folder`: the defaults, the user's own settings, and its mnemarch.toml over them.
+    """The configuration of `folder`: the defaults, overridden by the user's own settings, then by its mnemarch.toml.
 
-    What loosens a rule, leads outside or names an address is left out until the user has accepted that very file.
+    Settings that loosen a rule, lead outside of the repository or name an address are ignored until the user has
+    accepted the file with exactly this content.
     """
     own = user.settings()
     if "project" in own:
@@ -113,7 +114,7 @@ def load(folder: str) -> Config:
 
 
 def is_users_own(section: str, **settings: str) -> bool:
-    """Whether the user's own configuration says just this: keys from the environment go to no other address."""
+    """Whether the user's own configuration has exactly these settings. Keys are sent only to its addresses."""
     own = user.settings().get(section)
     return isinstance(own, dict) and all(own.get(name, "") == setting for name, setting in settings.items())
 
@@ -123,13 +124,13 @@ def _is_harmless(name: str, setting: Any, own: Config) -> bool:
         return not _widens(name, setting, own)
     usual = _usual(name, own)
     if usual is _UNKNOWN or usual == (tuple(setting) if isinstance(setting, list) else setting):
-        return True  # What nobody knows is an error for whoever reads it next.
+        return True  # An unknown setting is an error when the configuration is built.
     rule = next((_HARMLESS[prefix] for prefix in _prefixes(name) if prefix in _HARMLESS), None)
     return rule is not None and rule(setting, usual)
 
 
 def _usual(name: str, own: Config) -> Any:
-    """The user's own setting of this name."""
+    """The user's own value of this setting."""
     usual: Any = own
     if name.startswith("graph.") and own.graph is None:
         from mnemarch.policy.heat import OrchestratorConfig
@@ -141,7 +142,7 @@ def _usual(name: str, own: Config) -> Any:
 
 
 def _widens(name: str, setting: Any, own: Config) -> bool:
-    """Whether a line of a policy allows more than the user's own does."""
+    """Whether a setting of the policy allows more than the user's own policy."""
     if name == "policy.allow_unsafe":
         return setting is True
     named = {str(item) for item in setting} if isinstance(setting, list) else set()
@@ -157,7 +158,7 @@ def _is_number(setting: Any) -> bool:
 
 
 def _prefixes(name: str) -> Iterator[str]:
-    """`a.b.c`, `a.b`, `a`."""
+    """The name and its prefixes, longest first: `a.b.c`, `a.b`, `a`."""
     while name:
         yield name
         name = name.rpartition(".")[0]
@@ -192,7 +193,7 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
 
 
 class Foreign(Frozen):
-    """Something that nobody here made or accepted: where it stands, what it is by its bytes, and why it is foreign."""
+    """Something that this user did not make here: its path, the bytes that identify it, and why it is foreign."""
 
     path: str
     content: bytes
@@ -200,7 +201,7 @@ class Foreign(Frozen):
 
 
 def require_own_memory(place: str) -> None:
-    """Refuse the memory in a `.mnemarch/` folder that came from elsewhere; nothing of it is opened before this."""
+    """Raise if the memory in a `.mnemarch/` folder is foreign and not accepted. Nothing of it is opened before."""
     _require_accepted(foreign_memory(place), "If you know where it comes from, accept it with: mnemarch trust")
 
 
@@ -211,7 +212,7 @@ def _require_accepted(foreign: Foreign | None, hint: str) -> None:
 
 
 def foreign_memory(place: str) -> Foreign | None:
-    """Why the memory in this folder is foreign, if it is. One that is not there yet is not."""
+    """The memory in this folder if it is foreign, else None. A folder without a memory is not foreign."""
     links = sorted(_links(place))
     if links:
         targets = ", ".join(f"{path} is a link to {target}" for path, target in links)
@@ -221,7 +222,7 @@ def foreign_memory(place: str) -> Foreign | None:
     committed = _tracked(place)
     if committed:
         return Foreign(path=place, content=committed, why="git has its files from a commit")
-    # Listed before the mark is looked for: who makes a memory at this moment leaves the mark first.
+    # List the files before checking the signature: a process that creates a memory now writes the signature first.
     parts = sorted(name for name in _names_in(place) if name in _FOLDERS or name.startswith(_DATABASE))
     if not parts or _is_signed(place):
         return None
@@ -231,7 +232,7 @@ def foreign_memory(place: str) -> Foreign | None:
 
 
 def sign(place: str) -> None:
-    """Leave in a new memory's folder by what it is known again: here by its folder, elsewhere by the user's key."""
+    """Sign a new memory as this user's. It is recognised by its folder here, and by the user's key elsewhere."""
     if _is_signed(place):
         return
     nonce = os.urandom(_NONCE_BYTES).hex()
@@ -241,7 +242,7 @@ def sign(place: str) -> None:
 
 
 def _is_signed(place: str) -> bool:
-    # The first two lines count: a list of guesses is no signature.
+    # Only the first two lines count, so that a file can't hold a list of guesses.
     here, _, by = _maker_of(place).decode("ascii", "replace").strip().partition("\n")
     status = os.stat(place)
     if here == f"folder {status.st_ino}" and status.st_uid == os.geteuid():
@@ -258,9 +259,9 @@ def _maker_of(place: str) -> bytes:
 
 
 def _links(place: str) -> Iterator[tuple[str, str]]:
-    """The memory's folder and what is in it and in its folders, where that is a link, with where it leads.
+    """The links among the memory's folder, its files and its subfolders, each with its target.
 
-    What is neither file nor folder is refused: opening a pipe would wait for ever.
+    Raises if anything is neither a file nor a folder: opening a pipe would wait forever.
     """
     if os.path.islink(place):
         yield place, os.readlink(place)
@@ -270,7 +271,7 @@ def _links(place: str) -> Iterator[tuple[str, str]]:
         try:
             mode = os.lstat(path).st_mode
         except FileNotFoundError:
-            continue  # Others come and go while the memory is open elsewhere.
+            continue  # Files come and go while another process has the memory open.
         if stat.S_ISLNK(mode):
             yield path, os.readlink(path)
         elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -285,11 +286,11 @@ def _names_in(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:
-        return []  # It is not there, or opening says what is wrong.
+        return []  # The folder does not exist, or opening it will report the error.
 
 
 def _tracked(place: str) -> bytes:
-    """What git has of this folder in a commit, in any repository around it, or nothing: one line for each file."""
+    """The files of this folder that git tracks in any repository around it, one per line, or nothing."""
     for top in upward(place):
         repository = repository_at(top)
         if repository is None or repository.top == repository.common:
@@ -297,7 +298,7 @@ def _tracked(place: str) -> bytes:
         name = os.path.relpath(os.path.realpath(place), top)
         if not _may_name(os.path.join(repository.own, "index"), name):
             continue
-        # What is listed there for another folder, or under another spelling, is told apart by git.
+        # The index may list the name for another folder or in another case. Only git can tell.
         listed = output(top, ["ls-files", "--stage", "-z", "--", f":(icase,literal){name}"])
         lines = [line for line in (listed or b"?").split(b"\0") if line and not line.endswith(_IGNORE.encode())]
         if lines:
@@ -306,11 +307,11 @@ def _tracked(place: str) -> bytes:
 
 
 def _may_name(index: str, name: str) -> bool:
-    """Whether git's index may have a file of this folder: a look that costs no process."""
+    """Whether git's index may have a file of this folder. This quick check starts no process."""
     folder = os.path.dirname(index)
     try:
         is_split = any(entry.startswith("sharedindex.") for entry in os.listdir(folder))
-        # Where upper and lower case are one, `.MNEMARCH` would be the same folder.
+        # On a case-insensitive file system, `.MNEMARCH` is the same folder.
         is_caseless = os.path.exists(os.path.join(folder, "head"))
         content = read_small(index, _INDEX_BYTES_MAX)
     except OSError:
@@ -323,7 +324,7 @@ def _may_name(index: str, name: str) -> bool:
 
 
 def file_folder(url: str, base: str) -> str:
-    """The folder that a file: URL names; a relative one is below `base`."""
+    """The folder that a file: URL names. A relative path is relative to `base`."""
     from urllib.parse import unquote
 
     path = unquote(url.removeprefix(FILE_SCHEME))
@@ -338,13 +339,16 @@ def file_folder(url: str, base: str) -> str:
 
 
 def require_own_files(folder: str) -> None:
-    """Refuse a memory in files that came from elsewhere: it may say what it likes in anybody's name."""
+    """Raise if a memory in files is foreign and not accepted: its files may claim anything in any actor's name."""
     hint = f"If you trust those who write to it, accept it with: mnemarch trust --store file://{folder}"
     _require_accepted(foreign_files(folder), hint)
 
 
 def foreign_files(folder: str) -> Foreign | None:
-    """Why the files in this folder are foreign, if they are. A yes is to the folder: they change with every pull."""
+    """The files in this folder if they are foreign, else None.
+
+    An acceptance covers the folder, not its content, since the files change with every pull.
+    """
     log = os.path.join(folder, "log")
     if not _names_in(log) or is_own_local(os.path.join(folder, LOCAL)):
         return None
@@ -353,12 +357,12 @@ def foreign_files(folder: str) -> Foreign | None:
 
 
 def is_own_local(place: str) -> bool:
-    """Whether what a folder of files keeps for this machine was made by this user here."""
+    """Whether this user made the local part of a folder of files, on this machine."""
     return os.path.isdir(place) and not os.path.islink(place) and _is_signed(place)
 
 
 def file_url(folder: str) -> str:
-    """Where the settings of a repository keep its memory, accepted or not."""
+    """The store URL in a repository's settings, accepted or not, or ""."""
     path = os.path.join(folder, SETTINGS)
     settings = user.parsed(path, user.settings_file(path)) if os.path.exists(path) else {}
     store = settings.get("store")
@@ -367,7 +371,7 @@ def file_url(folder: str) -> str:
 
 
 def waiting(folder: str, store: str | None = None) -> list[Foreign]:
-    """What of this repository, or of the store that is named, waits for the user's word."""
+    """The foreign parts of this repository, or of the named store, that wait for the user's acceptance."""
     found = []
     url = store or file_url(folder)
     base = folder if store is None else os.getcwd()

@@ -1,4 +1,4 @@
-"""`mnemarch.connect`: a memory that `mnemarch serve` serves, with the same verbs, values and errors."""
+"""`mnemarch.connect`: the client of `mnemarch serve`, with the same verbs, values and errors as a local memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.seat import Seat
 
-# The server closes a connection that is silent for longer.
+# The server closes connections that are idle for longer.
 _IDLE_S_MAX = 10.0
 _REPORT_BYTES_MAX = 8_000_000
 _OWNERS = frozenset({"decisions", "rules", "core", "episodes"})
 
 
 def connect(url: str, token: str | None = None, *, timeout_s: float = 60.0) -> RemoteMemory:
-    """A memory that another process serves. Without `token` it is that of MNEMARCH_TOKEN."""
+    """Connect to a memory that another process serves. The default `token` is that of MNEMARCH_TOKEN."""
     text = token or os.environ.get("MNEMARCH_TOKEN", "")
     if not text.isascii() or not text.isprintable() or not text:
         raise InvalidInput("No token was given.", hint="mnemarch token create agent:NAME makes one on the server.")
@@ -46,7 +46,7 @@ def connect(url: str, token: str | None = None, *, timeout_s: float = 60.0) -> R
 
 
 class _Line:
-    """The way to a server: one connection for each thread, opened when it is needed."""
+    """The connections to a server, one for each thread. Each is opened when it is first needed."""
 
     def __init__(self, url: str, token: str, timeout_s: float) -> None:
         address = urlsplit(url)
@@ -59,7 +59,7 @@ class _Line:
         self._is_closed = False
 
     def ask(self, method: str, path: str, query: dict[str, str], content: Any = None) -> Any:
-        """What the server answers; what it refuses is raised as the server raised it."""
+        """The server's answer. An error of the server is raised here as the same error."""
         body = None if content is None else json.dumps(content, allow_nan=False)
         answer = self.begin(self._connection(), method, path, query, body)
         try:
@@ -120,7 +120,7 @@ class _Line:
 
 
 def _error_of(told: dict[str, Any]) -> MnemarchError:
-    """The error that the server raised, of the same class and with what it carries."""
+    """The error that the server raised, with the same class and attributes."""
     kind = getattr(errors, str(told["type"]), None)
     words, hint = told["message"], told["hint"]
     if kind is NotAllowed:
@@ -135,7 +135,7 @@ def _error_of(told: dict[str, Any]) -> MnemarchError:
 
 
 class _Verbs:
-    """The verbs of a memory, a seat or one of its systems, asked over the network."""
+    """The verbs of a memory, a seat or one of its systems, called over the network."""
 
     def __init__(self, line: _Line, owner: str, place: dict[str, str]) -> None:
         self._line, self._owner, self._place = line, owner, place
@@ -162,7 +162,7 @@ class _Verbs:
                 raise TypeError(f"{verb.name} takes {', '.join(names)}")
             place = next((item._place for name, item in given.items() if name in seats), self._place)
             given = {name: item for name, item in given.items() if name not in seats and item != defaults[name]}
-            for name in given.keys() - sent.keys() - {"progress"}:  # The server works unseen.
+            for name in given.keys() - sent.keys() - {"progress"}:  # The server reports no progress.
                 raise InvalidInput(
                     f"{verb.name}: {name} can't be sent over a network.",
                     hint="Leave it out. Run tests here, and send the report that they write.",
@@ -175,7 +175,7 @@ class _Verbs:
 
 
 def _sent(parameter: Parameter, item: Any) -> Any:
-    """A parameter as JSON; of a report, its text; of a record, the fields that say something."""
+    """A parameter as JSON: of a report its text, of a record the fields that are set."""
     if parameter.type is REPORT:
         try:
             with open(item, "rb") as file:
@@ -194,7 +194,7 @@ def _sent(parameter: Parameter, item: Any) -> Any:
 
 
 if TYPE_CHECKING:
-    # To a type checker the verbs are those of a memory and a seat.
+    # A type checker sees the verbs of a memory and a seat.
     class _MemoryVerbs(Memory, _Verbs):
         pass
 
@@ -203,7 +203,7 @@ else:
 
 
 class RemoteMemory(_MemoryVerbs):
-    """A memory that another process serves. Who acts, in which project and with which rights, is said by the token."""
+    """A memory that another process serves. The token determines the actor, the project and the rights."""
 
     def __init__(self, line: _Line) -> None:
         _Verbs.__init__(self, line, "memory", {})
@@ -215,7 +215,7 @@ class RemoteMemory(_MemoryVerbs):
     def seat(  # type: ignore[override]
         self, *, worktree: str | None = None, task: str | None = None, session: str | None = None
     ) -> Seat:
-        """A place to act from: as the token's actor, in its project. It has the verbs of a seat that are served."""
+        """A seat of the token's actor in its project. It has those verbs of a seat that are served."""
         named = {"worktree": worktree, "task": task, "session": session}
         place = {name: part for name, part in named.items() if part is not None}
         seat: Any = _Verbs(self._line, "seat", place)
@@ -225,8 +225,9 @@ class RemoteMemory(_MemoryVerbs):
     def follow(
         self, *, worktree: str | None = None, task: str | None = None, after: int | None = None
     ) -> Iterator[Event]:
-        """The log as it grows, from now on or after a position. It ends with a `StoreUnavailable` when the server does;
-        go on after the last event's position.
+        """Yield new events of the log, from now on or after a position.
+
+        Raises `StoreUnavailable` when the server ends. Continue after the last event's position.
         """
         named = {"worktree": worktree, "task": task, "after": after}
         query = {name: str(part) for name, part in named.items() if part is not None}
@@ -244,7 +245,7 @@ class RemoteMemory(_MemoryVerbs):
             connection.close()
 
     def close(self, *, indexes: bool | None = None) -> None:  # noqa: ARG002 - the server looks after its index
-        """Let go of the connection of this thread. The memory itself goes on."""
+        """Close the connection of this thread. The served memory stays open."""
         self._line.close()
 
     def __enter__(self) -> Self:

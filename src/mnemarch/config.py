@@ -1,4 +1,4 @@
-"""Every setting, its default and its unit; `checkout.load` says which files change them."""
+"""All settings with their defaults and units. `checkout.load` defines which files change them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mnemarch.policy.heat import OrchestratorConfig
 
-# A whole number is at least 0, or this. Any other number is a share from 0 to 1 in some sections.
+# The minimum of integer settings; 0 for those without a row.
 _LEAST = {
     **dict.fromkeys(("limits.text_bytes_max", "limits.data_bytes_max", "limits.batch_max", "gate.reuse_min"), 1),
     **dict.fromkeys(("recall.k_max", "recall.binding_max", "recall.candidates_per_item"), 1),
@@ -26,7 +26,7 @@ _LEAST = {
     "analyst.material_tokens_max": 500,
     "analyst.output_tokens_max": 100,
 }
-_SECTIONS_OF_SHARES = ("gate", "retention", "trust")
+_SECTIONS_OF_SHARES = ("gate", "retention", "trust")  # Their other numbers are shares from 0 to 1.
 _CHOICES = {
     "recall.fusion": ("weighted", "rrf"),
     "store.durability": ("process", "power"),
@@ -60,7 +60,7 @@ def _check(section: str, rules: Any) -> None:
 
 
 class Limits(Frozen):
-    """What is too much."""
+    """The largest accepted inputs."""
 
     text_bytes_max: int = 65_536
     data_bytes_max: int = 1_048_576
@@ -85,7 +85,7 @@ class GateRules(Frozen):
 
 
 class RecallRules(Frozen):
-    """The three axes of M4 and how far a search looks."""
+    """The weights of M4's three axes, the ranking signals, and the bounds of a search."""
 
     weight_similarity: float = 0.5
     weight_recency: float = 0.3
@@ -144,7 +144,7 @@ class LoopRules(Frozen):
 
 
 class WitnessRules(Frozen):
-    """Commands that count as tests beside the runners that are known, by their first words (R21)."""
+    """Commands that count as tests beside the known runners, given by their first words (R21)."""
 
     test_commands: tuple[str, ...] = ()
 
@@ -153,8 +153,10 @@ class WitnessRules(Frozen):
 
 
 class LearningRules(Frozen):
-    """The write pipeline (M2): its pre-filter, where a Korean syllable counts for two and a half characters, and who
-    sorts texts into buckets: the rules alone, or with `hybrid` the analyst's model where they are unsure.
+    """The write pipeline (M2): its pre-filter and its classifier.
+
+    In `text_chars_min`, a Korean syllable counts as two and a half characters. With the classifier `hybrid`, the
+    analyst's model classifies texts for which the rules are unsure.
     """
 
     text_chars_min: int = 10
@@ -166,7 +168,7 @@ class LearningRules(Frozen):
 
 
 class CoreRules(Frozen):
-    """The sections of core memory, and how much each holds (M19)."""
+    """The sections of core memory, and the size of each (M19)."""
 
     sections: tuple[str, ...] = ("persona", "human", "project", "task")
     chars_max: int = 2_000
@@ -186,7 +188,7 @@ class DecisionRules(Frozen):
 
 
 class AnalystRules(Frozen):
-    """The model that analyses tasks (G8): none unless `api` names one. Prices are for a million tokens."""
+    """The model that analyses tasks (G8). An empty `api` means none. Prices are per million tokens."""
 
     api: str = ""
     model: str = ""
@@ -217,9 +219,10 @@ def _is_plain_address(address: Any) -> bool:
 
 
 class ReflectionRules(Frozen):
-    """When lessons are made of episodes by themselves, after a verification (M6), and of how many.
+    """The thresholds of automatic reflection after a verification (M6), and its bounds.
 
-    Of the new episodes: their number, their importance together, or the hours since the last reflection. 0: not by it.
+    Each `_min` triggers a reflection: the number of new episodes, the sum of their importance, or the hours since the
+    last reflection. 0 disables that trigger.
     """
 
     episodes_min: int = 10
@@ -233,7 +236,7 @@ class ReflectionRules(Frozen):
 
 
 class HookRules(Frozen):
-    """What `mnemarch hook` gives and keeps; 0 tokens is nothing. `domains` says what folders are about (R3)."""
+    """What `mnemarch hook` injects and records. 0 tokens: nothing. `domains` maps folders to their domains (R3)."""
 
     start_tokens: int = 1_500
     prompt_tokens: int = 600
@@ -250,7 +253,7 @@ class HookRules(Frozen):
 
 
 class StoreRules(Frozen):
-    """Where the memory is. `replica`: a copy to make search indexes from. `durability`: "power" survives power cuts."""
+    """The store. `replica`: a database copy to build search indexes from. `durability`: "power" survives power cuts."""
 
     url: str = ""
     replica: str = ""
@@ -281,11 +284,11 @@ class Config(Frozen):
     core: CoreRules = CoreRules()
     analyst: AnalystRules = AnalystRules()
     reflection: ReflectionRules = ReflectionRules()
-    # None: the defaults of A31, which are not loaded before a graph is used.
+    # None: the defaults of A31, which are loaded when a graph is first used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
     hook: HookRules = HookRules()
-    # What the repository's mnemarch.toml asks for and the user has not accepted.
+    # The settings of the repository's mnemarch.toml that the user has not accepted.
     ignored: tuple[str, ...] = ()
 
     def __check__(self) -> None:
@@ -305,7 +308,7 @@ def _check_trust(rules: TrustRules) -> None:
         start = getattr(rules, name)
         within = f"from trust.minimum ({least}) to trust.maximum ({most})"
         require_valid(least <= start <= most, f"trust.{name}", start, within)
-    # What raises trust can't lower it, nor the reverse.
+    # A boost keeps the sign of its default.
     for name, usual in TrustRules().boosts.items():
         bounds = (0, 1) if usual > 0 else (-1, 0)
         require_between(f"trust.boosts.{name}", rules.boosts.get(name), "float", *bounds)
@@ -314,12 +317,12 @@ def _check_trust(rules: TrustRules) -> None:
 
 
 _PARTS: dict[str, type] = {name: globals()[kind] for name, kind in Config.__annotations__.items() if kind in globals()}
-# The parts that hold nothing but plain settings.
+# The parts that consist of plain settings.
 _SECTIONS = [name for name in _PARTS if name not in ("policy", "trust")]
 
 
 def config_from(settings: Mapping[str, Any]) -> Config:
-    """A configuration from nested settings, as mnemarch.toml holds them. An unknown name is an error, not a no-op."""
+    """A configuration from the nested settings of a mnemarch.toml. An unknown name is an error."""
     config = Config()
     changes: dict[str, Any] = {}
     for name, setting in settings.items():

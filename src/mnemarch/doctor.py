@@ -1,4 +1,4 @@
-"""Doctor. Takes: an open memory. Gives: what is wrong with it, in words, after a real write and a real recall."""
+"""Doctor. Takes: an open memory. Gives: findings in words, after a real write and a real recall."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from mnemarch.seat import Seat
     from mnemarch.services.engine import Engine
 
-# A place of its own: its traces are in nobody's scope. The task names what a hook is to find there.
+# The doctor's own scope, so that its traces are in nobody's. A hook that starts there must find the sentence below by
+# the task's name.
 PLACE = {"org": DOCTOR, "project": "round-trip", "worktree": "doctor", "task": "find the sentence again"}
 SENTENCE = "The doctor left this sentence to see whether it can be found again"
 _BEHIND_S_MAX = 60.0
 
 
 def examined(engine: Engine, seat: Seat) -> list[Finding]:
-    """Each check in the order in which trouble would show; one that fails says what to do, and the rest go on."""
+    """Run all checks, in the order in which problems would show. After a failed check, the others still run."""
     if engine.store.sees_all:
         checks = (_file, _rights, _log, _clock, _round_trip, _index, _vectors)
         return [_checked(check, engine, seat) for check in checks]
@@ -44,7 +45,7 @@ def good(what: str) -> Finding:
 
 
 def wrong(what: str, hint: str) -> Finding:
-    """A check that found something wrong, and what to do about it."""
+    """A check that found a problem, with a hint how to solve it."""
     return Finding(ok=False, what=what, hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong, and what to do about it.
+"""The errors, each with a hint on what to do.
 
 MnemarchError
 ├── InvalidInput        the call itself is wrong; nothing was changed
@@ -26,9 +26,9 @@ INTERFACES = ("python", "command line", "tool")
 
 @cache
 def advice() -> dict[str, list[str]]:
-    """What to do next, by name, in the words of each interface; `{part}` stands for what the error fills in.
+    """All hints by name, each in the words of the interfaces. The error fills in each `{part}`.
 
-    What tools have no words for is said to them as to the command line.
+    A hint without words for tools uses those of the command line.
     """
     from mnemarch.lazy import paragraphs_beside
 
@@ -36,7 +36,7 @@ def advice() -> dict[str, list[str]]:
 
 
 class Hint:
-    """An advice by its name, with the parts it mentions; `hints.txt` has its words for each interface."""
+    """A hint by its name, with the parts to fill in. `hints.txt` has its words for each interface."""
 
     __slots__ = ("name", "parts")
 
@@ -53,7 +53,7 @@ class Hint:
 
 
 class MnemarchError(Exception):
-    """Root of every error Mnemarch raises on purpose; `hint` says what to do next, to a Python program."""
+    """Root of all errors that Mnemarch raises on purpose. `hint` says what to do next in a Python program."""
 
     def __init__(self, message: str, *, hint: str | Hint = "") -> None:
         super().__init__(message)
@@ -111,7 +111,7 @@ class Conflict(MnemarchError):
 class AnalystFailed(MnemarchError):
     """The analysis is unusable: hand in another one, or none to let the rules analyse.
 
-    `is_away`: a model gave no answer at all; a later attempt may get one.
+    `is_away`: the model did not answer at all. A later attempt may succeed.
     """
 
     def __init__(self, message: str, *, hint: str | Hint = "", is_away: bool = False) -> None:
@@ -120,11 +120,11 @@ class AnalystFailed(MnemarchError):
 
 
 class StoreError(MnemarchError):
-    """Root of the store's troubles."""
+    """Root of all errors of the store."""
 
 
 class StoreUnavailable(StoreError):
-    """The store can't be reached or written now; nothing was half-written."""
+    """The store can't be reached or written now. Nothing was half-written."""
 
 
 class StoreCorrupt(StoreError):

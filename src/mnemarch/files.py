@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, locked by one holder at a time, private, and read within bounds."""
+"""Files: atomic writes, lock files, private permissions, and bounded reads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NAP_S = 0.01
 
 
 def make_private(path: str, *, anew: bool = False) -> None:
-    """Make an empty file that only its owner may read, whatever the umask is.
+    """Create an empty file that only its owner may read, with any umask.
 
-    One that is there stays as it is, or goes if it is made `anew`: a process that was killed may have left it.
+    An existing file stays as it is. With `anew` it is replaced: a killed process may have left it.
     """
     with suppress(FileNotFoundError):
         if anew:
@@ -35,14 +35,14 @@ def make_private(path: str, *, anew: bool = False) -> None:
 
 
 def make_folder(path: str) -> None:
-    """Make a folder that only its owner may enter; one that is there stays as it is."""
+    """Create a folder that only its owner may enter. An existing folder stays as it is."""
     with suppress(FileExistsError):
         os.mkdir(path, 0o700)
         os.chmod(path, 0o700)
 
 
 def keep_rights(folder: str) -> None:
-    """Take from the files in a folder the rights that the folder itself does not give: a library made them."""
+    """Remove permissions from the files in a folder that the folder itself does not give. A library created them."""
     allowed = os.stat(folder).st_mode & 0o777
     for entry in os.scandir(folder):
         with suppress(FileNotFoundError):
@@ -52,15 +52,15 @@ def keep_rights(folder: str) -> None:
 
 
 def write_whole(path: str, text: str, *, private: bool = False) -> None:
-    """Put a text in place of what was in the file; a crash or a full disk leaves what was there.
+    """Replace the content of a file atomically. A crash or a full disk leaves the old content.
 
-    A link stays a link, and the file keeps its rights. A new one that is `private` only its owner may read.
+    A link stays a link, and the file keeps its permissions. A new `private` file is readable by its owner only.
     """
     target = os.path.realpath(path)
-    # Always the same name: what a crash leaves of a text goes with the next writing.
+    # The name is always the same, so that the next write removes the leftover of a crash.
     partial = target + PARTIAL_END
     try:
-        # What others may not read, they may not read while it is written either.
+        # The partial file must not be more readable than the file itself.
         if private or os.path.exists(target):
             make_private(partial, anew=True)
         with open(partial, "w", encoding="utf-8", newline="") as file:
@@ -78,7 +78,7 @@ def write_whole(path: str, text: str, *, private: bool = False) -> None:
 
 
 def read_small(path: str, bytes_max: int) -> bytes:
-    """The bytes of a small file. A pipe, a device, a folder or a large file is an OSError, and never waited for."""
+    """The bytes of a small file. Raises OSError for a pipe, a device, a folder or a large file, without blocking."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(handle)
@@ -92,7 +92,7 @@ def read_small(path: str, bytes_max: int) -> bytes:
 
 
 def is_another_file(path: str | None, other: str | None) -> bool:
-    """Whether both are there, and are not one: one may be a link to the other."""
+    """Whether both files exist and are different files. A link and its target are the same file."""
     try:
         return path is not None and other is not None and not os.path.samefile(path, other)
     except OSError:
@@ -100,9 +100,9 @@ def is_another_file(path: str | None, other: str | None) -> bool:
 
 
 def write_private(path: str, content: bytes, *, replaces: bool = True) -> None:
-    """Write a small file that nobody else may read, whole or not at all.
+    """Write a small file atomically that only its owner may read.
 
-    Where it `replaces` nothing, of two processes the first one's stays.
+    Without `replaces`, an existing file stays: of two processes, the first one wins.
     """
     partial = f"{path}.{os.getpid()}"
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -116,7 +116,7 @@ def write_private(path: str, content: bytes, *, replaces: bool = True) -> None:
 
 
 def synced(path: str) -> None:
-    """Bring a file or a folder to the disk."""
+    """Flush a file or a folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -126,7 +126,7 @@ def synced(path: str) -> None:
 
 @contextmanager
 def locked(path: str, wait_s_max: float) -> Iterator[None]:
-    """Hold the lock file alone among all threads and processes; a holder that dies lets go of it."""
+    """Hold an exclusive lock on a file among all threads and processes. A holder that dies releases it."""
     give_up_at = time.monotonic() + wait_s_max
     while True:
         with locked_if_free(path) as is_held:
@@ -140,7 +140,7 @@ def locked(path: str, wait_s_max: float) -> Iterator[None]:
 
 @contextmanager
 def locked_if_free(path: str) -> Iterator[bool]:
-    """Hold the lock file if nobody else does; tells whether."""
+    """Hold an exclusive lock on a file if it is free. Yields whether it is held."""
     import fcntl
 
     try:
@@ -157,14 +157,14 @@ def locked_if_free(path: str) -> Iterator[bool]:
         else:
             yield True
     finally:
-        # In a child it is closed already, and its number may be another file's by now.
+        # In a child process it is closed already, and its number may belong to another file.
         if handle in _handles:
             _handles.discard(handle)
             os.close(handle)
 
 
 def _let_go() -> None:
-    """In a child: the parent's locks are the parent's. What is inherited here would hold them longer than it does."""
+    """Close inherited lock files in a child process. They would hold the locks after the parent releases them."""
     while _handles:
         os.close(_handles.pop())
 

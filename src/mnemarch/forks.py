@@ -1,7 +1,7 @@
-"""Forks: a child process gets no thread of its parent, but every lock that those threads held.
+"""Fork safety: a child process inherits all locks that its parent's threads hold, but not the threads.
 
-What keeps locks, threads or open files is watched. Before a fork each is asked to rest, for a few seconds at most, and
-newcomers are held up meanwhile. After it, each is told; in the child it makes anew what it can't take over.
+Objects with locks, threads or open files are watched. Before a fork, each is asked to rest, for a few seconds at most,
+and new work is delayed. After the fork, each resumes. In the child, it recreates what it can't inherit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _REST_S_MAX = 5.0
 _NAP_S = 0.0005
 _WATCHED_MAX = 1_000
-# A newcomer may hold a lock that something under way needs, so it is not held up for long.
+# Bounds the delay of new work: it may hold a lock that running work needs.
 _HOLD_UP_S = 0.05
 
 _watched: dict[int, ref[Forkable]] = {}
@@ -39,49 +39,49 @@ _lasting: list[Any] = []
 
 
 class Forkable:
-    """Something that a fork must not tear apart."""
+    """An object that must be consistent at a fork."""
 
     def _rest(self) -> bool:
-        """Let nothing begin, if nothing is under way; whether it is so. `_resume` ends it."""
+        """If no work is running, let none begin until `_resume`, and return True. Else return False."""
         return True
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:
-        """Go on after a fork, or after an attempt to rest together with the others. A child makes its locks anew."""
+        """Continue after a fork, or after a failed attempt to rest together. In a child, recreate the locks."""
 
 
 def watch(owner: Forkable) -> None:
-    """From now on a fork takes care of it."""
+    """Register an object, which then rests during forks."""
     if len(_watched) >= _WATCHED_MAX:
         for key, each in list(_watched.items()):
-            if each() is None:  # Not by a callback: an interrupt that comes in one is lost.
+            if each() is None:  # Not a weakref callback: an interrupt during a callback is lost.
                 _watched.pop(key, None)
     _watched[id(owner)] = ref(owner)
 
 
 def lasting_lock() -> Any:
-    """A lock of a module, which is free in a child."""
+    """A lock for a module. It is free in a child process."""
     _lasting.append(allocate_lock())
     return _lasting[-1]
 
 
 def let_a_fork_pass(wait_s_max: float = _HOLD_UP_S) -> None:
-    """Called before something begins that a fork would have to wait for."""
+    """Wait for a fork in progress. Call it before work that a fork would have to wait for."""
     if _forking is not None and _forking != get_ident() and _gate.acquire(timeout=wait_s_max):
         _gate.release()
 
 
 def abandon(thing: Any) -> None:
-    """Keep what belongs to the parent's threads from being closed in a child."""
+    """Keep an object of the parent's threads alive in a child, so that it is not closed there."""
     _abandoned.append(thing)
 
 
 def is_mine(lock: Any) -> bool:
-    """Whether this thread holds a re-entrant lock: an interrupt may have come before it could note that."""
+    """Whether this thread holds a re-entrant lock. An interrupt may have come before the code could record that."""
     return bool(lock._is_owned())
 
 
 def is_torn(lock: Any) -> bool:
-    """In a child: whether a thread of the parent holds the lock. It is free afterwards."""
+    """Whether a thread of the parent held this lock at the fork. Call it in a child. The lock is free afterwards."""
     if lock.acquire(blocking=False):
         lock.release()
         return False
@@ -90,23 +90,23 @@ def is_torn(lock: Any) -> bool:
 
 
 def _is_importing() -> bool:
-    """Whether another thread is in the middle of an import: for that module a child would wait for ever."""
+    """Whether another thread is importing a module. A child would wait forever for that module."""
     locks = [lock() for lock in list(_frozen_importlib._module_locks.values())]  # type: ignore[attr-defined]
     return any(lock is not None and lock.owner not in (None, get_ident()) for lock in locks)
 
 
 def _before() -> None:
     global _forking, _handler
-    # Python would drop an interrupt that is raised here, together with the rest of this function.
+    # An interrupt that is raised here would end this function, and Python would ignore it.
     try:  # noqa: SIM105 - contextlib takes time to load
         _handler = _signal.signal(_signal.SIGINT, _note_interrupt)
     except ValueError:
-        pass  # Not the main thread: none is raised here.
+        pass  # Not the main thread, so no interrupt is raised here.
     _gate.acquire()
     _forking = get_ident()
     give_up_at = time.monotonic() + _REST_S_MAX
     while True:
-        # All at once: one that rests must not keep another from coming to its end.
+        # If not all can rest, all resume: a resting object could block the work of another.
         _resting[:] = [(owner, owner._rest()) for owner in _owners()]
         is_ready = all(rested for _, rested in _resting) and not _is_importing()
         if is_ready or time.monotonic() > give_up_at:
@@ -133,7 +133,7 @@ def _after(*, in_child: bool) -> None:
     for owner, rested in _resting:
         owner._resume(in_child=in_child, rested=rested)
     if in_child:
-        # Those that a thread made after the others were asked to rest.
+        # Objects that a thread registered after the others were asked to rest.
         asked = {id(owner) for owner, _ in _resting}
         for owner in _owners():
             if id(owner) not in asked:
@@ -146,7 +146,7 @@ def _after(*, in_child: bool) -> None:
         _signal.signal(_signal.SIGINT, _handler)
         _handler = None
     if _is_interrupted and not in_child:
-        start_new_thread(interrupt_main, ())  # By another thread: it is to be raised after this function.
+        start_new_thread(interrupt_main, ())  # From another thread, so that it is raised after this function.
     _is_interrupted = False
 
 

@@ -1,4 +1,4 @@
-"""Modules and texts that are loaded on first use: a process that only logs must not pay for what recall needs."""
+"""Modules and texts that are loaded on first use, so that a process that only logs doesn't load the parts of recall."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any as Any
 else:
-    Any = object  # Other modules take it from here: `typing` takes 4 ms to load.
+    Any = object  # Other modules import it from here, because `typing` takes 4 ms to load.
 
 
 def loaded(name: str) -> Any:
-    """The module of that name. The garbage collector is paused: what a module defines stays."""
+    """Import a module. The garbage collector is paused, since the definitions of a module are no garbage."""
     pausing = name not in sys.modules and gc.isenabled()
     if pausing:
         gc.disable()
@@ -28,7 +28,10 @@ def loaded(name: str) -> Any:
 
 
 def names_of(package: dict[str, Any], homes: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose public names are imported on first use from their homes."""
+    """`__getattr__` and `__dir__` for a package that imports its public names on first use.
+
+    `homes` maps each name to its module.
+    """
 
     def get(name: str) -> object:
         home = homes.get(name)
@@ -42,7 +45,7 @@ def names_of(package: dict[str, Any], homes: dict[str, str]) -> tuple[Callable[[
 
 
 class Lazy:
-    """Stands for a module that is imported when one of its names is first used."""
+    """A stand-in for a module, which is imported when one of its names is first used."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -60,7 +63,7 @@ def lines_beside(module_path: str, name: str) -> list[str]:
 
 
 def paragraphs_beside(module_path: str, name: str) -> dict[str, list[str]]:
-    """The paragraphs of a text file next to a module, each as lines, by its first line."""
+    """The paragraphs of a text file next to a module: by the first line, the other lines."""
     texts: dict[str, list[str]] = {}
     for paragraph in "\n".join(lines_beside(module_path, name)).split("\n\n"):
         title, *texts[title] = paragraph.split("\n")

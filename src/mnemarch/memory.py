@@ -1,4 +1,4 @@
-"""Memory: an open memory, and what belongs to its operator. Everything else is done from a seat."""
+"""Memory: an open memory, with the operator's verbs. Seats have all other verbs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WAITING_MAX = 500
 
 
 class Memory:
-    """Use it with `with`, or close it."""
+    """An open memory. Use it in a `with` statement, or close it."""
 
     def __init__(self, engine: Engine) -> None:
         self.config = engine.config
@@ -51,7 +51,7 @@ class Memory:
         session: str | None = None,
         root: str | os.PathLike[str] | None = None,
     ) -> Seat:
-        """A place to act from: who, and where. Cheap, stateless, safe to share between threads."""
+        """A seat for an actor in a scope. It is cheap, stateless, and safe to share between threads."""
         unchecked: tuple[Any, Any] = (actor, scope)
         if not isinstance(unchecked[0], Actor) or not isinstance(unchecked[1], Scope):
             raise InvalidInput(
@@ -72,33 +72,33 @@ class Memory:
         return self._engine.log.clock()
 
     def audit(self, full: bool = False, accept: bool = False, progress: Progress | None = None) -> LogCheck:
-        """Check every hash chain, every row made of the log, and that its end is where this machine saw it last.
+        """Check every hash chain, every projected row, and that the log was not set back since this machine saw it.
 
-        What an audit has seen and nobody changed since is not checked again, unless `full`. `accept` takes the log as
-        it ends now: after an older copy was put back on purpose.
+        Parts that an earlier audit checked and nobody changed are skipped, unless `full`. `accept` accepts the current
+        end of the log, after an older copy was restored on purpose.
         """
         from mnemarch.log.audit import audited
 
         return audited(self._engine.store, self._engine.remembered, progress, full=full, accept=accept)
 
     def verify_receipt(self, receipt: Receipt | Mapping[str, Any]) -> ReceiptCheck:
-        """Whether the entry that a receipt was given for is still in the log, as it was."""
+        """Whether the entry of a receipt is still in the log, unchanged."""
         from mnemarch.log.audit import checked_receipt
         from mnemarch.model.event import Receipt
 
         return checked_receipt(self._engine.store, Receipt.of(receipt))
 
     def rebuild(self, progress: Progress | None = None) -> Rebuild:
-        """Recreate every projection from the log alone and compare digests. Writers wait meanwhile."""
+        """Recreate all projections from the log alone, and compare their digests. Writers wait meanwhile."""
         from mnemarch.log.projection import rebuild
 
         return self._engine.store.write(lambda transaction: rebuild(transaction, progress), durable=True)
 
     def reindex(self, progress: Progress | None = None, *, meaning: bool = False) -> int:
-        """Make the search index anew; gives the number of documents. If interrupted, the old one stays.
+        """Rebuild the search index. Returns the number of documents. If interrupted, the old index stays.
 
-        With `meaning` the sentence model of `mnemarch[semantic]` reads every unit too, and from then on its vectors
-        take part in every recall, unless `recall.semantic` is "". On PostgreSQL it does so for every project.
+        With `meaning`, the sentence model of `mnemarch[semantic]` also makes a vector of every unit. From then on,
+        recall uses the vectors, unless `recall.semantic` is "". On PostgreSQL this covers every project.
         """
         documents = 0
         for engine in self._engine.everywhere():
@@ -114,13 +114,16 @@ class Memory:
         return self._engine.stats()
 
     def prune(self, dry_run: bool = True) -> Pruned:
-        """Archive old episodes and skills of little worth (G24, R13); a dry run only says which."""
+        """Archive old episodes and skills of low worth (G24, R13). A dry run only lists them."""
         from mnemarch.units.life import pruned
 
         return pruned(self._engine.log, dry_run=dry_run)
 
     def janitor(self, seat: Seat, progress: Progress | None = None) -> Swept:
-        """Check every unit of the seat's project that cites code: archive what is gone, revive what is back (R11)."""
+        """Check all units of the seat's project that cite code (R11).
+
+        A unit is archived if its code is gone, and revived if its code is back.
+        """
         from mnemarch.services.janitor import Views
 
         root = seat.caller.root
@@ -133,16 +136,16 @@ class Memory:
         return engine.janitor.sweep(Views(engine.codebase(root), seat.scope), progress)
 
     def cognify(self, seat: Seat, limit: int = 20, progress: Progress | None = None) -> Cognified:
-        """Have the configured model analyse the tasks of the seat's project that wait for it (G8)."""
+        """Analyse the waiting tasks of the seat's project with the configured model (G8)."""
         from mnemarch.services.analysis import analyse_waiting
 
         count = checked_count(limit, "limit", _WAITING_MAX)
         return analyse_waiting(self._engine.of(seat.caller.stream), seat.caller, limit=count, progress=progress)
 
     def maintain(self, seat: Seat, *, dry_run: bool = False, progress: Progress | None = None) -> Maintained:
-        """Do the nightly maintenance (G24): retention, the janitor, lessons, index, files, log, audit; say what it did.
+        """Run the nightly maintenance (G24): retention, janitor, lessons, index, files, log, audit.
 
-        A step that fails is told, and the others are done all the same. Of two processes the second is refused.
+        A failed step is reported, and the others still run. A second process that starts it meanwhile is refused.
         """
         from mnemarch.services.maintenance import maintained
 
@@ -150,20 +153,20 @@ class Memory:
         return maintained(self._engine, seat.caller, dry_run=dry_run, progress=progress)
 
     def doctor(self) -> list[Finding]:
-        """Check the memory with a real write and a real recall, and say in words what is wrong."""
+        """Check the memory with a real write and a real recall. The findings say in words what is wrong."""
         from mnemarch.doctor import PLACE, examined
 
         return examined(self._engine, self.seat(Actor.agent("doctor"), Scope(**PLACE)))
 
     def export(self, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
-        """Write the whole log as JSON lines; gives the number of events. An existing file is not overwritten."""
+        """Write the whole log as JSON lines. Returns the number of events. An existing file is not overwritten."""
         from mnemarch.log.transfer import export_file
 
         _refuse_existing(os.fspath(path))
         return export_file(self._engine.store, os.fspath(path), progress)
 
     def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
-        """Read an export back: the same ids, hashes and state. Events that are here already are skipped.
+        """Restore an export, with the same ids, hashes and state. Events that exist already are skipped.
 
         The whole file is checked before the first event is stored.
         """
@@ -177,9 +180,9 @@ class Memory:
         return imported
 
     def copy_to(self, target: Memory, progress: Progress | None = None) -> Copied:
-        """Bring the whole log into another store, and compare the two. If interrupted, it goes on when called again.
+        """Copy the whole log into another store, and compare the two. A repeated call continues an interrupted copy.
 
-        The target is empty, or an earlier copy that is continued.
+        The target must be empty, or an earlier copy.
         """
         from mnemarch.log.copying import Copying
 
@@ -192,21 +195,21 @@ class Memory:
         finally:
             if copying.erased:
                 there.forget_erased(copying.erased)
-        # Without a look for duplicates, as closing has it: links of its own would make the target another log.
+        # Unlike at closing, duplicates are not linked: new links would make the target's log differ from the source's.
         there.finder.index_patiently(self.config.store.lock_wait_s_max, rebuild=copying.began_anew)
         return copied
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the database, consistent, while others write. An existing file is not overwritten."""
+        """Write a consistent copy of the database, while others write. An existing file is not overwritten."""
         _refuse_existing(os.fspath(path))
         self._engine.store.backup(os.fspath(path))
         if os.path.basename(os.path.dirname(os.path.abspath(path))) == FOLDER:
-            sign(os.path.dirname(os.path.abspath(path)))  # It is a memory of this user's, like the one it came from.
+            sign(os.path.dirname(os.path.abspath(path)))  # The copy is this user's memory, as its source is.
 
     def close(self, *, indexes: bool | None = None) -> None:
         """Close everything. A long unindexed tail is indexed first, so that the next process starts fast.
 
-        With `indexes` it is looked for even if nothing is new; or not at all, where somebody waits.
+        `indexes=True` checks for such a tail even if this process wrote nothing; False skips the indexing.
         """
         self._engine.close(indexes=indexes)
 
@@ -219,7 +222,7 @@ def _refuse_existing(path: str) -> None:
 
 
 def worktree_in(memory: Memory, home: Home) -> str | None:
-    """The name of a working tree in a memory; where clones share it, with the clone's (R3)."""
+    """The name of a working tree in a memory. If clones share the memory, it includes the clone's name (R3)."""
     if home.worktree is None or not memory._engine.store.is_shared:
         return home.worktree
     from mnemarch.code.clones import clone_at, in_clone

@@ -1,12 +1,12 @@
-"""Compiled patterns, kept between processes as Python keeps its bytecode: in the same folder, by the same switch.
+"""A cache of compiled patterns on disk. It is in the folder of Python's bytecode, and off if bytecode is off.
 
-Compiling what judges one run of tests takes twice as long as starting Python. A pattern that is found here needs
-neither a compiler nor `re`. What is kept is known by its source, its flags and the Python that compiled it.
+Compiling the patterns for one test run takes twice as long as starting Python. A cached pattern needs neither a
+compiler nor `re`. Patterns are keyed by their source, their flags and the Python that compiled them.
 """
 
 from __future__ import annotations
 
-import _sre  # type: ignore[import-not-found] # What `re` is made of; without it there would be a compiler to load.
+import _sre  # type: ignore[import-not-found] # The C part of `re`. Importing `re` itself would load the compiler.
 import marshal
 import os
 import sys
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
-    # Flags with those in the source, the code, the number of groups, their names.
+    # The flags including those in the source, the code, the number of groups, and their names.
     Kept = tuple[int, bytes, int, dict[str, int]]
 
 _STEP_BYTES = 4
@@ -28,7 +28,7 @@ _new: dict[tuple[str, int], re.Pattern[str]] = {}
 
 
 def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The pattern, as `re.compile` gives it."""
+    """The compiled pattern, like `re.compile`."""
     global _kept
     if _kept is None:
         _kept = _read()
@@ -44,12 +44,12 @@ def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def keep() -> None:
-    """Write what this process had to compile; a process that can't write it has lost nothing."""
+    """Write the patterns that this process had to compile to the cache. Failures are ignored."""
     if not _new or sys.dont_write_bytecode:
         return
     with suppress(*_WRONG, AttributeError, ImportError):
         path, own = _path(), f"{_path()}.{os.getpid()}"
-        with open(own, "xb") as file:  # First of all: where nothing can be written, nothing is compiled for it.
+        with open(own, "xb") as file:  # Opened first, so that nothing is compiled if the folder can't be written.
             try:
                 kept = _read() | {key: _parts_of(pattern, *key) for key, pattern in _new.items()}
                 file.write(marshal.dumps((_stamp(), dict(list(kept.items())[-_KEPT_MAX:]))))
@@ -80,7 +80,7 @@ def _read() -> dict[tuple[str, int], Kept]:
 
 
 def _path() -> str:
-    """Beside this module's bytecode, with the name of the Python in it."""
+    """The path of the cache: beside this module's bytecode, with the Python version in its name."""
     beside = getattr(__spec__, "cached", None)
     if not beside or _sre.CODESIZE != _STEP_BYTES:
         raise ValueError("bytecode is not kept")

@@ -1,4 +1,4 @@
-"""What Mnemarch asks of its parts. Only type checkers read this file: it costs a running process nothing."""
+"""The interfaces of stores, indexes and models. Only type checkers read this file, so it costs no start-up time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Store(Protocol):
-    """The truth: an append-only log and its projections, changed together in transactions that queue."""
+    """The store: an append-only log and its projections. Transactions change both together, one at a time."""
 
     @property
     def id(self) -> str:
-        """Names this store for ever; a derived index that belongs to another store is not used."""
+        """The permanent id of this store. A derived index of another store is not used."""
 
     @property
     def writable(self) -> bool: ...
@@ -29,7 +29,7 @@ class Store(Protocol):
     def format_version(self) -> int: ...
     @property
     def epoch(self) -> int:
-        """Another number says that events were put in or taken out, or that a lost server came back: read anew."""
+        """A number that changes if events were inserted or removed, or a lost server came back. Then read anew."""
 
     @property
     def is_shared(self) -> bool:
@@ -37,70 +37,71 @@ class Store(Protocol):
 
     @property
     def sees_all(self) -> bool:
-        """Whether whoever opened it may look at all streams."""
+        """Whether the user who opened it may read all streams."""
 
     @property
     def keeps_erased(self) -> str:
-        """Where an erased text may still be, out of this store's reach, in words; nothing if nowhere."""
+        """The places beyond this store that may still hold an erased text, in words. Empty if there are none."""
 
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
-        """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains.
+        """Run `work` alone among the writers of all processes, and commit. Any error rolls all of it back.
 
-        A store of one stream (`Engine.of`) locks that stream, and its org's after it if the work writes there.
-        It may run in another thread, one that commits for several, so it must not wait for a lock that a writer may
-        hold; and more than once, if a connection is lost, so it must not keep what it learned in one attempt.
-        A write inside a write is refused with RuntimeError: pass the open transaction on. With a `wait_s_max`
-        it raises StoreUnavailable if its turn has not come by then.
+        A store of one stream (`Engine.of`) locks that stream, and then its org's stream if the work writes there.
+        `work` may run in another thread, which commits for several: it must not wait for a lock that a writer may
+        hold. It may run more than once, if a connection is lost: it must not keep state of an earlier attempt.
+        A nested write raises RuntimeError: pass the open transaction on instead. Raises StoreUnavailable if the write
+        can't begin within `wait_s_max`.
         """
 
     @property
     def append_entry(self) -> Callable[[Event, str, str], Event] | None:
-        """Adds an event without effect and key to its stream, if the store itself numbers and chains entries.
+        """Appends an event that has no effect and no key. None unless the store itself numbers and chains entries.
 
-        It takes the event, and its header before and after its number; it gives the event in its place, once durable.
+        The function takes the event, and its header before and after the number. It returns the placed event once
+        it is durable.
         """
 
     def read(self, work: Callable[[Reader], T]) -> T:
-        """Run `work` on one consistent view."""
+        """Run `work` on one consistent snapshot."""
 
     def scrub(self, *, rewrite: bool = True) -> int:
-        """Make sure that the files of the store hold nothing but what is stored; gives their number.
+        """Remove leftovers of deleted content from the store's files. Returns the number of files.
 
-        Without `rewrite` only its write-ahead log is emptied. Raises StoreUnavailable whenever that can't be said.
+        Without `rewrite`, only the write-ahead log is emptied. Raises StoreUnavailable if that can't be guaranteed.
         """
 
     def backup(self, path: str) -> None:
-        """Write a consistent copy to `path` while others go on writing."""
+        """Write a consistent copy to `path`, while others write."""
 
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
-        """The rows of one named query, on a view of its own."""
+        """The rows of one named query, on a snapshot of its own."""
 
     def check(self) -> str | None:
-        """What the storage engine itself finds wrong with its file, or None."""
+        """The damage that the storage engine finds in its file, or None."""
 
     def close(self) -> None:
-        """Take no more work; what reads under way need is let go when they are done."""
+        """Accept no more work. The resources of running reads are released when they end."""
 
 
 class SearchIndex(Protocol):
     """A derived full-text index that lags behind the store by a known position."""
 
     def exists(self) -> bool:
-        """Whether somebody began to make it."""
+        """Whether the index was ever begun."""
 
     def position(self) -> int:
-        """Every searchable change up to here is in the index."""
+        """The position up to which the index has every searchable change."""
 
     def documents(self) -> int: ...
     def mean_length(self) -> float: ...
     def coherence(self) -> Mapping[str, Sums]:
-        """For each project, what neighbours and strangers in its sessions share (`text.coherence`)."""
+        """For each project, the sums of what neighbours and strangers in its sessions share (`text.coherence`)."""
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
-        """Words of these scopes that begin so, the most frequent of each first."""
+        """The words of these scopes with this beginning, the most frequent of each scope first."""
 
     def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
-        """In how many documents of these scopes each word occurs."""
+        """For each word, the number of documents of these scopes that contain it."""
 
     def documents_in(self, scope_keys: Sequence[str]) -> int: ...
 
@@ -117,31 +118,31 @@ class SearchIndex(Protocol):
         """The best documents of these scopes (kinds, domains) for weighted words, with their BM25, best first."""
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
-        """What stands at these turns of sessions (`Sketch.place`), in no order."""
+        """The documents at these turns of sessions (`Sketch.place`), in no order."""
 
     def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         """The documents of these units, in no order."""
 
     def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
-        """Index what changed after the index's position (`rebuild`: after 0). False if another process is at it."""
+        """Index the changes after the index's position (`rebuild`: after 0). False if another process is indexing."""
 
     def refresh(self) -> None:
-        """See what other processes have indexed since."""
+        """Load what other processes have indexed since."""
 
     def close(self) -> None: ...
 
 
 class MeaningIndex(Protocol):
-    """Vectors of units by a sentence model, which lag behind the store and are not there at all at first."""
+    """Vectors of units, made by a sentence model. They lag behind the store, and may not exist yet."""
 
     def noise_for(self, text: str) -> float:
-        """The cosine that unrelated texts reach with this question; what is not above it means nothing."""
+        """The cosine that unrelated texts reach with this question. A lower one is no sign of relevance."""
 
     def ready(self) -> bool:
-        """Whether all units up to some position have their vector."""
+        """Whether all units up to some position have a vector."""
 
     def position(self) -> int:
-        """How far the log has been followed."""
+        """The log position up to which units have vectors."""
 
     def nearest(
         self,
@@ -157,13 +158,13 @@ class MeaningIndex(Protocol):
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]: ...
     def follow(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> None:
-        """Catch up with the store in the background, unless that is going on."""
+        """Catch up with the store in the background, unless that is already running."""
 
     def catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> object:
-        """The same, here and now."""
+        """Catch up with the store in the calling thread."""
 
     def count(self) -> int:
-        """How many units have a vector."""
+        """The number of units with a vector."""
 
     def warm(self) -> None: ...
     def erase(self, unit_ids: Sequence[str]) -> None: ...
@@ -171,20 +172,20 @@ class MeaningIndex(Protocol):
 
 
 class Vectors(Protocol):
-    """Where the vectors of a store are kept, and by which model they are made, if any."""
+    """The vectors of a store: where they are stored, and which model makes them, if any."""
 
     def search(self, *, begin: bool = False) -> MeaningIndex | None:
-        """The search by meaning as it is configured; None if it takes no part. With `begin` it takes part from now."""
+        """The configured search by meaning, or None if it is off. `begin` turns it on from now on."""
 
     def erase(self, unit_ids: Sequence[str]) -> None:
-        """Remove the vectors of these units, also where no model is in use now."""
+        """Remove the vectors of these units, even if no model is in use now."""
 
 
 class Reranker(Protocol):
-    """A model that reads a question and a text together. It orders the first candidates anew; see decision 45."""
+    """A model that reads a question and a text together. It reorders the first candidates (decision 45)."""
 
     def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
-        """How well each text answers, the higher the better; fewer numbers than texts if time is up.
+        """A score for each text; higher is better. There are fewer scores than texts if time runs out.
 
-        Raises StoreUnavailable if the model can't be used: then the usual order stands, and the answer says so.
+        Raises StoreUnavailable if the model can't be used. Then the usual order stays, and the answer says so.
         """

@@ -1,10 +1,10 @@
-"""The user's own folder, outside of any repository: who they are, what they configured, and what they said yes to.
+"""The user's own folder, outside of all repositories: their name, their configuration, and what they accepted.
 
 person          the name they confirmed, in one line
 config.toml     settings for all repositories
 orchestrators   who may act as one, a name in each line; NAME @HOST lets that coding agent act as it
-key             by it a memory is known again that this user made
-accepted/       one small file for each thing that came with a checkout and was accepted
+key             the key that signs the memories of this user
+accepted/       one small file for each accepted thing that came with a checkout
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _FILE_BYTES_MAX = 65_536
 _KEY_BYTES = 32
 _NAME_CHARS_MAX = 60
 _IN_COMMANDS = frozenset('$`|&;<>{}=\\/"#*?:~^%')
-# Dotted keys stand in one line, and reading them takes the square of their number.
+# Bounds the dots in one line: parsing a dotted key takes quadratic time.
 _DOTS_MAX = 1_000
-# What coding agents set for the programs that they start, and what those agents are called.
+# The environment variables that coding agents set for the programs that they start, and the agents' names.
 _HOSTS = {
     "CLAUDECODE": "claude-code",
     "CODEX_THREAD_ID": "codex",
@@ -34,40 +34,40 @@ _HOSTS = {
     "GEMINI_CLI": "gemini-cli",
     "OPENCODE": "opencode",
 }
-# Where they say which conversation started a program.
+# The environment variables with the id of the conversation that started a program.
 _SESSIONS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID")
 
 
 def path_of(name: str) -> str:
-    """Where something that the user says stands: $XDG_CONFIG_HOME/mnemarch, or ~/.config/mnemarch."""
+    """The path of a file of the user's configuration: in $XDG_CONFIG_HOME/mnemarch, or ~/.config/mnemarch."""
     return _own("XDG_CONFIG_HOME", ".config", name)
 
 
 def state_path_of(name: str) -> str:
-    """Where something stands that this machine noted for the user: $XDG_STATE_HOME/mnemarch, or ~/.local/state."""
+    """The path of a file of this machine's state: in $XDG_STATE_HOME/mnemarch, or ~/.local/state/mnemarch."""
     return _own("XDG_STATE_HOME", os.path.join(".local", "state"), name)
 
 
 def cache_path_of(name: str) -> str:
-    """Where something stands that can be made again: $XDG_CACHE_HOME/mnemarch, or ~/.cache/mnemarch."""
+    """The path of a file that can be recreated: in $XDG_CACHE_HOME/mnemarch, or ~/.cache/mnemarch."""
     return _own("XDG_CACHE_HOME", ".cache", name)
 
 
 def _own(variable: str, otherwise: str, name: str) -> str:
     base = os.environ.get(variable, "")
-    # Relative to a repository it would be the repository's.
+    # A relative path is ignored: inside a repository it would name the repository's files.
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), otherwise)
     return os.path.join(base, "mnemarch", name)
 
 
 def host() -> str | None:
-    """The coding agent that started this process, if one did."""
+    """The coding agent that started this process, or None."""
     return next((name for variable, name in _HOSTS.items() if os.environ.get(variable)), None)
 
 
 def session() -> str | None:
-    """The conversation with a coding agent that started this process, if the agent says which."""
+    """The id of the conversation that started this process, if the coding agent sets one."""
     return next(filter(None, map(os.environ.get, _SESSIONS)), None)
 
 
@@ -78,30 +78,30 @@ def person() -> str | None:
 
 
 def is_name(typed: str) -> bool:
-    """Whether a line can be a person's name: what is pasted into a terminal answers the question too."""
+    """Whether a line can be a person's name. A command that was pasted into the terminal is none."""
     is_short = 0 < len(typed) <= _NAME_CHARS_MAX and typed.isprintable()
     return is_short and _IN_COMMANDS.isdisjoint(typed) and " -" not in typed and typed.split()[0] != "mnemarch"
 
 
 def keep_person(name: str) -> bool:
-    """Remember who the user is; False if there is no place to."""
+    """Store the user's name. False if it can't be written."""
     return _written("person", f"{name}\n".encode())
 
 
 def settings() -> dict[str, Any]:
-    """What the user's own config.toml says, which holds in every repository; nothing if there is none."""
+    """The settings of the user's own config.toml, which apply in all repositories. Empty without that file."""
     path = path_of("config.toml")
     return parsed(path, settings_file(path)) if os.path.lexists(path) else {}
 
 
 def may_orchestrate(name: str, host: str | None) -> bool:
-    """Whether the user named this orchestrator; and for a coding agent, whether it may act as that one."""
+    """Whether the user named this orchestrator. For a coding agent: whether it may act as that orchestrator."""
     lines = [line.strip() for line in _content("orchestrators").decode(errors="replace").split("\n")]
     return f"{name} @{host}" in lines if host is not None else any(line.split(" @")[0] == name for line in lines)
 
 
 def has_accepted(path: str, content: bytes) -> bool:
-    """Whether the user said yes to this very content at this place."""
+    """Whether the user accepted exactly this content at this path."""
     return os.path.exists(_acceptance(path, content))
 
 
@@ -111,7 +111,7 @@ def accept(path: str, content: bytes) -> None:
 
 
 def revoke(path: str) -> int:
-    """Forget every yes to what stood at this place; gives their number."""
+    """Remove all acceptances for this path. Returns their number."""
     folder = path_of("accepted")
     names = os.listdir(folder) if os.path.isdir(folder) else ()
     files = [os.path.join(folder, name) for name in names]
@@ -122,7 +122,7 @@ def revoke(path: str) -> int:
 
 
 def signature(nonce: bytes, *, make_key: bool = False) -> str | None:
-    """What only this user can write beside a nonce; None if they have no key."""
+    """The user's signature of a nonce, or None if they have no key."""
     if make_key and not os.path.lexists(path_of("key")):
         _written("key", os.urandom(_KEY_BYTES), replaces=False)
     key = _content("key")
@@ -140,7 +140,7 @@ def settings_file(path: str) -> bytes:
 
 
 def parsed(path: str, content: bytes) -> dict[str, Any]:
-    """The settings in a TOML file, whatever somebody wrote into it."""
+    """The settings in a TOML file. Raises InvalidInput for any content that can't be parsed."""
     import tomllib
 
     if any(line.count(b".") > _DOTS_MAX for line in content.splitlines()):
@@ -161,7 +161,7 @@ def _acceptance(path: str, content: bytes) -> str:
 
 
 def _content(name: str) -> bytes:
-    """The bytes of one of the user's files, none if it isn't there or may not be read, as in a sandbox."""
+    """The bytes of one of the user's files. Empty if it is missing or unreadable, as in a sandbox."""
     try:
         return read_small(path_of(name), _FILE_BYTES_MAX)
     except OSError:
@@ -169,7 +169,7 @@ def _content(name: str) -> bytes:
 
 
 def _written(name: str, content: bytes, *, replaces: bool = True) -> bool:
-    """Write a file of the user's own; False if there is no place for it."""
+    """Write one of the user's files. False if it can't be written."""
     path = path_of(name)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

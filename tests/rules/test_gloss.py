@@ -17,7 +17,7 @@ from mnemarch.text.words import entries
         ("orders-api는 자바 21", "orders-api java 21"),
         # What follows is read too, and what comes after a part that is not known is left alone.
         ("결제내역을", "payment details"),
-        ("결제대행사", "payment"),
+        ("결제모드설정", "payment"),
         # A word of one syllable counts alone, not at the beginning of another.
         ("돈을", "money"),
         ("돈까스", ""),

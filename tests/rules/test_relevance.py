@@ -18,13 +18,12 @@ FILLER = " ".join(f"filler{number}" for number in range(SELF_CONTAINED + 1))
 MAY = micros(datetime(2023, 5, 7, tzinfo=UTC))
 
 
-def judgements(query, found, around=(), *, coherence=0.0, own_session=None, **rules):
+def judgements(query, found, around=(), *, coherence=0.0, own_session=None, meanings=None, **rules):
     """What is said of each candidate, every word of the question being equally rare."""
     question = Question(query, RecallRules(**rules))
     terms = [Term([word], weight, 2.0) for word, weight in question.weights.items()]
-    results = judged(
-        question, terms, found, list(around), coherence=coherence, own_session=own_session, rules=RecallRules(**rules)
-    )
+    options = {"coherence": coherence, "own_session": own_session, "meanings": meanings or {}, "noise": 0.2}
+    results = judged(question, terms, found, list(around), rules=RecallRules(**rules), **options)
     assert len({result.sketch.id for result in results}) == len(results)
     return {result.sketch.id: result for result in results}
 
@@ -332,12 +331,14 @@ def test_whoever_is_judged_was_a_candidate_or_stands_around_one(given, chosen):
 
 @pytest.mark.parametrize(("query", "first"), [("결제가 실패하면?", "korean"), ("what if it declines?", "english")])
 def test_of_texts_as_near_in_meaning_that_in_the_language_of_the_question_comes_first(query, first):
-    question = Question(query, RecallRules())
-    terms = [Term((), weight, 2.0) for weight in question.weights.values()]
     found = [sketch("송장은 두 번 보낸다", "korean"), sketch("An invoice is sent twice", "english")]
-    meanings = {"korean": 0.5, "english": 0.5}
-    results = judged(
-        question, terms, found, [], meanings=meanings, noise=0.2, coherence=0.0, own_session=None, rules=RecallRules()
-    )
-    assert max(results, key=lambda result: result.total).sketch.id == first
-    assert len({result.total for result in results}) == 2
+    results = totals(query, found, meanings={"korean": 0.5, "english": 0.5})
+    assert max(results, key=results.get) == first
+    assert len(set(results.values())) == 2
+
+
+def test_beside_a_model_few_words_of_the_question_weigh_little_and_all_of_them_much():
+    query = "checkout retries payment slowly"
+    found = [sketch("checkout", "few"), sketch(query, "all"), sketch("a till is slow", "none")]
+    results = totals(query, found, meanings={"few": 0.35, "all": 0.35, "none": 0.45})
+    assert sorted(results, key=results.get, reverse=True) == ["all", "none", "few"]

@@ -248,5 +248,5 @@ def test_a_file_that_is_nested_too_deep_is_refused_and_a_line_is_shown_as_it_is(
     with mnemarch.open(":memory:") as memory, pytest.raises(InvalidInput):
         memory.import_(tmp_path / "log.jsonl")
     assert runner_of(["npm", "test"], str(tmp_path)).runner == ""
-    shown = GoText(str(tmp_path / "report"), ["go", "test"]).text(f"{deep}\n[]\n".encode())
+    shown = GoText(str(tmp_path / "report")).text(f"{deep}\n[]\n".encode())
     assert shown.decode() == f"{deep}\n[]\n"

@@ -42,7 +42,7 @@ _NOISE = 0.2
 _ENGLISH_WEIGHT = 2.0
 _GLOSS_WEIGHT = 1.0
 # Korean is read by a table of words: with another table come other vectors.
-_GLOSS = "gloss-1"
+_GLOSS = "gloss-2"
 _MAKER = "The sentence encoder"
 # No two of them have anything to do with each other.
 _UNRELATED = (

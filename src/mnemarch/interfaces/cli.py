@@ -1,4 +1,4 @@
-"""`mnemarch`: finds the command, runs it, prints its answer once; what goes wrong becomes words and an exit code."""
+"""`mnemarch`: finds the command, runs it and prints its answer once. Errors become a message and an exit code."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _without_command(options: list[str]) -> int:
 
 
 class _Printer:
-    """Writes one answer or one error. Once an answer stands on stdout, nothing else goes there."""
+    """Writes one answer or one error. After an answer, nothing else goes to stdout."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -128,7 +128,7 @@ def _words(error: BaseException) -> tuple[str, str]:
 
 
 def carried(error: BaseException) -> dict[str, Any]:
-    """What some errors know beyond their words: a conflict both versions, a refusal its rule."""
+    """The facts that an error carries beside its message: both versions of a conflict, the rule of a refusal."""
     names = ("rule", "expected_version", "actual_version", "current", "proposed")
     return {name: getattr(error, name) for name in names if hasattr(error, name)}
 
@@ -140,14 +140,14 @@ def json_text(data: Any) -> str:
 
 
 def _let_any_text_out() -> None:
-    """What the terminal can't show becomes a question mark, not a crash."""
+    """Print a question mark for a character that the terminal can't show, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
 
 
 def _write(text: str) -> None:
-    """Print it at once. A reader that has enough (`| head -1`) is no error."""
+    """Print a text and flush it. It is no error if the reader has closed the pipe (`| head -1`)."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -155,7 +155,7 @@ def _write(text: str) -> None:
 
 
 def _ignore_output() -> None:
-    """The reader left: send the rest nowhere, so that closing stdout is quiet too."""
+    """Redirect stdout to the null device after the reader closed the pipe, so that closing stdout raises nothing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -163,7 +163,7 @@ def _ignore_output() -> None:
 
 
 def sections() -> dict[str, dict[str, str]]:
-    """Every first word with what it does, by section, in the order of the data's path."""
+    """The summary of each command's first word, by section, in the order of the data's path."""
     listed: dict[str, dict[str, str]] = {}
     texts = help_texts()
     for section, verbs in SECTIONS.items():
@@ -188,7 +188,7 @@ def sentence(says: str) -> str:
 
 
 def help_for(name: str) -> str:
-    """What `mnemarch NAME --help` says."""
+    """The text of `mnemarch NAME --help`."""
     if f"group {name}" in help_texts():
         return _help_of_group(name)
     command = grammar.command_named(name)
@@ -241,7 +241,7 @@ def _width() -> int:
 
 
 def overview() -> str:
-    """What `mnemarch --help` says."""
+    """The text of `mnemarch --help`."""
     lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
     lines += ["A governed memory that coding agents share.", "", "start here"]
     lines += [f"  {step}" for step in help_texts()["first steps"]] + [""]

@@ -1,7 +1,7 @@
-"""A command, its answer, and one call of it: which memory it works on, from which seat, and who acts (R4).
+"""A command, its answer, and one call of it, which finds the memory, the seat and the actor (R4).
 
-Who and where are found by options, then MNEMARCH_* variables; then where by the repository around the current folder,
-and who by the coding agent or the person that typed.
+Options decide the actor and the place, then MNEMARCH_* variables. Without them, the place is the repository around the
+current folder, and the actor is the coding agent or the person that typed the command.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _NO_CI = ("", "0", "false")
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
-# The doctor leaves one unit in a place of its own.
+# The doctor's own unit, in a scope of its own, does not count as content.
 _UNITS_OF_DOCTOR = 1
 _YES = frozenset({"y", "yes", "ok", "예", "네"})
 _NAMED_MAX = 3
@@ -40,7 +40,7 @@ _HOW_NAMED = "A project is named by its git remote, or else by its folder; if th
 
 
 class Answer(Frozen):
-    """The result of a command: `data` for programs, and `text` for people, which is made only if a person reads it.
+    """The result of a command: `data` for programs, `text` for people. `text` is called only if a person reads it.
 
     `aside` is a remark about the answer. It goes to stderr, so that it reaches no pipe and no prompt.
     """
@@ -53,9 +53,9 @@ class Answer(Frozen):
 
 
 class Command(Frozen):
-    """One command: what it does and takes; `help.txt` has its description and examples, by its name.
+    """One command: its function and its parameters. `help.txt` has its description and examples.
 
-    A command that `begins_memory` creates a memory if there is none. One that `only_reads` does not ask who acts.
+    A command that `begins_memory` creates a memory if there is none. One that `only_reads` never asks for a name.
     """
 
     run: Callable[[Call], Answer]
@@ -67,10 +67,10 @@ class Command(Frozen):
 
 
 class Call:
-    """One command as it was typed. The memory and the seat it leads to are opened when first asked for.
+    """One command as it was typed. It opens its memory and its seat at their first use.
 
-    `options` has all its parameters, `arguments` those that were typed. `places` says who and where, and whether to
-    answer in JSON.
+    `options` has all its parameters, `arguments` those that were typed. `places` has the options for the actor and
+    the place, and whether to answer in JSON.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Call:
 
     @property
     def home(self) -> Home:
-        """The repository around --root or the current folder; without one, --store's folder names it."""
+        """The repository around --root or the current folder; without a repository, the folder of --store."""
         if self._home is None:
             folder = os.path.abspath(self.store) if self.store is not None and _is_folder(self.store) else ""
             self._home = home_of(self._folder_here(), memory_in=os.path.realpath(folder) if folder else "")
@@ -105,13 +105,13 @@ class Call:
 
     @property
     def url(self) -> str:
-        """The address of a memory that is in no folder."""
+        """The memory's address, or "" if the memory is in .mnemarch/ of its folder."""
         store = self.store
         return load(self.home.folder).store.url if store is None or _is_folder(store) else store
 
     @property
     def address(self) -> str:
-        """The folder of the files, or the server's address as it may be shown; nothing for a memory in .mnemarch/."""
+        """The folder of the files, or the server's address without its password; "" for a memory in .mnemarch/."""
         from mnemarch.interfaces.show import without_password
 
         if self.url.startswith(FILE_SCHEME):
@@ -120,7 +120,7 @@ class Call:
 
     @property
     def is_on_server(self) -> bool:
-        """Whether the memory is on a server, so that hooks have to ask `mnemarch serve`."""
+        """Whether the memory is on a server. Hooks then have to ask `mnemarch serve`."""
         return bool(self.url) and not self.url.startswith(FILE_SCHEME)
 
     @property
@@ -136,7 +136,7 @@ class Call:
 
     @property
     def actor(self) -> Actor:
-        """Who acts, by --actor, the coding agent around this process, or the person at the terminal."""
+        """The actor of --actor, else the coding agent that started this process, else the person at the terminal."""
         if self._actor is None:
             self._actor = _actor_of(self._setting("actor"), may_ask=not self._only_reads)
         return self._actor
@@ -152,7 +152,7 @@ class Call:
             if actor.kind is ActorKind.AGENT and user.host() is not None:
                 from mnemarch.code.git import task_branch
 
-                # In the shell of a coding agent this is the agent's own task, named as its hooks name it.
+                # A coding agent's shell works in the agent's own task, under the name that its hooks use.
                 session = session or user.session()
                 segments["task"] = task_branch(home.root) or session
             named = {name: self._setting(name) for name in ("org", "project", "worktree", "task")}
@@ -161,9 +161,9 @@ class Call:
         return self._seat
 
     def answer_from_nothing(self) -> str:
-        """Use an empty memory that leaves no trace if there is none; returns a remark about that.
+        """Open an empty memory that is not stored if there is no memory; returns a remark about that, else "".
 
-        Hooks ask in every repository and must not fail there. A store that was named and does not exist is an error.
+        Hooks ask in every repository and must not fail there. If --store names a missing memory, that is an error.
         """
         missing = self._absent() if self.places.store is None else None
         if missing is None:
@@ -172,11 +172,11 @@ class Call:
         return f"{missing.message} {missing.hint}"
 
     def empty_scope_hint(self) -> list[str]:
-        """A note if the memory has units and this seat sees none: its project may have had another name."""
+        """A note if the memory has units but this seat sees none: the project may have been renamed."""
         if self.seat.units(limit=1):
             return []
         former = self._former_name()
-        units = 0 if self.is_on_server else self.memory.stats().units  # Others' are theirs on a server.
+        units = 0 if self.is_on_server else self.memory.stats().units  # On a server the other units belong to others.
         if not former and units <= _UNITS_OF_DOCTOR:
             return []
         held = f'units of project "{former}", which is how this folder is called' if former else f"{units:,} units"
@@ -213,7 +213,7 @@ class Call:
             self._memory.close()
 
     def _setting(self, name: str) -> str | None:
-        """What the command line says, else the environment; a variable that is set to nothing is not set."""
+        """The option's value, else the variable's. An empty variable counts as absent."""
         typed: str | None = getattr(self.places, name)
         return typed if typed is not None else os.environ.get(f"MNEMARCH_{name.upper()}") or None
 
@@ -246,11 +246,11 @@ class Call:
             hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else _HOW_TO_MAKE
             return NotFound(f"There is no memory in {self.home.folder}.", hint=hint)
         except OSError:
-            pass  # It is there, or something else is: opening says what.
+            pass  # The file may exist all the same; opening the memory reports what is wrong.
         return None
 
     def _former_name(self) -> str:
-        """The folder's name, if units are stored under it: a project has this name until it has a remote."""
+        """The folder's name if units are stored under it, else "". A project has this name until it has a remote."""
         name, seat = os.path.basename(self.home.folder), self.seat
         if not name.strip() or name == seat.scope.project:
             return ""
@@ -291,11 +291,11 @@ def at_terminal(stream: object) -> bool:
         return False
 
 
-# Who acts
+# The actor
 
 
 def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
-    """The actor, if it may act under this name (R4). A person confirms the name once; a terminal is no proof."""
+    """The actor. Raises if this process may not act under that name; a person confirms theirs once (R4)."""
     host = user.host()
     if named is None:
         if host is not None:
@@ -346,7 +346,7 @@ def _require_person(actor: Actor, host: str | None) -> None:
 
 
 def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
-    """The person who uses this computer; asked once, and remembered. None if they are not known."""
+    """The name of the person who uses this computer, or None if unknown. It is asked for once and stored."""
     name = user.person()
     if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
         return name
@@ -373,7 +373,7 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
 
 
 def _proposed_name() -> str:
-    """The user's name by git's own configuration, not the repository's; else by their login."""
+    """The user's name in git's global configuration (never the repository's), else their login."""
     from mnemarch.code.git import git
 
     for setting in ("user.name", "user.email"):
@@ -384,5 +384,5 @@ def _proposed_name() -> str:
 
     try:
         return getuser()
-    except (KeyError, OSError):  # In a container nothing but the user's number may be known.
+    except (KeyError, OSError):  # In a container only the user's number may be known.
         return f"uid-{os.getuid()}"

@@ -49,7 +49,7 @@ _DECIDE = (
 
 
 def _decide(call: Call) -> Answer:
-    """Commit a proposal. At a terminal it is shown first, and nothing is stored before a yes."""
+    """Commit a proposal. At a terminal, show it first and store nothing before a yes."""
     options = call.options
     if options.dry_run:
         call.begins_memory = False
@@ -84,7 +84,7 @@ def _decide(call: Call) -> Answer:
 
 
 def _takes_a_reason(proposal: DecisionProposal) -> bool:
-    """Whether only a person who says why commits it: the guardian blocks it, or it opposes what binds."""
+    """Whether the commit needs a person's reason: the guardian blocks it, or it opposes a binding decision."""
     related = {proposal.base.id} if proposal.base else set()
     return proposal.guardian.type == "BLOCK" or any(
         one.id not in (*proposal.guardian.evidence, *related) for one in proposal.conflicts
@@ -94,7 +94,7 @@ def _takes_a_reason(proposal: DecisionProposal) -> bool:
 def _import(call: Call) -> Answer:
     from mnemarch.interfaces import adr
 
-    seat = call.seat  # Whoever it is may be asked first.
+    seat = call.seat  # This may ask the person's name, before the progress line is drawn.
     with Counter("importing", "records") as progress:
         outcomes = adr.import_folder(seat, call.options.folder, progress, override=call.options.override)
     return _records(outcomes, "There are no decision records there.")
@@ -119,7 +119,7 @@ COMMANDS = {
 }
 
 
-# In words
+# Text
 
 
 def _decision_text(decision: Decision) -> str:
@@ -145,7 +145,7 @@ def _decision_text(decision: Decision) -> str:
 
 
 def _in_force(listed: Sequence[Decision], call: Call) -> str:
-    """A page of decisions; to who named no domain also the others in which something is in force."""
+    """A page of decisions. Without --domain, it also lists the other domains with decisions in force."""
     rows = [(short_id(one.id), one.strength, clean(one.domain), one.version, quoted(one.text)) for one in listed]
     page = table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
     named = "domain" in call.arguments
@@ -173,7 +173,7 @@ def _relations(relations: Sequence[Relation], _: Call) -> str:
 
 
 def _proposal_text(proposal: DecisionProposal, known: Mapping[str, Decision]) -> str:
-    """What would be decided, and what it would break."""
+    """The proposal, the guardian's verdict, the decisions it conflicts with, and those it reaches."""
     lines = [
         f"{'revises ' + short_id(proposal.base.id) if proposal.base else 'new'}: {quoted(proposal.text)}",
         f"{proposal.strength} · {clean(proposal.domain)} · {proposal.level}",
@@ -191,7 +191,7 @@ def _guardian_text(verdict: GuardianVerdict) -> str:
 
 
 def _known_decisions(desk: Decisions, impact: Impact) -> dict[str, Decision]:
-    """The decisions of an impact as they are in force, by their roots."""
+    """The versions in force of the decisions of an impact, by their root ids."""
     return {node.id: desk.in_force(node.id) for node in impact.nodes}
 
 
@@ -204,7 +204,7 @@ def _impact(impact: Impact, call: Call) -> str:
 
 
 def _head(desk: Decisions, decision_id: str) -> Decision:
-    """What is in force of a decision; of one that was taken back, the version that was named."""
+    """The version in force of a decision; the named version if none is in force."""
     try:
         return desk.in_force(decision_id)
     except NotFound:
@@ -212,12 +212,12 @@ def _head(desk: Decisions, decision_id: str) -> Decision:
 
 
 def _tree_lines(impact: Impact, known: Mapping[str, Decision]) -> list[str]:
-    """Each node under the one that leads to it; the arrow points as the relation reads."""
+    """The impact as a tree: each node below the node that leads to it, with an arrow in the relation's direction."""
     below: dict[str, list[ImpactNode]] = {}
     for node in impact.nodes:
         below.setdefault(node.path[-2], []).append(node)
     lines: list[str] = []
-    # A list of what is still to be drawn, not recursion: a chain of decisions can be longer than Python's stack.
+    # A list of waiting nodes instead of recursion: a chain of decisions can be longer than Python's stack.
     waiting = _under(below, impact.nodes[0].path[0], "") if impact.nodes else []
     while waiting:
         node, indent, is_last = waiting.pop(0)
@@ -233,7 +233,7 @@ def _under(below: Mapping[str, list[ImpactNode]], parent: str, indent: str) -> l
 
 
 def _named(root: str, known: Mapping[str, Decision]) -> str:
-    """A decision of an impact, with the id of the version that is in force."""
+    """The beginning of a decision's text, with the id of its version in force."""
     return f"{short(known[root].text, _LABEL_CHARS)}  {short_id(known[root].id)}" if root in known else short_id(root)
 
 
@@ -242,7 +242,7 @@ def _broken(anchors: Sequence[Unit], _: Call) -> str:
     return table(("id", "leads to", "hint"), rows, "Every anchor leads somewhere.")
 
 
-# By verb, as in `text`.
+# Keyed as in `text`.
 TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "decisions.active": _in_force,
     "decisions.get": lambda version, _: _decision_text(version),

@@ -1,6 +1,6 @@
-"""The demo: five agents in processes of their own write to one memory at once, and the memory proves what it did.
+"""The demo: five agents in separate processes write to one memory at once, and the result is proved from the memory.
 
-The agents are real commands. Every number and every id that is printed is read back from the memory.
+The agents are real commands. Every printed number and id is read back from the memory.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _SHARED, _GUESS, _TOO_WIDE, _PERSONAL = (_SHOP[name] for name in ("shared", "gue
 _NAME = _SHOP["personal_name"]
 _BEAT_S = 0.9
 _ENTRIES, _ENTRIES_FAST = 240, 40
-# Nobody watches a log: there no line is wrapped.
+# Lines are not wrapped if the output is no terminal.
 _LOG_WIDTH = 400
 _MARKS = {"pass": "✓", "fail": "✗"}
 
 
 class Proof(Frozen):
-    """One claim, what was counted for it, and whether it holds."""
+    """One claim, the count that supports it, and whether it holds."""
 
     claim: str
     counted: str
@@ -55,7 +55,7 @@ class Proof(Frozen):
 
 @dataclass
 class Told:
-    """What the memory answered, to be checked at the end."""
+    """The memory's answers, to be checked at the end."""
 
     secret: str
     receipts: list[dict[str, Any]] = field(default_factory=list)
@@ -65,9 +65,9 @@ class Told:
 
 
 def run(*, keep: str | None, fast: bool, aside: bool) -> tuple[list[Proof], str]:
-    """Run the whole story; gives the proofs, and the id of a unit to look at.
+    """Run the whole story. Returns the proofs and the id of a unit to look at.
 
-    With `aside` the story is told on stderr, for stdout belongs to the answer.
+    With `aside` the story goes to stderr, since stdout is for the answer.
     """
     if keep and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
         raise InvalidInput(f"{keep!r} is not empty.", hint="Give a new folder; nothing was overwritten.")
@@ -86,7 +86,7 @@ def run(*, keep: str | None, fast: bool, aside: bool) -> tuple[list[Proof], str]
 
 
 def _made_shop(folder: str) -> list[str]:
-    """Write the shop and commit it; gives the worktree that the agents share, and the one a newcomer reads from."""
+    """Write the shop and commit it. Returns the worktree that the agents share, and the newcomer's worktree."""
     desks = [os.path.join(folder, ".worktrees", name) for name in _SHOP["worktrees"]]
     for path, text in _SHOP["files"].items():
         target = os.path.join(folder, path)
@@ -102,7 +102,7 @@ def _made_shop(folder: str) -> list[str]:
 
 
 class _Story:
-    """The acts, in order. Each does something to the memory and tells what the memory answered."""
+    """The acts, in order. Each works with the memory and prints the answers."""
 
     def __init__(self, memory: Memory, folder: str, desks: list[str], stream: Any, *, fast: bool) -> None:
         self._memory = memory
@@ -117,19 +117,19 @@ class _Story:
         return self._memory.seat(actor, Scope(project=_PROJECT, worktree=_WORKTREE), root=self._desks[0])
 
     def _act(self, number: int, title: str) -> None:
-        """A new part of the story, after a moment to read the last."""
+        """Print the title of the next act, after a pause to read the last one."""
         time.sleep(self._beat_s)
         self._console.print(Text(f"\n{number}  {title}", "bold cyan"))
 
     def _tell(self, who: str, what: str, then: str = "", style: str = "green") -> None:
-        """One thing that happened: who, what, and what the memory answered."""
+        """Print one event: the actor, the act, and the memory's answer."""
         line = Text.assemble(
             (f"{who:<12}", "bold"), clean(what), *([(f"\n            → {clean(then)}", style)] * bool(then))
         )
         self._console.print(Padding(line, (0, 0, 0, 3), expand=False))
 
     def _at_once(self, commands: dict[str, list[str]], lines: dict[str, list[Any]], desk: int = 0) -> dict[str, Any]:
-        """What the memory answers to each agent's command; all have been started before one is waited for."""
+        """The memory's answers to the agents' commands. All processes are started before one is waited for."""
         ours = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
         started = {}
         for name, argv in commands.items():
@@ -226,7 +226,7 @@ class _Story:
         cited = [Citation.parse(text) for text in _SHOP["shared_citations"]]
 
         def revise(number: int, text: str) -> tuple[str, Stored | Refused, int | None]:
-            with open_memory(self._folder) as memory:  # As a process of its own would.
+            with open_memory(self._folder) as memory:  # Each lead opens the memory, as a separate process would.
                 lead = memory.seat(Actor.orchestrator(f"lead-{number}"), self._ada.scope, root=self._desks[0])
                 new = lead.remember(text, level=Level.PROJECT, citations=cited)
                 try:
@@ -291,7 +291,7 @@ class _Story:
 
 
 def files_holding(folder: str, needle: str) -> int:
-    """How many files below `folder` hold this text, in any case: an index keeps words in lower case."""
+    """The number of files below `folder` with this text. Case is ignored, since an index has words in lower case."""
     count = 0
     for place, _, names in os.walk(folder):
         for path in (os.path.join(place, name) for name in names):
@@ -301,7 +301,7 @@ def files_holding(folder: str, needle: str) -> int:
 
 
 def proofs_of(memory: Memory, judge: Seat, told: Told, folder: str) -> list[Proof]:
-    """Count everything anew, from an export of the log and the bytes on disk."""
+    """Count everything again, from an export of the log and from the files on disk."""
     log_path = os.path.join(folder, "log.jsonl")
     memory.export(log_path)
     with open(log_path, encoding="utf-8") as file:

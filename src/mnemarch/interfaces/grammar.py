@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import IO, Any
 
-# What other programs call a command.
+# Names that other programs use for a command.
 _MEANT = dict.fromkeys(("forget", "delete", "remove"), "erase") | dict.fromkeys(("search", "find", "ask"), "recall")
-# Commands that are no verbs, by section, and the module beside this one that has them.
+# Commands that are not verbs, by section. Each has the name of its module in this package.
 PLAIN_COMMANDS = {
     "decisions: versioned, ranked, with their blast radius": dict.fromkeys(
         ("decide", "decisions import", "decisions export"), "decide"
@@ -55,7 +55,7 @@ _RECEIPT_BYTES_MAX = 65_536
 
 
 def command_names() -> list[str]:
-    """The whole name of every command, those of verbs first."""
+    """The full names of all commands, verbs first."""
     plain = [name for names in PLAIN_COMMANDS.values() for name in names]
     return [*filter(None, map(command_of, VERBS)), *plain]
 
@@ -70,7 +70,7 @@ def asks_for_help(argv: Sequence[str]) -> bool:
 
 
 def split(argv: Sequence[str], takes: Iterable[Parameter] = ()) -> tuple[str | None, list[str]]:
-    """The first word of `argv`, wherever the options stand, and everything else. The value of an option is no word."""
+    """The first word of `argv`, before or after options, and all other arguments. An option's value is no word."""
     valued = {flag for parameter in (*PLACES, *takes) if parameter.type is not of.FLAG for flag in flags_of(parameter)}
     value_follows = False
     for index, argument in enumerate(options_in(argv)):
@@ -84,7 +84,7 @@ def split(argv: Sequence[str], takes: Iterable[Parameter] = ()) -> tuple[str | N
 
 
 def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
-    """The whole name of the command: `decisions` and `show` are one, and so are `stuck` and `--clear`."""
+    """The full name of the command ("decisions show", "stuck --clear"), and the other arguments."""
     names = [name for name in command_names() if name.split()[0] == word]
     if not names:
         from difflib import get_close_matches
@@ -106,7 +106,7 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
         if name != word and option in options_in(rest):
             rest.remove(option)
             return name, rest
-    # A command that also reads does so where no word says what to write: `log` alone is `log --read`.
+    # A command with a form for reading reads if no text was typed: `log` alone is `log --read`.
     reading = f"{word} --read"
     takes = [parameter for verb in VERBS if command_of(verb) in {word, reading} for parameter in verb.takes]
     reads = reading in names and not asks_for_help(rest) and split(rest, takes)[0] is None
@@ -114,12 +114,12 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def command_of(verb: Verb) -> str | None:
-    """What a verb is called on the command line."""
+    """The name of a verb's command."""
     return verb.name.partition(".")[2] if verb.command == "" else verb.command
 
 
 def command_named(name: str) -> Command:
-    """The command of that whole name, derived from its verb, or a plain one; with its help."""
+    """The command of this full name with its help, made from its verb or taken from its module."""
     module = next((names[name] for names in PLAIN_COMMANDS.values() if name in names), None)
     if module is None:
         from mnemarch.interfaces.verb_commands import command_for
@@ -133,12 +133,12 @@ def command_named(name: str) -> Command:
 
 
 def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
-    """Parses what was typed after the command."""
+    """Parse the arguments after the command."""
     places = places_of(command)
     takes = (*command.takes, *places, JSON)
     typed = Typed(takes, argv)
     if typed.unknown:
-        # A word that is left over may be the value of an option that is unknown.
+        # A leftover word may be the value of an unknown option, so options are reported first.
         others = [argument for argument in typed.unknown if argument[0] == "-"] or typed.unknown
         raise InvalidInput(f"{name} takes no {', '.join(others)}.", hint=_where_it_belongs(name, others[0]))
     if absent := missing(takes, typed):
@@ -156,7 +156,7 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
 
 
 def places_of(command: Command) -> list[Parameter]:
-    """The options for who and where, without those that mean something else to this command (`undo --actor`)."""
+    """The options for actor and place, without those that this command uses for something else (`undo --actor`)."""
     own = {flag for parameter in command.takes for flag in flags_of(parameter)}
     return [place for place in PLACES if own.isdisjoint(flags_of(place))]
 
@@ -167,7 +167,7 @@ def _with_defaults(takes: Iterable[Parameter], arguments: dict[str, Any]) -> Sim
 
 
 def _where_it_belongs(name: str, option: str) -> str:
-    """A hint for an unknown option or word: another form of the command takes it, or a text lacks its quotes."""
+    """A hint for an unknown argument: quote the text, use another form of the command, put a command after `--`."""
     words = [parameter for parameter in command_named(name).takes if is_word(parameter)]
     if option[0] != "-" and words and is_text(words[-1]):
         return f'Put a text of several words in quotes: mnemarch {name} "..."'
@@ -180,7 +180,7 @@ def _where_it_belongs(name: str, option: str) -> str:
 
 
 def forms(name: str) -> list[str]:
-    """The forms of a command that an option chooses."""
+    """The full names of a command's other forms, each chosen by an option."""
     return [other for other in command_names() if other.startswith(f"{name} --")]
 
 
@@ -193,18 +193,18 @@ def examples_of(name: str, command: Command) -> tuple[str, ...]:
     return (" ".join(["mnemarch", name, *(part for sample in samples for part in sample)]),)
 
 
-# What was typed, as values
+# From arguments to values
 
 
 def flags_of(parameter: Parameter) -> list[str]:
-    """The options that give a parameter; none for a word."""
+    """The options of a parameter; empty if the parameter is a word."""
     if parameter.flag is None:
         return [] if parameter.default is of.REQUIRED else [f"--{parameter.name.replace('_', '-')}"]
     return parameter.flag.split("|") if parameter.flag else []
 
 
 def shown_name(parameter: Parameter) -> str:
-    """How a parameter is called in help texts and errors."""
+    """The name of a parameter's value in help texts and errors."""
     return parameter.metavar or parameter.type.metavar or parameter.name.upper()
 
 
@@ -214,21 +214,21 @@ def called(parameter: Parameter) -> str:
 
 
 def is_word(parameter: Parameter) -> bool:
-    """Whether a parameter is given as a word or words; a list that is piped comes from standard input."""
+    """Whether a parameter takes a word or words. A piped list takes none: it comes from standard input."""
     return not flags_of(parameter) and not (parameter.many and parameter.piped)
 
 
 def is_option(argument: str) -> bool:
-    """Whether an argument is an option: a lone dash is standard input, and a negative number is a number."""
+    """Whether an argument is an option. A lone dash (standard input) and a negative number are none."""
     return argument[:1] == "-" and argument != "-" and not argument[1:2].isdigit()
 
 
 class Typed:
-    """The arguments of one command line, sorted by the parameters that they belong to."""
+    """The arguments of one command line, assigned to their parameters."""
 
     def __init__(self, takes: Iterable[Parameter], argv: Sequence[str]) -> None:
         self.unknown: list[str] = []
-        # Keyed by identity, since a word WORKTREE and the option --worktree have one name.
+        # Keyed by identity, since the word WORKTREE and the option --worktree share a name.
         self._texts: dict[int, Any] = {}
         self._words: list[str] = []
         self._flags = {flag: parameter for parameter in takes for flag in flags_of(parameter)}
@@ -245,16 +245,16 @@ class Typed:
         words = [parameter for parameter in takes if is_word(parameter)]
         self._texts |= {id(parameter): word for parameter, word in zip(words, self._words, strict=False)}
         if words and words[-1].many and len(self._words) >= len(words):
-            # The last parameter takes all words that are left.
+            # The last parameter takes all remaining words.
             self._texts[id(words[-1])] = self._words[len(words) - 1 :]
         elif words and words[-1].name == "query":
-            # A question needs no quotes. A text that is stored does, or a mistyped option would become part of it.
+            # A question needs no quotes. A stored text does, or a mistyped option would become part of it.
             self._texts[id(words[-1])] = " ".join(self._words[len(words) - 1 :]) or None
         else:
             self.unknown += map(repr, self._words[len(words) :])
 
     def text(self, parameter: Parameter) -> Any:
-        """What was typed for a parameter, or None: a text, texts, or how a switch was set."""
+        """The typed value of a parameter: a text, a list of texts, or the setting of a switch. None if it is absent."""
         return self._texts.get(id(parameter))
 
     def _option(self, argument: str, arguments: Iterator[str]) -> None:
@@ -277,7 +277,7 @@ class Typed:
                 self._texts[id(parameter)] = content
 
     def _switch(self, parameter: Parameter, flag: str, equals: str) -> None:
-        """A switch inverts its default; of a pair such as --worked and --failed, the first means yes."""
+        """Set a switch: it inverts its default. In a pair such as --worked and --failed, the first means True."""
         both = flags_of(parameter)
         setting = flag == both[0] if len(both) > 1 else not parameter.default
         if equals:
@@ -288,7 +288,7 @@ class Typed:
 
 
 def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
-    """The parameters that were given, by name."""
+    """The values of the given parameters, by name."""
     from_stdin = [each for each in takes if is_text(each) and typed.text(each) == "-"]
     if len(from_stdin) > 1:
         names = " and ".join(map(called, from_stdin))
@@ -308,7 +308,7 @@ def is_text(parameter: Parameter) -> bool:
 
 
 def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
-    """The required parameters that are missing."""
+    """The names of the required parameters that were not given."""
     return [
         " or ".join(flags_of(parameter)) or shown_name(parameter)
         for parameter in takes
@@ -328,7 +328,7 @@ def _value(parameter: Parameter, item: Any) -> Any:
 
 
 def text_or_stdin(argument: str | None, *, errors: str = "strict") -> str:
-    """The argument; standard input if it is `-`, or absent while something is piped in."""
+    """The argument, or standard input if the argument is `-` or is absent while a pipe supplies the text."""
     if argument is not None and argument != "-":
         return argument
     if is_typed := at_terminal(sys.stdin):
@@ -346,7 +346,7 @@ def text_or_stdin(argument: str | None, *, errors: str = "strict") -> str:
 
 
 def _lines(parameter: Parameter) -> Iterator[tuple[str, str]]:
-    """The lines of standard input that are not empty, each with what it is called in an error."""
+    """The non-empty lines of standard input, each after its name for errors ("Line 3")."""
     if at_terminal(sys.stdin):
         raise InvalidInput(
             f"The {parameter.name} are read as JSON lines from standard input.",
@@ -365,7 +365,7 @@ def _stdin() -> IO[bytes]:
 
 
 def _receipt_text(typed: str, what: str) -> str:
-    """A receipt's JSON: the text itself, or what the file holds."""
+    """A receipt's JSON: the argument itself, or the content of the file that it names."""
     if typed.lstrip().startswith("{"):
         return typed
     from mnemarch.files import read_small

@@ -1,6 +1,6 @@
-"""`graph`: what an agent asked in a session and over all of them, what it was answered, what helped.
+"""`graph`: shows the graph of a session or of an agent: questions, answers and feedback.
 
-A session is recorded through the library (`seat.graph`); this shows it.
+Programs record a session through the library (`seat.graph`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _QUESTIONS_SHOWN = 20
 _OF_EACH_TYPE_MAX = 5
 _BAR_CELLS = 8
-# What an edge leads to, in the order it is shown.
+# The word for an edge's target, by the edge's type and in the order of display.
 _NEIGHBOUR = {
     "responded_with": "answer",
     "has_feedback": "feedback",
@@ -69,13 +69,13 @@ def _show(call: Call) -> Answer:
 def _with_contents(view: GraphView, call: Call) -> GraphView:
     contents: dict[str, str] = {}
     for unit_id in {str(node.about["unit"]) for node in view.nodes if "unit" in node.about}:
-        with suppress(NotFound, InvalidInput):  # A unit of another project, or none: its id alone is shown.
+        with suppress(NotFound, InvalidInput):  # A unit out of reach is shown by its id alone.
             contents[unit_id] = call.seat.get(unit_id).content
     return replace(view, contents=contents)
 
 
 def _renamed(item: Edge) -> dict[str, Any]:
-    """An edge with its JSON names."""
+    """The fields of an edge under their JSON names."""
     return {name.removesuffix("_"): getattr(item, name) for name in type(item).__match_args__}
 
 

@@ -1,6 +1,6 @@
-"""`mnemarch hook`: one event of a coding agent, from what its host says to what the host is told.
+"""`mnemarch hook`: reads one event of a coding agent from its host, handles it and prints the answer.
 
-It always ends well and in time: whatever goes wrong is told in a file of the memory's folder and nowhere else.
+It always exits with 0 and in time. Errors go to a file in the memory's folder and nowhere else.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 _STDIN_BYTES_MAX = 32 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OTHER_HOST = "--host="
-# Before the settings are read; and at the end of a session hosts wait for hardly longer than a second.
+# The limit until the settings are read, and the limit at the end of a session, where hosts wait for about a second.
 _SECONDS_MAX = 8.0
 _SECONDS_AT_END = 1.2
-# Who made a tool call waits for the answer; what is new is indexed when the turn is over.
+# The agent waits for the hook after a tool call, so new units are indexed at the end of the turn.
 _INDEXES = {"after_tool": False, "stop": True}
 
 
 def run(argv: Sequence[str], *, is_timed: bool = True) -> int:
-    """Read one event, do what it asks for, print what the host understands. It gives 0, whatever happens.
+    """Read one event, handle it and print the answer in the host's form. Returns 0 in every case.
 
-    If it `is_timed`, the process ends with 0 when its time is over.
+    If `is_timed`, the process exits with 0 when its time is over.
     """
     if sys.stdin is None or sys.stdin.isatty():
         print("mnemarch hook is called by a coding agent's host. Set it up: mnemarch install", file=sys.stderr)
         return 0
     stop_after = _stop_after if is_timed else lambda *_: None
     stop_after(_SECONDS_MAX, "", "")
-    with suppress(Exception):  # A host that is told of an error may stop its agent.
+    with suppress(Exception):  # A host that sees an error may stop its agent.
         _run(_host_named(argv), stop_after)
     _signal.setitimer(_signal.ITIMER_REAL, 0)
     return 0
@@ -89,7 +89,7 @@ def _run(named: str | None, stop_after: Timer) -> None:
 
 
 def local_place(store: str) -> str:
-    """The folder of this machine's own files: of the memory that is named, or that the settings name."""
+    """The folder of this machine's own files, for the named memory or the memory in the settings."""
     from mnemarch.code.home import FOLDER
 
     folder = os.path.abspath(store)
@@ -118,7 +118,7 @@ def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: T
         _pass_on(event, home, stop_after)
         return
     memory = open_for_hooks(folder, config, url)
-    # A memory that is not this user's was refused by now.
+    # `open_for_hooks` has refused a memory that is not this user's.
     seconds = _SECONDS_AT_END if event.name == "end" else config.hook.seconds_max
     stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
     try:
@@ -129,7 +129,7 @@ def _perform(event: HookEvent, home: Home, store: str, place: str, stop_after: T
 
 
 def _pass_on(event: HookEvent, home: Home, stop_after: Timer) -> None:
-    """To the server of a memory that no hook opens itself; nothing, where there is no memory."""
+    """Send the event to the server, for a memory that a hook can't open. Without a memory, nothing happens."""
     from mnemarch.interfaces.hooks import relay
 
     stop_after(_SECONDS_AT_END if event.name == "end" else _SECONDS_MAX, "", "")
@@ -138,7 +138,7 @@ def _pass_on(event: HookEvent, home: Home, stop_after: Timer) -> None:
 
 
 def _export(event: HookEvent, place: str) -> None:
-    """Where a host takes variables for its commands, say where the recorder of tests is."""
+    """Give the path of the test recorder to the host's commands, if the host takes variables for them."""
     if event.name == "start" and event.environ.get("CLAUDE_ENV_FILE"):
         from mnemarch.interfaces.hooks.sessions import Session
 
@@ -151,7 +151,7 @@ def _say(told: dict[str, Any] | None) -> None:
 
 
 def _stop_after(seconds: float, place: str, what: str) -> None:
-    """End this process when its time is over, whatever it waits for: the store survives that."""
+    """Set a timer that ends this process, whatever it waits for. The store survives that."""
 
     def stop(*_: object) -> None:
         if place:
@@ -168,6 +168,6 @@ def _tell_trouble(place: str, event: HookEvent, error: Exception) -> None:
     from mnemarch import checkout
     from mnemarch.interfaces.hooks.sessions import trouble
 
-    # In a folder that came from elsewhere nothing is written.
+    # Nothing is written into a foreign folder.
     if checkout.foreign_memory(place) is None:
         trouble(place, f"{event.host.name} {event.name}: {type(error).__name__}: {error}")

@@ -6,7 +6,7 @@
         store = MnemarchStore(memory, project="shop")
         graph = builder.compile(store=store)
 
-Questions are answered by words, without a model: no `index` is needed.
+Search is by words, without a model, so no `index` is needed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _SCORED_MAX = 1_000
 
 
 class MnemarchStore(base.BaseStore):
-    """Keeps the items of a graph in a memory: many processes may write it at once, and the log says who wrote what.
+    """Keeps the items of a graph in a memory. Many processes may write at once, and the log has each item's author.
 
-    `fields` are the parts of a value that a question searches, as in LangGraph's own index settings.
+    `fields` are the parts of a value that are searched, as in LangGraph's own index settings.
     """
 
     supports_ttl = True
@@ -58,7 +58,7 @@ class MnemarchStore(base.BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        """Answer what is asked, then carry out the changes, all of them or none; of two for one key the last counts."""
+        """Answer the reads, then make the changes, all or none. Of two changes to one key the last counts."""
         results: list[base.Result] = []
         puts: dict[tuple[tuple[str, ...], str], base.PutOp] = {}
         for op in ops:
@@ -79,11 +79,11 @@ class MnemarchStore(base.BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        """The same in a worker thread."""
+        """Run `batch` in a worker thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Archive what has expired, and say how many; what has expired is never read, swept or not."""
+        """Archive expired items and return their number. Expired items are never read, even before a sweep."""
         expired = self._items.expired()
         if expired:
             self._items.change([Change(item.namespace, item.key, None) for item in expired])
@@ -116,7 +116,7 @@ class MnemarchStore(base.BaseStore):
         return [base.SearchItem(**_fields_of(each), score=scores.get((each.namespace, each.key))) for each in page]
 
     def _refresh(self, read: Sequence[Item], wanted: bool) -> None:
-        """Let what was read live as long again."""
+        """Restart the time to live of the items that were read."""
         if wanted and self.ttl_config and self.ttl_config.get("refresh_on_read", False):
             self._items.prolong([each for each in read if each.minutes is not None])
 
@@ -142,7 +142,7 @@ def _passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
 
 
 def _compares(mine: Any, condition: Any) -> bool:
-    """Whether a part of a value is as a filter wants it: equal, in the parts named, or by an operator."""
+    """Whether a part of a value meets a filter's condition: equal, equal in the named parts, or true by an operator."""
     if isinstance(condition, dict):
         if any(name.startswith("$") for name in condition):
             return all(_holds(name, mine, limit) for name, limit in condition.items())
@@ -157,7 +157,7 @@ def _compares(mine: Any, condition: Any) -> bool:
 
 
 def _holds(name: str, mine: Any, limit: Any) -> bool:
-    """Whether an operator holds; of what is no number, no order does."""
+    """Whether an operator holds. Comparisons of order are false for values that are not numbers."""
     compare = _COMPARISONS.get(name)
     if compare is None:
         raise InvalidInput(f"{name} is no operator of a filter.", hint=f"Use one of: {', '.join(_COMPARISONS)}.")

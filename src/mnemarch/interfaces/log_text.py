@@ -1,4 +1,4 @@
-"""Text for the log and for `status`: a sentence for each entry, one screen for the project."""
+"""Text for the log and for `status`: a sentence for each entry, and one screen for the project."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _WIDTH_MAX = 100
 _SAID_CHARS_MAX = 160
 _WORDS_CHARS_MAX = 60
 
-# What each type of entry says of its actor. `unit` is the unit it is about; the other names are explained in `_parts`.
+# The sentence for each type of entry. `unit` is the entry's unit; `_parts` makes the other parts.
 SENTENCES = dict(line.split(" ", 1) for line in lines_beside(__file__, "log.txt"))
-# A signal that counted before, or a new count of the cases behind a unit.
+# For a signal that was counted before, and for a new count of the cases behind a unit.
 _TRUST_KEPT = "brought {unit} up to date; the trust in it stays"
 _RELATIONS = {"contradicts": "contradicts", "duplicates": "repeats", "similar_to": "resembles"}
 
 
 class _Parts(dict[str, str]):
-    """The parts of a sentence; what an entry does not say is left out."""
+    """The parts of a sentence; missing parts are empty."""
 
     def __missing__(self, name: str) -> str:
         return ""
@@ -56,7 +56,7 @@ _STATES = ("open", "blocked", "stuck", "verified")
 
 
 def sentence(event: Event, contents: Mapping[str, str]) -> str:
-    """What happened, in words; `contents` has those of the units, as far as the reader may see them."""
+    """The sentence for an entry. `contents` has the texts of the units that the reader may see, by id."""
     payload = event.payload
     if payload is None:
         return f"{event.type} (erased)"
@@ -67,7 +67,7 @@ def sentence(event: Event, contents: Mapping[str, str]) -> str:
 
 
 def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -> _Parts:
-    """The texts of the payload, ids as units, and what has to be worked out."""
+    """The parts of an entry's sentence: texts of the payload, units for their ids, and derived texts."""
 
     def named(id: str | None) -> str:
         words = contents.get(id or "", "")
@@ -106,7 +106,7 @@ def _tests(payload: Mapping[str, Any]) -> str:
 
 
 def lines(events: Sequence[Event], seat: Seat) -> list[str]:
-    """One line an entry, oldest first: when, its id, who, where, what."""
+    """One line for each entry, oldest first: time, id, actor, place, sentence."""
     subjects = dict.fromkeys(event.subject for event in events if event.subject and ":" not in event.subject)
     contents = {unit.id: unit.content for unit in seat.units(ids=list(subjects), limit=max(1, len(subjects)))}
     return [
@@ -125,11 +125,11 @@ def _where(scope: Scope) -> str:
 
 
 def read_log(verb: Verb, call: Call) -> Answer:
-    """The newest entries; with --follow also what comes after them."""
+    """The newest entries; with --follow also new ones as they come."""
     wanted = {
         parameter.name: call.arguments[parameter.name] for parameter in verb.takes if parameter.name in call.arguments
     }
-    # Who and where narrow the log if they are typed; set for a whole session, they say who reads it.
+    # A typed --task or --worktree filters the log. As a variable, it only describes the reader.
     wanted |= {name: place for name in ("task", "worktree") if (place := getattr(call.places, name)) is not None}
     limit = wanted.pop("limit", _TAIL)
     if call.options.follow:
@@ -140,7 +140,7 @@ def read_log(verb: Verb, call: Call) -> Answer:
 
 
 def _follow(call: Call, wanted: dict[str, Any], limit: int) -> None:
-    """Print the newest entries, then others as they come, until Ctrl-C. Between any two reads somebody may write."""
+    """Print the newest entries, then new ones as they come, until Ctrl-C. Others may write between any two reads."""
     try:
         news = NewsOf(call.seat)
         position = _newest(call)
@@ -173,7 +173,7 @@ def _log(events: Sequence[Event], call: Call) -> str:
 
 
 def _shown(what: Explanation | Dispute | Event, call: Call) -> str:
-    """A unit, explained; a conflict or merge proposal with its sides; an entry of the log whole."""
+    """Text for `show`: a unit's explanation, a conflict or merge proposal with its sides, or a whole log entry."""
     if isinstance(what, Explanation):
         return WORDS["Explanation"](what, call)
     return WORDS["seat.conflicts"]([what], call) if isinstance(what, Dispute) else _event(what, call)
@@ -193,7 +193,7 @@ def _event(event: Event, call: Call) -> str:
     return "\n".join([line, "", fields(pairs), "", clean(payload), *more])
 
 
-# The project at a glance
+# Status
 
 
 def _status(seen: Overview, call: Call) -> str:

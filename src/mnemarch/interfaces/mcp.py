@@ -1,6 +1,6 @@
-"""`mnemarch mcp`: the tools as a server of the Model Context Protocol, over standard input or over HTTP.
+"""`mnemarch mcp`: serves the tools by the Model Context Protocol, over standard input or over HTTP.
 
-A host starts one for each session. It goes when its input ends, when it is interrupted, and when its parent is gone.
+A host starts one server for each session. It ends when its input ends, on an interrupt, and when its parent is gone.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ else:
     types = Lazy("mcp_types")
 
 _PARENT_EVERY_S = 2.0
-# Another server may answer the hooks and end before this one: so often this one tries to take over.
+# Another server may answer the hooks and end before this one. This is the interval of attempts to take over.
 _HOOKS_EVERY_S = 20.0
 _MAINTAIN_AFTER_S = 60
 _LOOPBACK = "127.0.0.1"
-# Where hosts say which conversation a request belongs to, in its `_meta`.
+# The fields of a request's `_meta` in which hosts name the conversation.
 _SESSION_FIELDS = ("sessionId", "threadId")
 _UNIT, _DECISIONS, _CORE_TEXT = "mnemarch://unit/", "mnemarch://decisions", "mnemarch://core"
 _BEGINNING = "start_task"
@@ -47,9 +47,9 @@ _PROMPTS = (_BEGINNING, "finish_task")
 
 
 class _Desk:
-    """Answers what hosts ask, by the call that leads to the memory and the tools of the profile.
+    """Answers the requests of hosts with the tools of one profile. `call` leads to the memory.
 
-    A verb runs in a thread: it waits for its disk, or computes, and others must go on.
+    Each verb runs in a thread, since it waits for the disk or computes while other requests must go on.
     """
 
     def __init__(self, call: Call, profile: str, denied: list[str]) -> None:
@@ -61,21 +61,21 @@ class _Desk:
         self._hooks = ExitStack()
 
     def answers_hooks(self) -> bool:
-        """Answer the hooks of this repository from now on, if no other server does. Tells whether."""
+        """Answer the hooks of this repository from now on. Returns False if another server does, or if it fails."""
         from mnemarch.interfaces.hooks.relay import serving
 
-        with suppress(MnemarchError, OSError), ExitStack() as stack:  # Hooks do without where it can't be.
+        with suppress(MnemarchError, OSError), ExitStack() as stack:  # Hooks work without a server.
             if stack.enter_context(serving(self.call.home.folder, self.call.url)):
                 self._hooks = stack.pop_all()
                 return True
         return False
 
     def maintain_if_due(self) -> None:
-        """Do what nobody has done for a day: agents learn from their edits without a person who thinks of it."""
+        """Run the maintenance if it has not run for a day, so that agents learn from edits without a person's help."""
         from mnemarch.services.maintenance import is_due
 
         call = self.call
-        with suppress(MnemarchError, OSError):  # Another process is at it, or nobody may open it.
+        with suppress(MnemarchError, OSError):  # Another process maintains the memory, or it can't be opened.
             if call.is_absent or call.is_on_server or not is_due(local_place(call.store or call.home.folder)):
                 return
             with self._opening:
@@ -85,14 +85,14 @@ class _Desk:
         self.is_maintaining = False
 
     def leave(self, code: int) -> None:
-        """End this process at once. Who maintains the memory still uses it; the store survives that."""
+        """End this process at once. During maintenance the memory is in use and stays open; the store survives that."""
         self.close_hooks()
         if not self.is_maintaining:
             self.call.close()
         os._exit(code)
 
     def close_hooks(self) -> None:
-        """Answer no more hooks, once those that came are recorded."""
+        """Stop answering hooks, after the received ones are recorded."""
         self._hooks.close()
 
     def _reply(self, name: str, arguments: dict[str, Any], session: str | None) -> Reply:
@@ -105,7 +105,7 @@ class _Desk:
 
     @contextmanager
     def _asked(self, session: str | None, given: dict[str, Any], *, begins: bool = False) -> Iterator[Call]:
-        """A question of one conversation, about its branch or else about itself. Only what writes begins a memory."""
+        """A call for one conversation. Its task is the branch, else the session. `begins` creates a missing memory."""
         session = session or user.session()
         with self._opening:
             is_absent = not begins and self.call.is_absent
@@ -130,7 +130,7 @@ class _Desk:
                 return json_text(call.seat.explain(uri.removeprefix(_UNIT)))
         raise NotFound(f"There is no resource {uri}.", hint=f"There are {_DECISIONS}, {_CORE_TEXT} and {_UNIT}ID.")
 
-    # What the server answers
+    # Requests
 
     async def list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in self.tools.values()])
@@ -232,7 +232,7 @@ def _described(tool: Tool) -> types.Tool:
 
 
 def _session_in(meta: Any) -> str | None:
-    """The conversation that a request names, as far as its host does."""
+    """The conversation that a request names, or None if its host names none."""
     fields: dict[str, Any] = dict(meta or {})
     return next((fields[name] for name in _SESSION_FIELDS if isinstance(fields.get(name), str) and fields[name]), None)
 
@@ -241,7 +241,7 @@ def _session_in(meta: Any) -> str | None:
 
 
 def _end_on_signals(desk: _Desk) -> None:
-    """The SDK ends its streams on an interrupt and then waits for input that may never come."""
+    """End the process on a signal. The SDK would end its streams and then wait for input that may never come."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         desk.leave(DONE if number == signal.SIGTERM else 128 + number)
@@ -251,7 +251,7 @@ def _end_on_signals(desk: _Desk) -> None:
 
 
 async def _while_parent_lives(desk: _Desk) -> None:
-    """A host that was killed may leave the pipe open in another process."""
+    """End the process when its parent is gone: a killed host may leave the pipe open in another process."""
     from anyio import sleep
 
     parent = os.getppid()
@@ -304,7 +304,7 @@ def _serve_http(desk: _Desk, port: int) -> None:
 
 
 class _Guard:
-    """Lets in only requests with the token: every program on this computer can reach a port of it."""
+    """Passes on only requests with the token, since every program on this computer can reach the port."""
 
     def __init__(self, app: Any, token: str) -> None:
         self._app = app

@@ -24,7 +24,7 @@ _CONVERSATIONS = "conversations"
 
 
 class MnemarchSession(SessionABC):
-    """The turns of one conversation, in their order. Many processes may add to it at once."""
+    """The items of one conversation, in order. Many processes may add to it at once."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class MnemarchSession(SessionABC):
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
         self._items = memory.seat(Actor.parse(actor), Scope(org=org, project=project), session=session_id).items
-        # A full stop would divide the name.
+        # A full stop would split the namespace.
         self._namespace = (_CONVERSATIONS, session_id.replace("%", "%25").replace(".", "%2E"))
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -50,17 +50,17 @@ class MnemarchSession(SessionABC):
 
     async def add_items(self, items: Sequence[TResponseInputItem]) -> None:
         """Add items at the end, all of them or none."""
-        # Ids are in the order of their making.
+        # Ids sort by the time they were made.
         changes = [Change(self._namespace, new_id(), {"item": item}, text=_text(item)) for item in items]
         if changes:
             await asyncio.to_thread(self._items.change, changes)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the last item away, and give it."""
+        """Remove the last item and return it; None if there is none."""
         return await asyncio.to_thread(self._popped)
 
     async def clear_session(self) -> None:
-        """Take all items away."""
+        """Remove all items."""
         await asyncio.to_thread(self._remove_all)
 
     def _turns(self) -> list[Item]:
@@ -84,7 +84,7 @@ def _said(turn: Item) -> TResponseInputItem:
 
 
 def _text(item: Any) -> str:
-    """The words of an item, for questions."""
+    """The text of an item that is searched."""
     content = item.get("content") if isinstance(item, dict) else None
     if isinstance(content, str):
         return content

@@ -1,4 +1,4 @@
-"""The operator's commands: the text for their results, the question before an erasure or an undo, and `copy`."""
+"""The operator's commands: text for their results, confirmation of an erasure or an undo, and `copy`."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _maintained(night: upkeep.Maintained, _: Call) -> str:
 
 
 def maintained(verb: Verb, call: Call) -> Answer:
-    """The verb once; or now and then every so often, until Ctrl-C: each answer is printed when it is there."""
+    """Run the verb once. With --every, repeat it at that interval until Ctrl-C and print each answer at once."""
     every: timedelta | None = call.arguments.pop("every", None)
     if every is None:
         return answered(verb, call)
@@ -154,7 +154,7 @@ def maintained(verb: Verb, call: Call) -> Answer:
 
 
 def asked(verb: Verb, call: Call) -> Answer:
-    """Show the dry run, ask, and run the verb after a yes."""
+    """Show the dry run, ask for confirmation, and run the verb after a yes."""
     if call.options.dry_run or call.options.yes:
         return answered(verb, call)
     wants_copies = call.arguments.pop("copies", False)
@@ -171,7 +171,7 @@ def asked(verb: Verb, call: Call) -> Answer:
     if not is_confirmed(_QUESTIONS[verb.name]):
         return Answer(preview, lambda: "Nothing was done.", REFUSED)
     if copies and (wants_copies or is_confirmed(f"And {counted(len(copies), 'copy', 'copies')}?")):
-        call.arguments["copies"] = [copy.id for copy in copies]  # Those that were shown, and no later ones.
+        call.arguments["copies"] = [copy.id for copy in copies]  # Only the copies that were shown.
     call.arguments["dry_run"] = False
     return answered(verb, call)
 
@@ -246,7 +246,7 @@ def _fates(fates: Sequence[upkeep.Fate]) -> list[str]:
 
 
 def require_person(actor: Actor, what: str, instead: str = "") -> None:
-    """Only a person may bring in a log, since its verifications and approvals count (R4)."""
+    """Raise unless the actor is a person: the verifications and approvals of a log that comes in would count (R4)."""
     if actor.kind != "human":
         raise NotAllowed(
             f"{actor} may not {what}: what it calls verified or approved would count there (R4).",
@@ -303,7 +303,7 @@ def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
 
 
 def brought(event: Event, call: Call) -> list[str]:
-    """What an import brought and nobody has judged, if the entry is of one."""
+    """Lines about the units of an import that nobody has judged."""
     units = call.seat.units(status="hypothesis", level="project", limit=_READ_MAX)
     mine = [unit for unit in units if unit.attributes.get("import") == event.id]
     lines = [f"  {short_id(unit.id)}  {quoted(unit.content)}" for unit in reversed(mine[-_SHOWN_MAX:])]

@@ -1,7 +1,7 @@
 """Pictures: a session graph as SVG 1.1 that every renderer draws alike.
 
-It has three columns: entities, questions (the hottest first), answers and feedback. Each node is a card with a row
-of its own, so nothing overlaps. It has only shapes, paths and plain text: no style sheet, no script.
+The picture has three columns: entities; questions, the hottest first; answers and feedback. Each node is a card in a
+row of its own, so nothing overlaps. The file has only shapes, paths and plain text, no style sheet and no script.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.graph import Edge, Node
 
-# The first family that has Hangul decides: some renderers look at no other.
+# A family with Hangul comes first, since some renderers use only the first one.
 _FONTS = "Noto Sans CJK KR, Noto Sans KR, Apple SD Gothic Neo, Malgun Gothic, NanumGothic, sans-serif"
 _INK, _FAINT = "#1d2433", "#667085"
 _COLOUR_OF = {"query": "#e8743b", "answer": "#2f9e6e", "feedback": "#c98a0c", "entity": "#8b5cc7"}
 _COLD, _HOT = (0xEE, 0xF2, 0xFA), (0xFF, 0xC3, 0x9A)
-# Lengths in pixels; of each column where it begins, and how wide it is.
+# Lengths in pixels. Each column has its left edge and its width.
 _WIDTH, _HEAD, _CARD_HEIGHT, _ROW_HEIGHT, _LINE_HEIGHT = 1232, 112, 50, 64, 17
 _COLUMNS = {"entity": (36, 210), "query": (376, 380), "answer": (886, 310), "feedback": (886, 310)}
 _HEADINGS = {"entity": "entities", "query": "questions, the warmer the hotter", "answer": "answers and feedback"}
-# A letter is counted wider than it is on average, so that a label always fits.
+# Wider than the average letter, so that a label always fits.
 _CELL_WIDTH = 7.8
 # Not allowed in XML.
 _NOT_IN_XML = dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "�")
 
 
 class GraphView(Frozen):
-    """A graph, or a part of it: nodes the hottest first, edges the heaviest first.
+    """A graph, or a part of it: the hottest nodes first, the heaviest edges first.
 
-    `contents` has the texts of the units that are answers.
+    `contents` has the texts of the answers' units, by id.
     """
 
     title: str
@@ -52,7 +52,7 @@ class GraphView(Frozen):
         return [node for node in self.nodes if node.type == "query"]
 
     def part(self, questions_max: int | None) -> GraphView:
-        """The hottest questions with their answers, feedback and entities; without a number, everything."""
+        """The hottest questions with their answers, feedback and entities. None as the number gives the whole graph."""
         if questions_max is None:
             return self
         hottest = {query.id for query in self.queries[:questions_max]}
@@ -65,7 +65,7 @@ class GraphView(Frozen):
         )
 
     def words(self, node: Node) -> str:
-        """What a node says, whatever its type."""
+        """The text of a node."""
         about = node.about
         if node.type == "feedback":
             return f"{about['label']}: {node.text}" if node.text else str(about["label"])
@@ -103,7 +103,7 @@ def graph_svg(view: GraphView, questions_max: int) -> str:
 
 
 def _rows(part: GraphView) -> dict[str, int]:
-    """The row of each node: questions by heat; the others beside their hottest question, or below what is there."""
+    """The row of each node. Questions are in order of heat; other nodes beside their hottest question, or below it."""
     rows = {query.id: number for number, query in enumerate(part.queries)}
     beside = dict.fromkeys((node.id for node in part.nodes), len(rows))
     for edge in part.edges:
@@ -119,7 +119,7 @@ def _rows(part: GraphView) -> dict[str, int]:
 
 
 def _line(edge: Edge, *ends: tuple[int, int, int]) -> str:
-    """A curve between two columns; inside one column around the left side of both cards."""
+    """A curve between two cards. Within one column it goes around their left sides."""
     (x1, width, y1), (x2, _, y2) = sorted(ends)
     y1, y2 = y1 + _CARD_HEIGHT // 2, y2 + _CARD_HEIGHT // 2
     bend = x1 - min(110, 24 + abs(y1 - y2) // 5)
@@ -146,7 +146,7 @@ def _card(node: Node, words: str, x: int, width: int, y: int) -> Iterator[str]:
 
 
 def label(text: str, cells: int) -> list[str]:
-    """A text on two lines of so many cells (Hangul takes two), folded between words, with … if it is longer."""
+    """A text on at most two lines of `cells` cells (Hangul takes two), folded between words and cut with …"""
     from rich.cells import set_cell_size
     from rich.console import Console
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""Commands that are no verbs: `init`, `trust`, `demo` and `hook`."""
+"""Commands that are not verbs: `init`, `trust`, `demo` and `hook`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _init(call: Call) -> Answer:
     place = call.address or os.path.join(call.home.folder, FOLDER)
     known = bool(call.url) or os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
-    # On a server the rest belongs to other projects, and counting it takes an operator.
+    # On a server, other projects have events too, and only an operator may count them.
     events = None if call.is_on_server else call.memory.stats().events
     if call.is_on_server:
         from mnemarch.interfaces.hooks.relay import prepare
@@ -60,9 +60,9 @@ def _init(call: Call) -> Answer:
 
 
 def _next_steps(actor: Actor, named: str) -> list[str]:
-    """Commands that work for who ran this: a person decides and says what holds for the project, agents do the rest.
+    """Example commands for the actor. A person decides and states what holds for the project; agents do the rest.
 
-    `named` is the option by which the actor was named, if it was.
+    `named` is the --actor option as it was typed, or "".
     """
     agent = f"--task T-1{' --actor agent:coder-1' if actor.kind in {'human', 'system'} else named}"
     by_agents = [
@@ -107,7 +107,7 @@ def _trust(call: Call) -> Answer:
 
 
 def _revoked(path: str) -> int:
-    """Forget every yes to what stands at this place, and that this user has worked there since; gives their number."""
+    """Revoke every acceptance of this path, and the mark of the user's own work there. Returns the number revoked."""
     count = user.revoke(path)
     if count:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -116,7 +116,7 @@ def _revoked(path: str) -> int:
 
 
 def _left_behind(folder: str) -> list[str]:
-    """What to do with what was remembered before the settings were accepted, which name another memory."""
+    """Advice on moving the units of the folder's own memory, if the accepted settings name another memory."""
     place, config = os.path.join(folder, FOLDER), load(folder)
     if not config.store.url or not os.path.exists(os.path.join(place, "memory.db")):
         return []
@@ -167,7 +167,7 @@ def _demo(call: Call) -> Answer:
 def _after_demo(folder: str | None, unit_id: str) -> str:
     from shutil import which
 
-    # `make demo` runs in an environment that the shell does not know.
+    # `make demo` runs in a virtual environment that is not on the shell's PATH.
     beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
     mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
     there = f" --store {shlex.quote(folder)}" if folder else ""

@@ -21,14 +21,14 @@ from mnemarch.seat import Seat
 
 
 class _Asked(Frozen):
-    """As much of a call as a tool needs."""
+    """The part of a call that a tool needs."""
 
     seat: Seat
     arguments: dict[str, Any]
 
 
 def toolset(seat: Seat, *, profile: str = "work", denied: Iterable[str] = ()) -> FunctionToolset[Any]:
-    """The tools of a profile, as `mnemarch mcp` offers them; each acts as the seat does."""
+    """The tools of a profile, as `mnemarch mcp` offers them. Each acts as the seat's actor."""
     offered = tools.tools_for(profile, denied)
     return FunctionToolset([_tool(seat, each) for each in offered.values()], id="mnemarch")
 
@@ -39,7 +39,7 @@ def _tool(seat: Seat, tool: tools.Tool) -> Tool[Any]:
         return tools.called(tool, cast("Call", asked)).text
 
     def told(**arguments: Any) -> str:
-        """What went wrong is told to the model, which can do better; only a store that fails ends the run."""
+        """Run the tool. The model gets the errors that it can correct; only an error of the store ends the run."""
         try:
             return run(**arguments)
         except StoreError:

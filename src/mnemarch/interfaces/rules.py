@@ -1,4 +1,4 @@
-"""`rules`: learn code rules from commits, see where they apply, apply them; and how rules look in words."""
+"""`rules`: learns code rules from commits, checks files with them, applies them; and the text for rules."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _apply(call: Call) -> Answer:
 
 
 def _left_alone(path: str, named: Sequence[str]) -> str:
-    """Why nothing is written there, or "". The rights are read as they stand: nothing stops root from writing."""
+    """The reason not to write a file, or "". The file's mode is checked too, since root may write everywhere."""
     target = os.path.realpath(path)
     roots = [os.path.realpath(root) for root in named]
     if not any(target == root or target.startswith(os.path.join(root, "")) for root in roots):
@@ -143,7 +143,7 @@ def _confirmed(diff: str, files: int) -> bool:
 
 
 def _safe(diff: str) -> str:
-    """What a terminal may be shown: a file can hold anything."""
+    """The diff without control characters, which a file may have."""
     return "".join(f"{clean(line)}\n" for line in diff.splitlines())
 
 
@@ -160,7 +160,7 @@ def _files(call: Call) -> Iterable[str]:
 
 
 def _read(path: str) -> str:
-    """A file's text; nothing of one in another encoding, which is left alone."""
+    """A file's text, or "" with a note if it is not UTF-8."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
@@ -185,7 +185,7 @@ COMMANDS = {
 }
 
 
-# In words
+# Text
 
 
 def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
@@ -227,7 +227,7 @@ def _shown(story: RuleStory) -> str:
 
 
 def _missing_witness(story: RuleStory) -> list[str]:
-    """What a candidate needs to be trusted: no agent's own word makes it so."""
+    """A line on what a candidate needs to be trusted; an agent's own word is not enough."""
     rule = story.rule
     if rule.status != "candidate":
         return []

@@ -1,4 +1,4 @@
-"""How things look: JSON for programs; for a terminal safe text, tables, lines that fit, a counter for long work."""
+"""Formats output: JSON for programs; for terminals safe text, tables, wrapped lines and a progress counter."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARS = 96
 _LAST_COLUMN_MIN = 12
-# An id that is cut can't be copied.
+# Columns with ids are never cut, since a cut id can't be copied.
 _NEVER_CUT = frozenset({"id", "to", "leads to", "session"})
 _SERVER_OPTIONS = frozenset({"host", "hostaddr", "port"})
 INDENT = "  "
 _ID = r"(?<!['\w-])[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w-])"
 _CLEAR_LINE = "\r\x1b[K"
-# What is remembered was written by others: it must not move the cursor, recolour the screen or turn the text around.
+# Others wrote the stored texts: these must not move the cursor, recolour the screen or reverse the text's direction.
 _CONTROLS = dict.fromkeys(
     (*(code for code in range(0xA0) if not 0x20 <= code < 0x7F), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"
 )
@@ -39,7 +39,7 @@ def clean(text: object) -> str:
 
 
 def with_short_ids(text: object) -> str:
-    """Text of another part for people: ids as short as everywhere, but for one in quotes, which somebody typed."""
+    """A message with its ids shortened. An id in quotes stays whole, since somebody typed it."""
     return pattern(_ID).sub(lambda match: short_id(match[0]), clean(text))
 
 
@@ -61,7 +61,7 @@ def quoted(content: str) -> str:
 
 
 def age(moment: datetime) -> str:
-    """How long ago, in one unit."""
+    """The time since a moment, in one unit: "3 h ago"."""
     seconds = (datetime.now(UTC) - moment).total_seconds()
     if seconds < 0:
         return "in the future"
@@ -76,14 +76,14 @@ def when(moment: datetime) -> str:
 
 
 def fields(pairs: Iterable[tuple[str, object]]) -> str:
-    """Name and value a line, the values aligned."""
+    """One line for each name and value, with the values aligned."""
     rows = [(name, clean(item)) for name, item in pairs]
     width = max((len(name) for name, _ in rows), default=0)
     return "\n".join(f"{name:<{width}}  {item}" for name, item in rows)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> str:
-    """Aligned columns: drawn for a terminal, plain for a pipe. Long texts belong in the last column."""
+    """A table with aligned columns, drawn for a terminal and plain for a pipe. Long texts belong in the last column."""
     if not rows:
         return empty
     cells = [[clean(cell).replace("\n", " ") for cell in row] for row in rows]
@@ -119,10 +119,10 @@ def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
 
 
 def _stacked(headers: Sequence[str], row: Sequence[str]) -> str:
-    """One row below itself, where a terminal is too narrow for its columns: its id, what is short, and the rest."""
+    """One row on several lines, for a terminal too narrow for its columns: the id, the short cells, the last cell."""
     *before, last = zip(headers, row, strict=True)
     ids = [cell for header, cell in before if header in _NEVER_CUT]
-    # A bare number says nothing without its head.
+    # A number needs its header to be understood.
     short_ones = "  ".join(
         f"{header} {cell}" if cell.isdigit() else cell for header, cell in before if header not in _NEVER_CUT and cell
     )
@@ -133,7 +133,7 @@ def _stacked(headers: Sequence[str], row: Sequence[str]) -> str:
 
 
 def wrapped(text: str, indent: str = INDENT) -> str:
-    """A text below something else: on a terminal in lines that fit it, all of them indented."""
+    """A text with an indent; on a terminal it is wrapped to the width, with every line indented."""
     if not at_terminal(sys.stdout):
         return f"{indent}{text}"
     from rich.console import Console
@@ -149,7 +149,7 @@ def unit_line(unit: Unit, first: str) -> str:
 
 
 class Counter:
-    """Counts on stderr how far long work has come, for a person who waits; silent where stderr is no terminal."""
+    """Shows the progress of long work on stderr. It is silent if stderr is no terminal."""
 
     def __init__(self, doing: str, what: str) -> None:
         self._doing, self._what = doing, what
@@ -169,7 +169,7 @@ class Counter:
 
 
 def json_text(data: Any) -> str:
-    """A JSON document for standard output. A terminal that can't show every character must not lose one in data."""
+    """A JSON document for standard output. It is ASCII unless the output is UTF-8, so that no character is lost."""
     import json
 
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
@@ -177,14 +177,14 @@ def json_text(data: Any) -> str:
 
 
 def meaning_line(seen: Stats | Overview) -> str:
-    """How far search by meaning is."""
+    """The state of search by meaning."""
     if seen.meaning == "on":
         return f"{seen.vectors:,} vectors, {seen.without_vector:,} units still without"
     return clean(seen.meaning)
 
 
 def without_password(url: str) -> str:
-    """An address as it may be shown: no name, no password, and of the options only where the server is."""
+    """An address without name and password. Of its options only the server's host and port stay."""
     scheme, _, rest = url.partition("://")
     place, _, options = rest.partition("?")
     where = "&".join(option for option in options.split("&") if option.partition("=")[0] in _SERVER_OPTIONS)

@@ -1,4 +1,4 @@
-"""Text for the work of a task: its verification, its failed attempts, what was ingested, episodes, core memory."""
+"""Text for the work of a task: verifications, failed attempts, ingested texts, episodes and core memory."""
 
 from __future__ import annotations
 

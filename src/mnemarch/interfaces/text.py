@@ -1,4 +1,4 @@
-"""Text for units, conflicts, the inbox and recall: how a result looks without --json."""
+"""Text for units, conflicts, the inbox and recall."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Text = Callable[[Any, Call], str]
 
 _RECALLED_CHARS = 240
-# Normal decisions that are listed above an answer, those that the question finds first.
+# Binding entries after this many are listed above an answer only if they are firmer than normal decisions.
 _BINDING_SHOWN = 5
 _SIDES_MAX = 8
 _HINTS = (
@@ -190,7 +190,7 @@ def _chapters(explanation: outcome.Explanation) -> Iterator[tuple[str, list[str]
 
 
 def _origin(known: Mapping[str, Any]) -> list[str]:
-    """Where something imported comes from, as far as its source says."""
+    """The origin of an imported unit, as far as its source has it."""
     if "import_from" not in known:
         return []
     source = [known["import_from"], known.get("import_at"), *(f"#{tag}" for tag in known.get("import_tags", ()))]
@@ -235,7 +235,7 @@ def _recalled(rank: int, item: search.Recalled) -> list[str]:
 
 
 def _about_pack(pack: search.Pack, call: Call) -> str:
-    """What is to be said of a context and is no part of it."""
+    """Notes about a context: its size, and what was left out."""
     left = f", {len(pack.left_out)} left out" if pack.left_out else ""
     bind = f" and {len(pack.binding)} that bind" if pack.binding else ""
     size = f"{counted(len(pack.items), 'unit')}{bind}, {pack.tokens} of {pack.budget} tokens{left}"
@@ -247,7 +247,7 @@ def _about_pack(pack: search.Pack, call: Call) -> str:
 
 
 def _opened(stored: outcome.Stored) -> Iterator[str]:
-    """What a new unit contradicts and resembles, line by line."""
+    """Lines about the units that a new unit contradicts or resembles."""
     for dispute in (*stored.conflicts, *stored.similar):
         verb, what = ("contradicts", "conflict") if dispute in stored.conflicts else ("resembles", "proposal")
         if not dispute.open:
@@ -260,7 +260,7 @@ def _opened(stored: outcome.Stored) -> Iterator[str]:
 
 
 def _disputes(what: str) -> Text:
-    """Each as a paragraph: all its units belong to it, which the rows of a table don't show."""
+    """The text for disputes, one paragraph each with all its units, which a table could not show."""
 
     def text(disputes: Sequence[outcome.Dispute], call: Call) -> str:
         if not disputes:
@@ -300,7 +300,7 @@ def _standing(one: unit.Unit) -> str:
 
 
 def _difference(dispute: outcome.Dispute) -> str:
-    """What the units of a dispute are about, and the values that they give it."""
+    """The subject of a dispute and its values, or the reason if there are no two values."""
     values = list(dict.fromkeys(value for value in dispute.values if value))
     if len(values) < 2 or dispute.proposal is not None:
         return clean(f"differs in {dispute.reason}" if " / " in dispute.reason else dispute.reason)
@@ -316,7 +316,7 @@ def _resolved(dispute: outcome.Dispute, _: Call) -> str:
 
 
 def _dispute_line(dispute: outcome.Dispute, unit_id: str) -> str:
-    """A dispute of one unit in a line."""
+    """One line about a dispute of a unit."""
     won = f"won by {short_id(dispute.winner or '')}"
     decided = f"{_all_hold(dispute)}: {dispute.decision}" if dispute.winner is None else won
     how = "open" if dispute.open else clean(decided)
@@ -335,7 +335,7 @@ def _others(dispute: outcome.Dispute, unit_id: str) -> str:
 
 _CHANGED = {"cite": "cited", "use": "used", "approve": "approved", "reject": "rejected", "withdraw": "withdrawn"}
 _CHANGED |= {"supersede": "superseding", "archive": "archived", "revive": "revived"}
-# By verb, where its words are its own; else by what it gives.
+# Keyed by the verb's name, or by its return annotation if several verbs share the text.
 TEXTS: dict[str, Text] = {
     "Receipt": _receipt,
     "list[Receipt]": _receipts,

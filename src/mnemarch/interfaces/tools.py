@@ -1,4 +1,4 @@
-"""The tools that a model calls: a few verbs, with the parameters it needs, and answers that cost few tokens."""
+"""The tools for models: a few verbs with a few of their parameters, and answers that cost few tokens."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.verbs import VERBS
 from mnemarch.verbs.types import FLAG, Parameter, read_all, schema_of
 
-# Each has the tools of those before it; the tools of core memory are a profile of their own.
+# Each profile includes the tools of those before it. The tools of core memory have a profile of their own.
 PROFILES = ("read", "work", "admin")
 CORE = "core"
 _VERBS = {verb.name: verb for verb in VERBS}
 _TEXTS = paragraphs_beside(__file__, "tools.txt")
-# What a recall costs its reader at most. One who wants more asks for it by its id.
+# The most tokens of a recall's answer. The model can ask for longer units by id.
 _RECALL_TOKENS = 4_000
 _ITEM_CHARS_MAX, _BINDING_CHARS_MAX = 2_000, 200
 
 
 def words(name: str) -> str:
-    """What is said to models about a tool or a prompt, or to begin with."""
+    """A text for models from `tools.txt`: of a tool, of a prompt, or the instructions."""
     return " ".join(_TEXTS[name])
 
 
 class Reply(Frozen):
-    """What a tool answers: `text` for the model, `data` of the tool's schema for programs."""
+    """A tool's answer: `text` for the model, and `data` by the tool's schema for programs."""
 
     text: str
     data: dict[str, Any]
 
 
 class Tool(Frozen):
-    """One tool: a verb and the parameters of it that a model is offered; `more` are the tool's own.
+    """One tool: a verb, and in `offers` the verb's parameters that a model gets. `more` are the tool's own parameters.
 
-    `run` does what the verb alone doesn't; `gives` names the types of its answer.
+    `run` replaces the plain call of the verb. `gives` names the types of the answer.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Tool(Frozen):
 
     @property
     def needs(self) -> str:
-        """The narrowest profile that has it."""
+        """The narrowest profile that has the tool."""
         return self.profile or _VERBS[self.verb].profile
 
     @property
@@ -84,7 +84,7 @@ class Tool(Frozen):
 
 
 def tools_for(profile: str, denied: Iterable[str] = ()) -> dict[str, Tool]:
-    """The tools of a profile, without those that are denied: a denial always wins."""
+    """The tools of a profile without the denied ones. A denial always wins."""
     if profile not in {*PROFILES, CORE}:
         raise InvalidInput(f"There is no profile {profile!r}.", hint=f"Use {', '.join((*PROFILES, CORE))}.")
     refused, tools = set(denied), {tool.name: tool for tool in (*TOOLS, *CORE_TOOLS)}
@@ -96,12 +96,12 @@ def tools_for(profile: str, denied: Iterable[str] = ()) -> dict[str, Tool]:
 
 
 def checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model gave, checked as the command line checks it."""
+    """A model's arguments, checked and parsed as on the command line."""
     return read_all(tool.name, tool.takes, arguments)
 
 
 def called(tool: Tool, call: Call) -> Reply:
-    """Do what a model asks for."""
+    """Run a tool."""
     verb = _VERBS[tool.verb]
     if tool.run is not None:
         result, text = tool.run(call)
@@ -111,7 +111,7 @@ def called(tool: Tool, call: Call) -> Reply:
     return Reply(text=text, data=_shaped(result))
 
 
-# What some tools do beyond their verb
+# Tools that do more than their verb
 
 
 def _recall(call: Call) -> tuple[Any, str]:
@@ -134,7 +134,7 @@ def _context(call: Call) -> tuple[Any, str]:
 def _with_notes(text: str, answer: Any) -> str:
     withheld = Counter(one.reason for one in answer.withheld)
     reasons = ", ".join(f"{count} {reason}" for reason, count in withheld.items())
-    # The text says how much that binds had no room, which is what was not listed, and more.
+    # A text that is not empty already says how many binding units had no room.
     notes = [note for note in answer.notes if not (text and "more that bind" in note)]
     notes += [f"Withheld: {reasons}."] if withheld else []
     too_long = len(getattr(answer, "left_out", ()))
@@ -143,7 +143,7 @@ def _with_notes(text: str, answer: Any) -> str:
 
 
 def _attempt(call: Call) -> tuple[Any, str]:
-    """Before an approach it is checked; with an error it is recorded as failed."""
+    """Check an approach before it is tried; with an error, record it as failed."""
     name = "seat.fail" if "error" in call.arguments else "seat.validate_approach"
     result = performed(_VERBS[name], call)
     return result, text_of(name, result, call, _VERBS[name].gives)
@@ -163,7 +163,7 @@ def _core(name: str, call: Call) -> tuple[Any, str]:
 
 
 def _feedback(call: Call) -> tuple[Any, str]:
-    """A unit that helped gains trust. That it was wrong is a claim, which needs evidence like any other."""
+    """Count the use of a unit that helped. One that did not help keeps its trust: calling it wrong takes evidence."""
     unit = call.seat.get(call.arguments["unit_id"])
     if call.arguments["helped"]:
         return call.seat.use(unit.id), f"noted  {short_id(unit.id)} was used in this task"
@@ -175,7 +175,7 @@ def _feedback(call: Call) -> tuple[Any, str]:
     )
 
 
-# Shapes
+# The data of answers
 
 
 def _entry(item: Recalled, chars_max: int) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _unit(unit: Any) -> dict[str, str]:
 
 _TEXT, _OBJECT = {"type": "string"}, {"type": ["object", "null"]}
 _OBJECTS, _STRINGS = {"type": "array", "items": {"type": "object"}}, {"type": "array", "items": _TEXT}
-# How a part of an answer is written: its JSON type, and what is made of it.
+# The kinds of parts in an answer: each has a JSON schema and a function that converts the value.
 _KINDS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "text": (_TEXT, str),
     "id": (_TEXT, short_id),
@@ -211,7 +211,7 @@ _KINDS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "dispute": (_OBJECT, lambda dispute: _dispute(dispute)),
     "listed": (_OBJECTS, lambda items: list(map(_listed, items))),
 }
-# For each type of result its parts: the name, the attribute if that has another name, and the kind if that is no text.
+# The parts of each type of result, as name=attribute:kind. The attribute defaults to the name, the kind to "text".
 _SHAPES = {
     "Found": "binding:binding items:items withheld:reasons notes:texts",
     "Pack": "text tokens:number left_out:count notes:texts",
@@ -233,7 +233,7 @@ _SHAPES = {
 
 
 def _parts(type: str) -> Iterator[tuple[str, str, str]]:
-    """Name, attribute and kind of each part of a type of result; without an attribute it is the result itself."""
+    """Name, attribute and kind of each part of a type of result. An empty attribute means the result itself."""
     for part in _SHAPES[type].split():
         named, _, kind = part.partition(":")
         name, equals, attribute = named.partition("=")

@@ -1,4 +1,4 @@
-"""The commands that the table of verbs makes, and those verbs whose command does more: it asks, checks or reshapes."""
+"""Makes a command from each verb. Some commands do more than their verb: they ask, check or reshape the answer."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Verbs that make a memory where there is none; the others say that there is none.
+# Verbs that create a missing memory. Other verbs report that there is none.
 _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
     *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
     *("seat.import_claims", "seat.ingest", "seat.ingest_many", "seat.ingest_file"),
     *("core.core_memory_append", "core.call"),
 }
-# What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
+# Verbs that hooks call in every repository. Without a memory, they are answered as from an empty one.
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches", "core.compiled"}
-# What only people and orchestrators may read; and what reads, whatever its profile says.
+# A reading verb that still needs a confirmed actor; and a verb that only reads despite its profile.
 _FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
-# Which module has the words for a verb, by what the verb is on or by what it gives; `text` has the others.
+# The module with the text for a verb, by the verb's owner, name or return annotation. The default is `text`.
 _WORDS = {"decisions": "decide", "core": "task_text", "episodes": "task_text", "rules": "rules", "memory": "operate"}
 _WORDS |= dict.fromkeys(("list[Event]", "Overview", "Explanation | Dispute | Event"), "log_text")
 _WORDS |= dict.fromkeys(("Promotion", "ApproachValidation", "LoopVerdict", "Ingested", "list[Ingested]"), "task_text")
@@ -56,7 +56,7 @@ _MORE_OPTIONS = {
 
 
 def exit_code_of(result: Any) -> int:
-    """What a result means to a shell; of several the worst."""
+    """The exit code for a result; for several results the highest."""
     if isinstance(result, list | tuple):
         return max(map(exit_code_of, result), default=DONE)
     code = _EXIT_CODES.get(type(result).__name__)
@@ -76,7 +76,7 @@ def command_for(verb: Verb) -> Command:
 
 
 def bound(verb: Verb, place: Any, arguments: Mapping[str, Any]) -> Callable[..., Any]:
-    """The verb on the memory or the seat of a place, with those of its parameters that were arguments."""
+    """The verb as a function, bound to the place's memory or seat and to those arguments that it takes."""
     owner, _, name = verb.name.partition(".")
     mine = {parameter.name: arguments[parameter.name] for parameter in verb.takes if parameter.name in arguments}
     mine |= {parameter.name: place.seat for parameter in verb.takes if parameter.type is SEAT}
@@ -85,7 +85,7 @@ def bound(verb: Verb, place: Any, arguments: Mapping[str, Any]) -> Callable[...,
 
 
 def performed(verb: Verb, call: Call) -> Any:
-    """The verb, done with what was typed."""
+    """Run the verb with the call's arguments, with a progress counter if it takes one."""
     act = bound(verb, call, call.arguments)
     counting = next((parameter.says for parameter in verb.takes if parameter.type is PROGRESS), None)
     if counting is None:
@@ -97,9 +97,9 @@ def performed(verb: Verb, call: Call) -> Any:
 
 
 def answered(verb: Verb, call: Call) -> Answer:
-    """The verb's answer."""
+    """Run the verb and make its answer."""
     nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
-    # With --json, what a verb shows while it works (the output of tests) goes to stderr.
+    # With --json, output during the work (of tests, for example) goes to stderr.
     with redirect_stdout(sys.stderr) if call.places.json else nullcontext():
         result = performed(verb, call)
     if verb.gives in {"Found", "Pack"}:
@@ -112,14 +112,14 @@ def answered(verb: Verb, call: Call) -> Answer:
 
 
 def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
-    """Where nothing was found, say whether there is no memory, or one of other projects only."""
+    """Add a note to an empty result if there is no memory, or if it has only other projects."""
     if result.items or result.withheld or result.binding:
         return result
     return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
 
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
-    """How a result looks in a terminal: by its verb, else by its type, else field by field."""
+    """The text of a result for people: by its verb, else by its type, else field by field."""
     owner = name.partition(".")[0]
     module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
     texts: Mapping[str, Callable[[Any, Call], str]] = loaded(f"mnemarch.interfaces.{module}").TEXTS
@@ -133,7 +133,7 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     return fields(form.items() if isinstance(form, dict) else [(name, form)])
 
 
-# Verbs whose command does more
+# Commands that do more than their verb
 
 
 def _shaped(verb: Verb, call: Call, data: Any, exit_code: int = 0) -> Answer:
@@ -148,7 +148,7 @@ def _attempts(verb: Verb, call: Call) -> Answer:
 
 def _units(verb: Verb, call: Call) -> Answer:
     if call.options.after is not None:
-        call.seat.get(call.options.after)  # After what is not there would be the first page, again and again.
+        call.seat.get(call.options.after)  # Raises for an unknown unit, which would give the first page again.
     return answered(verb, call)
 
 
@@ -157,7 +157,7 @@ def _validate(verb: Verb, call: Call) -> Answer:
 
 
 def _explain(verb: Verb, call: Call) -> Answer:
-    """A unit, explained; of an entry that was ingested, what became of it."""
+    """Explain a unit, or the outcome of an ingested log entry."""
     try:
         return answered(verb, call)
     except NotFound as missing:
@@ -169,12 +169,12 @@ def _explain(verb: Verb, call: Call) -> Answer:
 
 
 def _doctor(verb: Verb, call: Call) -> Answer:
-    """The doctor's findings; a memory that can't even be opened is one, and one that is not there is none."""
+    """The doctor's findings. A memory that can't be opened is a finding; a missing memory is an error."""
     from mnemarch.model.outcome import Finding
 
     try:
         findings = performed(verb, call)
-        # A scope without units is no fault of the memory, so it fails nothing.
+        # A scope without units is no fault of the memory, so the note is not a failure.
         findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
         from mnemarch.interfaces.install import check
 
@@ -206,7 +206,7 @@ def _export(verb: Verb, call: Call) -> Answer:
     from shutil import copyfileobj
     from tempfile import TemporaryDirectory
 
-    # Whole or not at all: nothing is written there before it is complete.
+    # The export is written to stdout only when it is complete.
     with TemporaryDirectory(prefix="mnemarch-") as folder:
         call.arguments["path"] = os.path.join(folder, "log.jsonl")
         events = performed(verb, call)
@@ -218,7 +218,7 @@ def _export(verb: Verb, call: Call) -> Answer:
 
 def _import(verb: Verb, call: Call) -> Answer:
     path = os.path.expanduser(call.options.path)
-    if not os.access(path, os.R_OK):  # Before a memory is made for it.
+    if not os.access(path, os.R_OK):  # This check comes before a memory is created.
         problem = "No such file or folder" if not os.path.lexists(path) else "Permission denied"
         raise InvalidInput(f"{path!r} can't be read: {problem}.", hint="Check its name and its rights.")
     if verb.name == "memory.import_":
@@ -242,7 +242,7 @@ def _relate(verb: Verb, call: Call) -> Answer:
 
 
 def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
-    """A function of another module beside this one, which is loaded when it is called."""
+    """A function of another module in this package, loaded at the call."""
     return lambda verb, call: getattr(loaded(f"mnemarch.interfaces.{module}"), name)(verb, call)
 
 

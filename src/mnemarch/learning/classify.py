@@ -178,7 +178,7 @@ def is_courtesy(text: str) -> bool:
 
 
 def importance_of(text: str, classified: Classified) -> float:
-    """The rank of a text in its bucket (R22). Texts below 0.2 are left to retention."""
+    """The rank of a text in its bucket (R22); it decides nothing else."""
     if classified.why == ASKED:
         return _IMPORTANCE_OF_QUESTIONS
     base = _IMPORTANCE[classified.bucket]

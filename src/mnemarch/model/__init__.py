@@ -1,1 +1,1 @@
-"""Model. Takes: plain values. Gives: the frozen values that every other part speaks in. Never: does anything."""
+"""Model. Takes: plain values. Gives: the frozen values that all other parts exchange. Never: has side effects."""

@@ -1,4 +1,4 @@
-"""Who acts, and where: an actor, a scope (task < worktree < project < org), and the two together (G5, G22, R3)."""
+"""Actors, scopes (task < worktree < project < org), and callers, which are actors in scopes (G5, G22, R3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ActorKind(Names):
 
 
 class Actor(Frozen):
-    """An agent, an orchestrator, a human or the system itself (G22); written `kind:id`."""
+    """An agent, an orchestrator, a human or the system itself (G22). Its text form is `kind:id`."""
 
     kind: ActorKind
     id: str
@@ -64,7 +64,7 @@ class Actor(Frozen):
 
 
 def checked_id(id: object, what: str) -> str:
-    """`id` if it can name something: a non-empty string that UTF-8 can hold. No character in it has a meaning."""
+    """Return `id` if it is a non-empty string that UTF-8 can encode. No character in it has a special meaning."""
     says, hint = "must be a non-empty string, not", "Give it a name."
     try:
         if isinstance(id, str) and id.strip():
@@ -76,7 +76,7 @@ def checked_id(id: object, what: str) -> str:
 
 
 GATE = Actor.orchestrator("gate")
-# What the doctor's own sessions, tasks and places are called: nobody works there.
+# The name of the doctor's own sessions, tasks and places, where nobody works.
 DOCTOR = "mnemarch-doctor"
 
 
@@ -103,12 +103,12 @@ class Level(Ranks):
 
 
 def can_promote(source: Level | str, target: Level | str) -> bool:
-    """G6: strictly upward; skipping a level is allowed, sideways and down are not."""
+    """Whether a promotion goes strictly upward (G6). It may skip a level."""
     return Level.parse(source) < Level.parse(target)
 
 
 class Scope(Frozen):
-    """An address `(org, project, worktree, task)` down to its deepest level set."""
+    """An address `(org, project, worktree, task)`. Its level is the narrowest segment that is set."""
 
     org: str = "default"
     project: str | None = None
@@ -146,7 +146,7 @@ class Scope(Frozen):
 
     @property
     def visible(self) -> tuple[Scope, ...]:
-        """The addresses a reader here may see, narrowest first: its own task, worktree, project and org."""
+        """The scopes that a reader in this scope may see, narrowest first: its own task, worktree, project and org."""
         levels = (Level.TASK, Level.WORKTREE, Level.PROJECT, Level.ORG)
         present = (self.task, self.worktree, self.project, self.org)
         return tuple(self.at(level) for level, segment in zip(levels, present, strict=True) if segment is not None)
@@ -157,12 +157,12 @@ class Scope(Frozen):
 
     @property
     def key(self) -> str:
-        """A fixed-size name of this address: equal only for equal segments, whatever characters they hold."""
+        """A hash that identifies this address. It is unambiguous for all characters in the segments."""
         return _key_of(self.org, self.project, self.worktree, self.task)
 
     @staticmethod
     def of(segments: Sequence[str | None]) -> Scope:
-        """The scope with these segments. A process meets the same few again and again, so they are cached."""
+        """The scope with these segments. Scopes are cached, since a process uses the same few repeatedly."""
         return _scope_of(*segments)
 
     from_json = of
@@ -185,13 +185,16 @@ def _scope_of(*segments: str | None) -> Scope:
 
 
 class Stream(Frozen):
-    """One hash chain: a project of an org, or the org itself; and who writes it, where clones of a store each write."""
+    """One hash chain of the log: that of a project, or of an org itself.
+
+    `writer` is set in stores where each clone writes a chain of its own.
+    """
 
     org: str
     project: str | None
     writer: str = ""
 
-    # Looked up on every append, so spelled out.
+    # Written out for speed: streams are looked up on every append.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self._name == other._name
 
@@ -204,7 +207,7 @@ class Stream(Frozen):
 
     @property
     def shared(self) -> Stream:
-        """What all writers of the project, or of the org, write together."""
+        """The stream of the project or org, without a writer."""
         return Stream(self.org, self.project) if self.writer else self
 
     def __str__(self) -> str:
@@ -213,7 +216,7 @@ class Stream(Frozen):
 
 
 class Caller:
-    """An actor in a scope, in a session, at a working tree. Its keys are made once, since every act needs them."""
+    """An actor in a scope, in a session, at a working tree. Its keys are computed once, since every act needs them."""
 
     __slots__ = ("actor", "root", "scope", "scope_key", "session", "stream", "visible_keys")
 
@@ -228,16 +231,16 @@ class Caller:
 
     @property
     def inspects(self) -> bool:
-        """Whether this caller may look at what lies below its project: people and orchestrators may (R3)."""
+        """Whether this caller may inspect all worktrees and tasks of its project: a person or an orchestrator (R3)."""
         return self.scope.project is not None and self.actor.kind in {ActorKind.HUMAN, ActorKind.ORCHESTRATOR}
 
     def may_read(self, scope: Scope) -> bool:
-        """Whether what lives at this address is visible from here, or may be inspected."""
+        """Whether content of this scope is visible to this caller, or open to its inspection."""
         is_below = (scope.org, scope.project) == (self.scope.org, self.scope.project)
         return scope.key in self.visible_keys or (self.inspects and is_below)
 
     def graph_subject(self, session: str | None = None) -> str:
-        """The subject of this actor's graph in the log: the graph of a session, or its own, one per project."""
+        """The log subject of the graph of a session or, without one, of this actor's graph in the project."""
         named = to_json([self.scope.org, self.scope.project, str(self.actor), session])
         return GRAPH_PREFIX + blake2b(named.encode(), digest_size=16).hexdigest()
 

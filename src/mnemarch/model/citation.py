@@ -1,4 +1,4 @@
-"""What a unit rests on: a commit, a log entry, a person, a test, a file or a symbol (S9, R11)."""
+"""Citations, the evidence of a unit: a commit, a log entry, a person, a test, a file or a symbol (S9, R11)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class CitationKind(Names):
 
 
 _CALLED = {kind: f"a {kind} citation" for kind in CitationKind}
-# These point into a working tree, which may change any day.
+# Citations of a working tree, which may change at any time.
 OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
-# One branch has what these point to, and another may not.
+# Citations of things that one branch may have and another may lack.
 IN_TREES = OF_CODE | {CitationKind.COMMIT, CitationKind.TEST}
 
 
 class Citation(Record):
-    """One piece of evidence. `ref` is what it points to; `detail` holds what else its kind knows.
+    """One piece of evidence. `ref` is its target, and `detail` holds further fields of its kind.
 
-    The stored form keeps the detail apart: it must never pass for the kind or the reference.
+    The stored form keeps the detail in a mapping of its own, so that it can't overwrite the kind or the reference.
     """
 
     kind: CitationKind
@@ -41,29 +41,29 @@ class Citation(Record):
 
     @classmethod
     def commit(cls, hash: str, repo: str = "") -> Citation:
-        """Proved by code: a commit of the seat's repository."""
+        """Cite a commit of the seat's repository."""
         return cls(CitationKind.COMMIT, hash, (("repo", repo),) if repo else ())
 
     @classmethod
     def log(cls, id: str) -> Citation:
-        """Seen in the log: the id of an event."""
+        """Cite an event of the log by its id."""
         return cls(CitationKind.LOG, id)
 
     @classmethod
     def human(cls, user_id: str) -> Citation:
-        """Confirmed by a person; only that person can make it."""
+        """Cite a person's confirmation. Only that person can make this citation."""
         return cls(CitationKind.HUMAN, user_id)
 
     @classmethod
     def test(cls, name: str, outcome: str = "pass") -> Citation:
-        """Shown by a test; counts once a verification recorded that test as passed."""
+        """Cite a test. It counts once a verification has recorded that test as passed."""
         if outcome != "pass":
             raise InvalidInput(f"A test citation needs outcome 'pass', not {outcome!r}.", hint="Cite a passing test.")
         return cls(CitationKind.TEST, name)
 
     @classmethod
     def file(cls, path: str, lines: tuple[int, int] | None = None) -> Citation:
-        """Rests on a file of the working tree, or on some lines of it (first, last)."""
+        """Cite a file of the working tree, or some lines of it (first, last)."""
         if lines is None:
             return cls(CitationKind.FILE, path)
         ends: Any = lines
@@ -74,14 +74,14 @@ class Citation(Record):
 
     @classmethod
     def symbol(cls, path: str, name: str) -> Citation:
-        """Rests on a function, class or other name in a file of the working tree."""
+        """Cite a function, class or other name in a file of the working tree."""
         return cls(CitationKind.SYMBOL, path, (("name", checked_id(name, "a symbol's name")),))
 
     @classmethod
     def parse(cls, text: str) -> Citation:
-        """Read `kind:rest` as typed on the command line, for example `test:tests/test_a.py::test_b`.
+        """Parse `kind:rest` from the command line, for example `test:tests/test_a.py::test_b`.
 
-        A symbol is also read as it is often written: `a.py#name`, `a.py:name`; and so are lines: `a.py:1-9`.
+        Common variants are accepted: `a.py#name` and `a.py:name` for a symbol, `a.py:1-9` for lines.
         """
         kind, _, rest = text.partition(":")
         if kind == CitationKind.SYMBOL:

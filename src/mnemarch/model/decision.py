@@ -1,4 +1,4 @@
-"""Decisions and what belongs to them (D1-D19): strength, reason, relations, anchors, proposals."""
+"""Decisions (D1-D19), with their strengths, reasons, relations, anchors and proposals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUMMARY_CHARS_MAX = 1_000
 
 
 class Strength(Names):
-    """How firm a decision is (D8). Members are texts, and compare by firmness."""
+    """How firm a decision is (D8). Members are strings that compare by firmness, not by letters."""
 
     NORMAL = "normal"
     LOCK = "lock"
@@ -30,7 +30,7 @@ class Strength(Names):
 
     @property
     def rank(self) -> int:
-        """The number that stores keep and order by: the firmer, the higher."""
+        """The number that stores keep and sort by. A firmer strength has a higher rank."""
         return _RANKS[self]
 
     def __lt__(self, other: str) -> bool:
@@ -46,12 +46,12 @@ class Strength(Names):
         return self.rank >= _rank(other)
 
 
-# Databases hold these numbers.
+# Stored in databases: never change these numbers.
 _RANKS: dict[str, int] = {Strength.NORMAL: 1, Strength.LOCK: 2, Strength.AXIS: 3}
 
 
 def _rank(other: str) -> int:
-    # Not NotImplemented: then texts would be compared, since members are texts.
+    # NotImplemented would fall back to comparing the strings.
     if other not in _RANKS:
         raise TypeError(f"{other!r} is no strength to compare with.")
     return _RANKS[other]
@@ -68,7 +68,7 @@ class ReasonType(Names):
 
 
 class RelationType(Names):
-    """`A DEPENDS_ON B`, and so on (D10). Which way a change travels is in `policy.guardian`."""
+    """The type of a relation, as in `A DEPENDS_ON B` (D10). `policy.guardian` defines which way a change travels."""
 
     DEPENDS_ON = "DEPENDS_ON"
     CONSTRAINS = "CONSTRAINS"
@@ -91,7 +91,7 @@ class AnchorKind(Names):
 
 
 class Reason(Record):
-    """Why something was decided (R12)."""
+    """The reason of a decision (R12)."""
 
     type: ReasonType | str
     summary: str
@@ -107,10 +107,10 @@ class Reason(Record):
 
 
 class Decision(Frozen):
-    """One version of a decision. `root_id` is the id of its first version, and names all of them.
+    """One version of a decision. `root_id` is the id of the first version, and identifies the decision.
 
-    `version` is its place among the decision's versions. That of its `unit` counts what happened to this one (uses,
-    citations), and is what a lifecycle verb's `expected_version` means.
+    `version` numbers the versions of the decision. `unit.version` counts the changes of this unit, such as uses and
+    citations; `expected_version` of the lifecycle verbs refers to it.
     """
 
     unit: Unit
@@ -150,7 +150,7 @@ class Decision(Frozen):
 
     @property
     def override(self) -> str | None:
-        """Why a person committed it although the guardian blocked it."""
+        """A person's reason for committing it although the guardian blocked it."""
         override = self.unit.attributes["reason"].get("override")
         return None if override is None else str(override)
 
@@ -160,7 +160,7 @@ class Decision(Frozen):
 
 
 class VersionKey(Frozen):
-    """One version of a decision: the root that all its versions share, its number, its strength."""
+    """Identifies one version of a decision: the root that all versions share, its number, its strength."""
 
     root: str
     number: int
@@ -168,25 +168,25 @@ class VersionKey(Frozen):
 
 
 def version_key_of(unit: Unit) -> VersionKey | None:
-    """Which version of which decision a unit is; None if it is no committed decision."""
+    """The decision and version that a unit holds, or None if it is no committed decision."""
     stored = unit.attributes
     if unit.kind is not Kind.DECISION or "root" not in stored:
-        return None  # Another kind, only claimed to be a decision, or erased.
+        return None  # Another kind, a claim that was never committed, or erased.
     return VersionKey(root=stored["root"], number=stored["version"], strength=Strength.parse(stored["strength"]).rank)
 
 
 def target_of(anchor: Unit) -> str:
-    """The id of what an anchor leads to."""
+    """The id of an anchor's target."""
     return str(anchor.attributes.get("target"))
 
 
 def is_original(unit: Unit) -> bool:
-    """Whether an anchor may lead to it: evidence, or a committed decision (D2, D19)."""
+    """Whether a unit can be an anchor's target: evidence, or a committed decision (D2, D19)."""
     return unit.kind is Kind.EVIDENCE or version_key_of(unit) is not None
 
 
 class Relation(Frozen):
-    """`source type target`, by the roots of two decisions; `id` is the event that made it."""
+    """The relation `source type target` of two decisions, given by their roots. `id` is the event that added it."""
 
     source: str
     type: RelationType
@@ -195,9 +195,9 @@ class Relation(Frozen):
 
 
 class ImpactNode(Frozen):
-    """A decision that a change reaches, by its root: along which path from what was changed, and by which relation.
+    """A decision that a change reaches, given by its root, and the path to it from the changed decision.
 
-    The relation is the last step of the path, and reads `source relation target`.
+    `source relation target` is the last step of the path.
     """
 
     id: str
@@ -208,14 +208,14 @@ class ImpactNode(Frozen):
 
 
 class Impact(Frozen):
-    """The blast radius of a change. `cut` says which limit ended the search, if one did."""
+    """The blast radius of a change. `cut` names the limit that ended the search, if one did."""
 
     nodes: tuple[ImpactNode, ...]
     cut: str | None = None
 
 
 class GuardianVerdict(Frozen):
-    """What the guardian says of a proposal (D11): deterministic, and it changes nothing."""
+    """The guardian's verdict on a proposal (D11). It is deterministic, and changes nothing."""
 
     type: Verdict
     reasons: tuple[str, ...]
@@ -223,19 +223,18 @@ class GuardianVerdict(Frozen):
 
 
 class Loaded(Frozen):
-    """One unit in the loading order (D15), and its tier."""
+    """One unit and its tier in the loading order (D15)."""
 
     tier: int
     unit: Unit
 
 
 class DecisionProposal(Frozen):
-    """A decision that somebody might commit (D2). It lives in memory only, bound to the version it was made against.
+    """A decision that is ready to be committed (D2). It is kept in memory only, and bound to the version of its `base`.
 
-    `conflicts` are the axis and lock decisions it revises, is constrained by, or says the opposite of; `guardian` is
-    what the first two make of it.
-    It rests on `evidence`, by id, and on `snapshots`, which become evidence when it is committed. `scope` is where it
-    would hold. The decision that it becomes has its `id`.
+    `conflicts` are the axes and locks that it revises, that constrain it, or that it contradicts. `guardian` is the
+    verdict on the first two of these. `evidence` are ids; `snapshots` are texts that become evidence at the commit.
+    `scope` is where it would hold. The committed decision has the same `id`.
     """
 
     id: str
@@ -255,9 +254,9 @@ class DecisionProposal(Frozen):
 
 
 class DecisionRequest(Record):
-    """What somebody who may not decide asked to have decided (R12); it waits for a person or an orchestrator.
+    """A request for a decision by an actor who may not decide (R12). It waits for a person or an orchestrator.
 
-    `revises` is the version that the asker saw. `opposes` names the axes and locks that the proposal stood against.
+    `revises` is the version that the actor saw. `opposes` names the axes and locks that the proposal conflicts with.
     """
 
     id: str

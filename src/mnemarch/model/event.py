@@ -1,4 +1,4 @@
-"""One entry of the append-only log (G2, R1)."""
+"""Events, the entries of the append-only log (G2, R1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mnemarch.model.value import Frozen, Names
 
 
 class EventType(Names):
-    """The closed vocabulary of the log. What each does to the projections is in `log.projection`."""
+    """The closed vocabulary of the log. `log.projection` defines how each type changes the projections."""
 
     LOGGED = "logged"
     CLAIM_REFUSED = "claim.refused"
@@ -81,7 +81,10 @@ WITHOUT_EFFECT = frozenset(
 
 
 class Event(Frozen):
-    """What somebody did, thought, saw or decided. Never edited; its payload can be erased (R16), its hash stays."""
+    """Something that an actor did, thought, saw or decided. It is never edited.
+
+    Its payload can be erased (R16); its hash stays.
+    """
 
     id: str
     stream: Stream
@@ -99,16 +102,16 @@ class Event(Frozen):
     payload_hash: bytes
     hash: bytes
     position: int = 0
-    # Where clones of a store each write: its Lamport time, and what its writer had seen of others (`log.merging`).
+    # In stores where each clone writes: the Lamport time, and the times of other writers seen so far (`log.merging`).
     clock: str = ""
 
     @property
     def payload(self) -> dict[str, Any] | None:
-        """What was recorded, or None once it was erased."""
+        """The recorded content, or None if it was erased."""
         return None if self.body is None else from_json(self.body)
 
     def placed(self, position: int, hash: bytes, seq: int | None = None) -> Event:
-        """This event with its place in the log. It was made for one append, so it is completed, not copied."""
+        """Set the event's place in the log and return it. It is changed in place, since it was made for one append."""
         object.__setattr__(self, "position", position)
         if seq is not None:
             object.__setattr__(self, "seq", seq)
@@ -121,7 +124,7 @@ class Event(Frozen):
 
 
 class Receipt(Frozen):
-    """Proof that an event is durable. `duplicate`: it was there before; `redacted`: the kinds of secret taken out."""
+    """Proof that an event is durable. `duplicate`: it was stored before. `redacted`: the kinds of secrets removed."""
 
     event_id: str
     seq: int
@@ -131,7 +134,7 @@ class Receipt(Frozen):
 
     @classmethod
     def of(cls, receipt: Any) -> Receipt:
-        """A receipt from its JSON form, also from an answer that holds one."""
+        """A receipt from its JSON form, or from the JSON of an answer that contains one."""
         fields = receipt.get("receipt", receipt) if isinstance(receipt, dict) else receipt
         if isinstance(fields, cls):
             return fields

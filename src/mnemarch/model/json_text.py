@@ -1,7 +1,7 @@
-"""The stored form of values as text: canonical JSON, the same bytes for the same value on every store.
+"""The stored form of values: canonical JSON, with the same bytes for the same value on every store.
 
-It uses the half of `json` that is in C: importing the other half compiles six regular expressions, a sixth of a cold
-start. What the C half can't read is given to the whole.
+The module uses only the C half of `json`. Importing the Python half compiles six regular expressions, which takes a
+sixth of a cold start. Texts that the C half can't read fall back to `json`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _scanned = make_scanner(_Reading())  # type: ignore[arg-type]
 
 
 def from_json(text: str) -> Any:
-    """As `json.loads`."""
+    """Like `json.loads`."""
     try:
         content, end = _scanned(text, 0)
     except StopIteration:
@@ -47,20 +47,20 @@ def from_json(text: str) -> Any:
 
 
 def to_json(content: Any) -> str:
-    """As `json.dumps`."""
+    """Like `json.dumps`."""
     return "".join(_encoder(quoted_in_ascii, ": ", ", ", False, True)(content, 0))
 
 
 @lru_cache(maxsize=4096)
 def kept_json(*items: str | None) -> str:
-    """A compact array of names, cached: the same few come back with every entry."""
+    """A compact array of names. Cached, since the same few arrays occur in every entry."""
     return "".join(_encoder(quoted_in_ascii, ":", ",", False, True)(items, 0))
 
 
 def canonical_json(content: Any) -> str:
-    """JSON with sorted keys and no spaces; what JSON can't hold is refused."""
+    """JSON with sorted keys and no spaces. Raises InvalidInput for values that JSON can't represent."""
     try:
-        # A flat dictionary of texts needs no encoder; nearly every log entry is one.
+        # A fast path without an encoder for flat dictionaries of strings, as in nearly every log entry.
         if type(content) is dict and {*map(type, content), *map(type, content.values())} <= _TEXT:
             return f"{{{','.join([f'{quoted(name)}:{quoted(text)}' for name, text in sorted(content.items())])}}}"
         return "".join(_encoder(quoted, ":", ",", True, False)(content, 0))
@@ -72,7 +72,7 @@ def canonical_json(content: Any) -> str:
 
 
 def json_needles(text: str) -> tuple[str, ...]:
-    """`text` as it looks inside JSON strings: as we write them, as ASCII, and nested once more in either."""
+    """The forms of `text` inside JSON strings: as written here, as ASCII, and each of them nested once more."""
     plain = quoted(text)[1:-1]
     ascii_only = quoted_in_ascii(text)[1:-1]
     nested = (quoted(form)[1:-1] for form in (plain, ascii_only))
@@ -80,7 +80,7 @@ def json_needles(text: str) -> tuple[str, ...]:
 
 
 def _encoder(quote: Any, colon: str, comma: str, sort_keys: bool, allow_nan: bool) -> Any:
-    # A new one for each text: after a failure an encoder would report a circular reference.
+    # Not reused: after a failure, an encoder would report a circular reference.
     return make_encoder({}, _refused, quote, None, colon, comma, sort_keys, False, allow_nan)
 
 

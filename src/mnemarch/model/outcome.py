@@ -1,4 +1,4 @@
-"""The answers of verbs and guards (R9, R12): expected outcomes are values, not exceptions."""
+"""The answers of verbs and guards (R9, R12). Expected outcomes are values, not exceptions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Verdict(Names):
 
 
 class LoopVerdict(Frozen):
-    """Whether a task may go on after a failure. `instruction` is ready to be shown to the agent (S6).
+    """Whether a task may go on after a failure. `instruction` can be shown to the agent as it is (S6).
 
-    `seen_before` says what came of the same error in other tasks; empty if none met it.
+    `seen_before` tells how the same error ended in other tasks. It is empty if no task met the error.
     """
 
     type: Verdict
@@ -34,7 +34,7 @@ class LoopVerdict(Frozen):
 
 
 class FailedApproach(Frozen):
-    """Something that was tried and did not help (G20), in the words of the last try."""
+    """An approach that failed (G20), in the words of its last attempt."""
 
     approach: str
     attempt_count: int
@@ -43,7 +43,7 @@ class FailedApproach(Frozen):
 
 
 class ApproachValidation(Frozen):
-    """Whether an approach is worth trying (G21); if not, what failed before and what to do instead."""
+    """Whether an approach is worth trying (G21). If not: the earlier failures, and a suggestion."""
 
     valid: bool
     reason: str
@@ -52,11 +52,11 @@ class ApproachValidation(Frozen):
 
 
 class Dispute(Frozen):
-    """Units that contradict each other, or near-duplicates proposed for merging (R6).
+    """A conflict of units that contradict each other, or a proposal to merge near-duplicates (R6).
 
-    A conflict holds every unit that says something else of one `subject`; `values` are what each of them says.
-    `proposal` is the unit that announces a change: resolved for it, it supersedes the others. `decision` is the reason
-    of whoever closed it.
+    A conflict holds all units that make different statements about one `subject`; `values` are their statements.
+    `proposal` is a unit that announces a change. If the conflict is resolved in its favour, it supersedes the others.
+    `decision` is the reason of the actor who closed the dispute.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Dispute(Frozen):
 
 
 class Stored(Frozen):
-    """Remembered. `merged`: the fact was known and gained a provenance. `conflicts` and `similar` need a decision."""
+    """A stored claim. `merged`: a known unit gained a provenance. `conflicts` and `similar` need a decision."""
 
     unit: Unit
     receipt: Receipt
@@ -84,7 +84,7 @@ class Stored(Frozen):
 
 
 class Refused(Frozen):
-    """Not accepted, by this rule. The claim stays in the log (R4)."""
+    """A claim that `rule` refused. It stays in the log (R4)."""
 
     rule: str
     reason: str
@@ -93,9 +93,9 @@ class Refused(Frozen):
 
 
 class Ingested(Frozen):
-    """What the write pipeline made of an entry (M2): its bucket, and the unit that it became or joined, if it did.
+    """The result of the write pipeline for an entry (M2): its bucket, and the unit that it became or joined, if any.
 
-    `reason` says why it is in that bucket, and why it became no unit. `receipt` is that of the entry in the log.
+    `reason` explains the bucket, or why there is no unit. `receipt` is the receipt of the log entry.
     """
 
     receipt: Receipt
@@ -106,7 +106,7 @@ class Ingested(Frozen):
 
 
 class TrustChange(Frozen):
-    """How sure a unit was before and is now, and what moved it."""
+    """A unit's confidence before and after a signal."""
 
     unit_id: str
     signal: str
@@ -116,11 +116,12 @@ class TrustChange(Frozen):
 
 
 class Promotion(Frozen):
-    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
+    """The result of a verification: its episode, a skill if one was made, the promoted units, and the refusals.
 
-    `run` is what was run or read; `witnessed` says whether it counts as seen (R21). `passed`: nothing failed that had
-    not failed before the task. `proposed` are requests in the inbox for what the task decided; `analyst` says whether
-    the configured model analysed it. `set_aside` are the tests that failed before the task began and still do.
+    `run` is the test run that was made or read. `witnessed` says whether it counts as seen (R21). `passed`: no test
+    failed that had passed before the task. `proposed` are requests in the inbox for decisions that the task made.
+    `analyst` says whether the configured model analysed the task. `set_aside` are the tests that failed before the
+    task began and still fail.
     """
 
     episode_id: str
@@ -139,7 +140,7 @@ class Promotion(Frozen):
 
 
 class InboxItem(Frozen):
-    """One thing that waits for a person or a lead since `at` (R20); `wanted` is how often others asked for it."""
+    """An item that waits for a person or an orchestrator (R20). `wanted` is how often others asked for it."""
 
     id: str
     what: str
@@ -152,7 +153,7 @@ class InboxItem(Frozen):
 
 
 class Settled(Frozen):
-    """What became of an item of the inbox. `unit` is what came of it, if a unit did."""
+    """The answer to an inbox item. `unit` is the unit that it became, if any."""
 
     id: str
     what: str
@@ -164,9 +165,9 @@ RULES, CALLER = "rules", "the caller"
 
 
 class Analysis(Frozen):
-    """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14).
+    """What was learned from a task (G8), by rules, by a model, or by the calling agent itself (R14).
 
-    `analyst` is which of them it was, a model by its name; nobody can hand it in.
+    `analyst` names the one that made it: RULES, CALLER, or the model's name. Callers can't set it.
     """
 
     success: bool
@@ -180,7 +181,7 @@ class Analysis(Frozen):
     analyst: str = RULES
 
 
-# How one unit is related to another, as a sentence about the first.
+# The beginning of a sentence about the unit that was asked about, for each relation to another unit.
 _RELATIONS = {
     "supersedes": "It replaced",
     "superseded_by": "It was replaced by",
@@ -197,7 +198,7 @@ RELATION_ORDER = tuple(_RELATIONS)
 
 
 class Related(Frozen):
-    """Another unit, how it is related, how closely (0 to 1), and by what: a reason, an event or a citation."""
+    """A related unit: how it is related, how closely (0 to 1), and via which reason, event or citation."""
 
     unit: Unit
     how: str
@@ -206,16 +207,16 @@ class Related(Frozen):
 
     @property
     def sentence(self) -> str:
-        """What the relation says of the unit that was asked about, without the other one's text."""
+        """The relation in words, about the unit that was asked about. It leaves out the other unit's text."""
         share = f" ({self.weight:.2f} alike)" if self.weight < 1 else ""
         via = f", by {self.via}" if self.how == "cites_same" else f": {self.via}" if self.via else ""
         return f"{_RELATIONS[self.how]} {self.unit.kind} {self.unit.id}{share}{via}"
 
 
 class Explanation(Frozen):
-    """Everything about a unit: its sources, its validity, its confidence, what replaced it, who used it.
+    """Everything about a unit: its sources, its validity, its confidence, its replacement, the tasks that used it.
 
-    `here` is what the code at the seat's root says about it.
+    `here` holds findings about it in the code at the seat's root.
     """
 
     unit: Unit
@@ -236,7 +237,7 @@ class Explanation(Frozen):
 
 
 class LogCheck(Frozen):
-    """The result of an audit. `first_broken` names the first wrong entry, row or stream, `hint` what to do."""
+    """The result of an audit. `first_broken` names the first wrong entry, row or stream. `hint` says what to do."""
 
     ok: bool
     events: int
@@ -246,7 +247,7 @@ class LogCheck(Frozen):
 
 
 class ReceiptCheck(Frozen):
-    """Whether the entry that a receipt was given for is still in the log, as it was."""
+    """Whether the entry of a receipt is still in the log, unchanged."""
 
     ok: bool
     event_id: str
@@ -254,7 +255,7 @@ class ReceiptCheck(Frozen):
 
 
 class Rebuild(Frozen):
-    """Digests of the projections before and after recreating them from the log alone."""
+    """Digests of the projections before and after they were rebuilt from the log alone."""
 
     digest_before: str
     digest_after: str
@@ -266,7 +267,7 @@ class Rebuild(Frozen):
 
 
 class Stats(Frozen):
-    """Counts an operator looks at first."""
+    """The counts that an operator looks at first."""
 
     events: int
     units: int
@@ -279,7 +280,7 @@ class Stats(Frozen):
     unindexed: int
     bytes_on_disk: int
     format_version: int
-    # How many units can be found by meaning, how many wait for their vector; "on", "off", or why it takes no part.
+    # Units with a vector, and units that wait for one. `meaning`: "on", "off", or why search by meaning is disabled.
     vectors: int = 0
     without_vector: int = 0
     meaning: str = "off"
@@ -295,7 +296,7 @@ class WorktreeInUse(Frozen):
 
 
 class AgentAtWork(Frozen):
-    """An agent that did something within the last hour, and where it did so last."""
+    """An agent that acted within the last hour, and the scope of its last act."""
 
     actor: Actor
     scope: Scope
@@ -303,7 +304,7 @@ class AgentAtWork(Frozen):
 
 
 class TaskUnderWay(Frozen):
-    """A task of the last day (open, verified, blocked), or one that is stuck since whenever, and why."""
+    """A task of the last day (open, verified, blocked), or a stuck task of any age with the reason."""
 
     scope: Scope
     state: str
@@ -312,7 +313,7 @@ class TaskUnderWay(Frozen):
 
 
 class Overview(Frozen):
-    """A project at a glance. `is_complete` is false where an agent sees its own task alone, or more waits than that."""
+    """A project at a glance. `is_complete` is false if an agent sees only its own task, or if more is waiting."""
 
     project: str | None
     at: datetime
@@ -333,7 +334,7 @@ class Overview(Frozen):
 
 
 class Swept(Frozen):
-    """What a sweep did. `moved`: now cite a file by its new name. `skipped`: can't be judged from this seat."""
+    """The counts of a sweep. `moved` units now cite a file's new name. `skipped` ones can't be judged from here."""
 
     checked: int
     archived: int
@@ -343,7 +344,7 @@ class Swept(Frozen):
 
 
 class Finding(Frozen):
-    """One thing the doctor looked at."""
+    """The result of one check of the doctor."""
 
     ok: bool
     what: str
@@ -351,7 +352,7 @@ class Finding(Frozen):
 
 
 class Imported(Frozen):
-    """What a restored export brought back."""
+    """The counts of a restored export."""
 
     events: int
     skipped: int

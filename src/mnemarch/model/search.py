@@ -1,4 +1,4 @@
-"""What search reads of a unit, how well that answers a question of words, and the answers of recall."""
+"""The sketch of a unit that search ranks by, its BM25 score, and the answers of recall."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from math import log
 from mnemarch.model.unit import Searchable, Unit
 from mnemarch.model.value import Frozen
 
-# What neighbours and what strangers in the sessions of a project share, summed, and over how many pairs.
+# Sums of what neighbours share and of what strangers share in the sessions of a project, and the number of pairs.
 Sums = tuple[float, float, int]
 
 _BETWEEN = "\x1f"
 
 
 class Sketch:
-    """What ranking knows of a unit without reading it: its words, its place in a conversation, its time and weight.
+    """What ranking knows of a unit without loading it: its words, its place in a conversation, its time and importance.
 
-    Hundreds are made for each question, so it is a plain class. `words` holds each distinct word between spaces of its
-    own, and a colon and a number after one that occurs more than once. So one search of the string counts a word:
-    " retry :3 pool  timeout ". Names made of these words stand after them and do not count in `length`. `signs` tells
-    the kind of turn that it is (see `text/turns.py`).
+    It is a plain class, since hundreds are made for each question. In `words`, each distinct word has a space on both
+    sides, and a repeated word is followed by a colon and its count: " retry :3 pool  timeout ". So one string search
+    counts a word. Names made of these words follow them and don't count in `length`. `signs` encodes the kind of turn
+    (see `text/turns.py`).
     """
 
     __slots__ = (
@@ -53,12 +53,12 @@ class Sketch:
         self.words = "".join([f" {word} " if count == 1 else f" {word} :{count}" for word, count in counted.items()])
 
     def count(self, needle: str) -> int:
-        """How often a word occurs; the needle is the word between two spaces."""
+        """How often a word occurs. The needle is the word with a space on both sides."""
         at = self.words.find(needle)
         return 0 if at < 0 else self.repeats(at + len(needle))
 
     def repeats(self, at: int) -> int:
-        """How often the word that ends here occurs."""
+        """How often the word that ends at this offset occurs."""
         words = self.words
         if words[at : at + 1] != ":":
             return 1
@@ -100,12 +100,12 @@ _K1, _B = 1.2, 0.75
 
 
 def rarity(seen: int, documents: int) -> float:
-    """What a word tells that is in `seen` of so many texts."""
+    """The inverse document frequency of a word that occurs in `seen` of `documents` texts."""
     return log(1 + (documents - seen + 0.5) / (seen + 0.5))
 
 
 def bm25(sketch: Sketch, weights: Mapping[str, float], mean_length: float) -> float:
-    """How well a text answers a question of weighted words: Okapi BM25, wherever the text was found."""
+    """The Okapi BM25 score of a text for a question of weighted words."""
     damping = _K1 * (1 - _B + _B * sketch.length / mean_length)
     total = 0.0
     for word, weight in weights.items():
@@ -121,7 +121,7 @@ def place(session: str, turn: int) -> str:
 
 
 class Recalled(Frozen):
-    """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence.
+    """One unit that recall handed out, with its score, the reasons, its label, and notes on its evidence.
 
     `elsewhere`: the tests that verified it are not in the reader's tree, or expect something else there.
     """
@@ -136,21 +136,21 @@ class Recalled(Frozen):
 
 
 class Withheld(Frozen):
-    """One unit that matched and was not handed out, and the rule that kept it back."""
+    """One unit that matched but was not handed out, and the reason."""
 
     unit_id: str
     reason: str
 
 
-# How a note begins which says that an answer was not recorded.
+# The beginning of a note that says that an answer was not recorded.
 UNRECORDED = "Not recorded"
 
 
 class Found(Frozen):
-    """The answer to a recall: what binds whatever is asked, and what was found (R10).
+    """The answer to a recall: the binding units, which hold for every question, and the units found (R10).
 
-    `unlisted` counts what binds too and is beyond the bound of `binding`. `notes` says what the reader should know
-    about the answer itself. `fit` is how likely it is, from 0 to 1, that anything in memory answers the question.
+    `unlisted` counts the binding units beyond the limit of `binding`. `notes` are remarks on the answer itself. `fit`
+    is the likelihood, from 0 to 1, that anything in memory answers the question.
     """
 
     items: tuple[Recalled, ...]
@@ -163,7 +163,7 @@ class Found(Frozen):
 
 
 class Pack(Frozen):
-    """What fits a token budget: one text for a model, what is in it (`binding`, then `items`), what is not and why."""
+    """One text for a model within a token budget, the units in it (`binding`, then `items`), and those left out."""
 
     text: str
     items: tuple[Recalled, ...]

@@ -1,4 +1,4 @@
-"""The stamps of every entry: an id, an instant, a digest.
+"""Ids, instants and digests.
 
 Instants are aware datetimes in memory and whole microseconds since 1970 (UTC) in stored form.
 """
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hashlib import sha256 as sha256
     from typing import Any
 else:
-    # `datetime` and `hashlib` load what nobody here needs, for 5 of the 100 ms that a hook may take; the interpreter's
-    # own code gives the same.
+    # Importing `datetime` and `hashlib` takes 5 of the 100 ms that a hook may take. The interpreter's own C modules
+    # provide the same.
     try:
         from _datetime import UTC, datetime, timedelta
     except ImportError:
@@ -41,7 +41,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _last_tick = 0
 ID_CHARS = 36
 _RANDOM_BYTES, _RANDOM_AHEAD = 16, 64
-# Drawn in advance: os.urandom releases the GIL, and a thread may wait long to get it back.
+# Drawn in advance: os.urandom releases the GIL, and a thread may wait long to reacquire it.
 _random: deque[bytes] = deque()
 os.register_at_fork(after_in_child=_random.clear)
 
@@ -59,8 +59,8 @@ def random_bytes() -> bytes:
 def new_id() -> str:
     """A UUIDv7: milliseconds, then 12 bits of the millisecond's fraction, then 62 random bits.
 
-    Ids made by one process sort in the order they were made, also when the clock goes back. Between processes the
-    random bits keep them apart.
+    Ids of one process sort in the order of their creation, even if the clock goes back. The random bits keep the ids
+    of different processes distinct.
     """
     global _last_tick
     nanos = time.time_ns()
@@ -72,9 +72,9 @@ def new_id() -> str:
 
 
 def short_id(id: str) -> str:
-    """How an id is printed for people: the first 8 characters of its last group.
+    """The form of an id that is printed for people: the first 8 characters of its last group.
 
-    An id begins with the time, so ids made within a minute begin alike; the last group is random.
+    The last group is random. The beginning is the time, which ids of the same minute share.
     """
     return id[24:32] if len(id) == ID_CHARS else id
 
@@ -92,7 +92,7 @@ def instant(micros: int) -> datetime:
 
 
 def checked_instant(moment: Any, what: str) -> datetime:
-    """`moment` in UTC. A datetime without a zone is refused: it would mean something else on every machine."""
+    """`moment` in UTC. A datetime without a zone is refused: its meaning would depend on the machine."""
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise InvalidInput(f"{what} must be a datetime with a time zone, not {moment!r}.", hint=Hint("instant"))
     aware: datetime = moment

@@ -1,4 +1,4 @@
-"""One run of tests (R21): what the runner reported of each test, and whether this program saw it run."""
+"""Test runs (R21): the outcome of each test, and whether this program witnessed the run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from mnemarch.model.caller import Stream
 from mnemarch.model.stamps import datetime
 from mnemarch.model.value import Frozen, Names, Record, replace
 
-# How the name of a go test begins, after its package; a subtest is package.TestName/case.
+# The beginnings of Go test names, after the package. A subtest is named package.TestName/case.
 _GO_TESTS = (".Test", ".Example", ".Fuzz")
 _GO_SUBTEST = r"(.*\.(?:Test|Example|Fuzz)\w*)/"
-# Where the default branch is checked out, whatever the worktree: the place that project units are judged by.
+# The place of tests that ran on the default branch, in any worktree.
 DEFAULT_BRANCH = ""
-# So many different errors of one run are told apart.
+# Bounds the distinct errors that are kept of one run.
 _ERRORS_MAX = 10
-# What became of a test that failed before and is not seen passing.
+# The states of a test that failed before and is not seen passing.
 UNNAMED, NOT_RUN = "not named", "not run again"
-# The exit code of a runner that came across no test.
+# The exit code of a runner that collected no test.
 _NOTHING_COLLECTED = {"pytest": 5, "unittest": 5}
 
 
@@ -32,12 +32,12 @@ _ASSERTIONS = ("assert ", "AssertionError")
 
 
 class TestResult(Record):
-    """One test. `name` is the runner's id; a path in it is relative to the repository's root, not to a subfolder.
+    """The result of one test. `name` is the runner's id; a path in it is relative to the repository's root.
 
     `message` is the error of a failure.
     """
 
-    __test__ = False  # Not a test case, whatever pytest makes of the name.
+    __test__ = False  # The name looks like a test case to pytest.
 
     name: str
     outcome: Outcome
@@ -45,9 +45,9 @@ class TestResult(Record):
 
 
 class TestRun(Record):
-    """A command that tests, and what came of it. `witnessed`: this program ran it or read the runner's report of it.
+    """A test command and its results. `witnessed`: this program ran it, or read the runner's report.
 
-    `output` is the end of what the run printed, and `commit` the HEAD it ran on.
+    `output` is the end of the printed output, and `commit` the HEAD that it ran on.
     """
 
     __test__ = False
@@ -63,28 +63,28 @@ class TestRun(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether the run as a whole succeeded: no test failed, and the command, if there was one, ended with 0."""
+        """Whether the whole run succeeded: no test failed, and the command, if any, exited with 0."""
         return not self.exit_code and all(result.outcome is not Outcome.FAIL for result in self.results)
 
     @property
     def ran(self) -> bool:
-        """Whether the run says anything: a test passed or failed, or the command broke before it came to one."""
+        """Whether the run has a meaning: a test passed or failed, or the command broke before the first test."""
         tested = any(result.outcome is not Outcome.SKIP for result in self.results)
         return tested or self.exit_code not in (None, 0, _NOTHING_COLLECTED.get(self.runner))
 
     @property
     def error(self) -> str:
-        """What went wrong: the first failure that says something, else the end of what was printed."""
+        """The error of the run: the first failure with a message, else the end of the output."""
         for result in self.results:
             if result.outcome is Outcome.FAIL and result.message:
-                # As pytest sums it up: by its test an assertion is told from others.
+                # An assertion gets the form of pytest's summary: its test's name tells it from other assertions.
                 is_assertion = self.runner == "pytest" and result.message.startswith(_ASSERTIONS)
                 return f"FAILED {result.name} - {result.message}" if is_assertion else result.message
         return self.output or f"{self.command} ended with exit code {self.exit_code}"
 
     @property
     def errors(self) -> dict[str, tuple[str, ...]]:
-        """What each failure says, with the tests that say it; some ten of them, in the order of the run."""
+        """The distinct failure messages with their tests, in the order of the run. At most _ERRORS_MAX messages."""
         errors: dict[str, tuple[str, ...]] = {}
         told = [result for result in self.results if result.outcome is Outcome.FAIL and result.message]
         for result in told:
@@ -94,7 +94,7 @@ class TestRun(Record):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many tests failed, passed and were skipped, in these words; what is none is left out."""
+        """The number of tests by "failed", "passed" and "skipped". Zeros are left out."""
         words = {"failed": Outcome.FAIL, "passed": Outcome.PASS, "skipped": Outcome.SKIP}
         return {word: len(self.named(outcome)) for word, outcome in words.items() if self.named(outcome)}
 
@@ -104,9 +104,9 @@ class TestRun(Record):
         return replace(self, results=tuple(left)) if names else self
 
     def unseen(self, tests: Iterable[str]) -> dict[str, str]:
-        """Those of these tests that this run does not show to pass, and what became of them, if that can be told.
+        """Those of these tests that this run does not show to pass, each with its state ("" if unknown).
 
-        A file that could not be loaded passes when a test in it does.
+        A file that could not be loaded before counts as passed if a test in it passed.
         """
         passed = self.named(Outcome.PASS)
         others = {each.name: _BECAME[each.outcome] for each in self.results if each.outcome in _BECAME}
@@ -126,10 +126,10 @@ class TestRun(Record):
 
 
 class TestRecord(Frozen):
-    """The newest outcome of one test in one place, seen by this program (`witnessed`) or reported.
+    """The newest outcome of one test in one place, either witnessed by this program or reported.
 
     `place` is a worktree, or DEFAULT_BRANCH. `flaky`: it both passed and failed on the same content, `tree`.
-    `greened_by` is the task in which it failed first and passed then.
+    `greened_by` is the task in which it first failed and then passed.
     """
 
     __test__ = False
@@ -147,19 +147,19 @@ class TestRecord(Frozen):
 
 
 def base_name(name: str) -> str:
-    """A test's name without its parameters: citing it covers them all."""
+    """A test's name without its parameters. Citing it covers all parameters."""
     if name.endswith("]"):
         return name.partition("[")[0]
     if "/" not in name or not any(begin in name for begin in _GO_TESTS):
         return name
-    import re  # A recall, which asks for names in its labels, starts without it.
+    import re  # Imported late: recall needs test names for labels, and must start fast.
 
     subtest = re.match(_GO_SUBTEST, name)
     return subtest[1] if subtest else name
 
 
 def short_name(name: str) -> str:
-    """What people call a test: its function, with neither path nor parameters."""
+    """The bare name of a test's function, without path and parameters."""
     last = base_name(name).rpartition("::")[2]
     for begin in _GO_TESTS:
         _, is_go, rest = last.rpartition(begin)
@@ -168,12 +168,12 @@ def short_name(name: str) -> str:
 
 
 def forms_of(name: str) -> tuple[str, str, str]:
-    """The names that a test can be cited by: the whole, without parameters, and its function's bare name."""
+    """The names that can cite a test: its full name, the name without parameters, and the bare function name."""
     return name, base_name(name), short_name(name)
 
 
 def meant(names: Iterable[str]) -> list[str]:
-    """The cited names without a bare one that stands beside its whole name."""
+    """The cited names, without bare names whose full name is cited too."""
     cited = list(names)
     whole = {short_name(name) for name in cited if short_name(name) != name}
     return [name for name in cited if name not in whole]

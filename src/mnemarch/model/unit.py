@@ -1,6 +1,6 @@
-"""One remembered thing (S8), what was claimed before it, and how two of them are linked.
+"""Units (S8), the claims that they come from, and the links between them.
 
-A unit's content never changes; its status, trust and evidence do, through events (R5).
+A unit's content never changes. Its status, trust and evidence change through events (R5).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TRUSTED = frozenset({Status.VERIFIED, Status.PUBLISHED})
 
 
 class Signal(Names):
-    """What raises or lowers confidence (G15, R7)."""
+    """The reasons that raise or lower confidence (G15, R7)."""
 
     TESTS_PASSED = "tests_passed"
     PR_MERGED = "pr_merged"
@@ -74,7 +74,7 @@ class DecayPolicy(Names):
 
 
 class Trust(Record):
-    """How sure a unit is (G14): confidence as of `last_validated_at`, or as of its birth. A rule ages it (R7)."""
+    """A unit's confidence (G14) as of `last_validated_at`, or of `since` before any validation. It decays (R7)."""
 
     json_names = (
         ("decay_policy", "decay"),
@@ -94,9 +94,9 @@ class Trust(Record):
 class Proof(Record):
     """What verified a unit (R2, R21): tests and persons as citations, whether this program saw it, where and when.
 
-    `about`: a test seen passing is about the claim, so it holds for the project (R20). `flaky`: a test of it passes
-    and fails on the same code. `until`: the test is gone since then. `expects`: digests of what the tests' lines
-    compare with, so that a test which expects something else by now is told from one that still shows it.
+    `about`: a test seen passing is about the claim, so it holds for the project (R20). `flaky`: one of the tests passes
+    and fails on the same code. `until`: the time when the test was removed. `expects`: digests of the values that the
+    tests compare with. They show whether a test has come to expect something else.
     """
 
     json_optional = frozenset({"expects"})
@@ -116,17 +116,17 @@ class Proof(Record):
 
     @property
     def carries(self) -> bool:
-        """Whether it is good enough for the whole project: a person's word, or a test seen passing about the claim."""
+        """Whether it is good enough for the whole project: a person's word, or a witnessed test about the claim."""
         return self.person is not None or (self.witnessed and self.about)
 
     @property
     def person(self) -> str | None:
-        """Whoever vouched for it, if a person did."""
+        """The person who vouched for it, if any."""
         return next((name.removeprefix("human:") for name in self.by if name.startswith("human:")), None)
 
 
 class Provenance(Record):
-    """Who said it, where and when, and the event that proves it."""
+    """One source of a unit: the actor, the scope, the time, and the event that proves it."""
 
     json_names = (("event_id", "event"),)
 
@@ -138,7 +138,7 @@ class Provenance(Record):
 
     @property
     def voice(self) -> tuple[Actor, Scope, str | None]:
-        """Two sources are one voice if the same actor speaks in the same scope and conversation."""
+        """Sources with the same actor, scope and session count as one voice."""
         return self.actor, self.scope, self.session
 
     @classmethod
@@ -147,7 +147,7 @@ class Provenance(Record):
 
 
 class Unit(Record):
-    """One remembered thing, as of `version`."""
+    """One remembered statement, as of `version`."""
 
     json_optional = frozenset({"superseded_from", "proof", "fell_from"})
 
@@ -176,7 +176,7 @@ class Unit(Record):
     archive_reason: str | None = None
     erased_at: datetime | None = None
     superseded_from: Status | None = None
-    # What verified it; and its status before every test of that failed.
+    # What verified it, and its status before all tests of that proof failed.
     proof: Proof | None = None
     fell_from: Status | None = None
     attributes: Mapping[str, Any] = {}
@@ -199,7 +199,7 @@ class Unit(Record):
 
     @property
     def session_key(self) -> str | None:
-        """A name of the session that is unique across projects: session ids are unique only within one."""
+        """A key of the session that is unique across projects. Session ids are unique only within a project."""
         if self.session is None:
             return None
         scope = self.provenance[0].scope
@@ -211,12 +211,12 @@ class Unit(Record):
 
     @property
     def is_derived(self) -> bool:
-        """Whether the program made it of what tasks did: a lesson, a habit, a bug pattern."""
+        """Whether the program derived it from tasks: a lesson, a habit, a bug pattern."""
         return self.attributes.get(KEPT_AS) == LESSON
 
     @property
     def keys(self) -> set[tuple[str, str]]:
-        """By what the store finds it, as pairs of kind and reference: what it cites, and the faults it met."""
+        """The keys by which the store finds it, as (kind, reference): its citations, and the faults that it met."""
         faults: Any = self.attributes.get("faults")
         met = [fault.get("key") for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
         cited = {(str(citation.kind), citation.ref) for citation in self.citations}
@@ -224,7 +224,7 @@ class Unit(Record):
 
     @property
     def is_bound_to_code(self) -> bool:
-        """Whether it may hold in one tree and not in another: it rests on a file, a symbol, a commit or a test."""
+        """Whether it may hold in one tree but not in another: it rests on a file, a symbol, a commit or a test."""
         if self.valid_from_commit or self.valid_to_commit:
             return True
         return any(citation.kind in IN_TREES for citation in self.citations)
@@ -234,8 +234,8 @@ class Unit(Record):
         return self.occurred_at <= moment and (self.valid_to is None or moment < self.valid_to)
 
 
-# How search tells units apart: trusted ones are handed out first, drafts after them. A replaced one was trusted until
-# a commit replaced it, so it still holds where that commit is not. A past one is never handed out, only explained.
+# The states of units in search. Trusted units are handed out before drafts. A replaced unit was trusted until a commit
+# replaced it, and still holds in trees without that commit. A past unit is never handed out, only explained.
 TRUSTED_STATE, DRAFT_STATE, REPLACED_STATE, PAST_STATE = "trusted", "draft", "replaced", "past"
 LIVE_STATES = (TRUSTED_STATE, DRAFT_STATE)
 
@@ -250,9 +250,9 @@ def search_state(status: Status, superseded_from: Status | None, valid_to_commit
 
 
 def search_kind(kind: str, attributes: Mapping[str, Any]) -> str:
-    """The kind as the search index stores it. A decision's also tells its strength.
+    """The kind as the search index stores it, with the strength of a decision.
 
-    What the program itself keeps though nobody verified it is told apart from what somebody only claims (R2).
+    A suffix marks units that the program keeps without a verification, to tell them from mere claims (R2).
     """
     if kind == "decision" and "root" in attributes:
         return f"{kind}.{attributes['strength']}"
@@ -260,14 +260,14 @@ def search_kind(kind: str, attributes: Mapping[str, Any]) -> str:
 
 
 def search_kinds(kind: str) -> list[str]:
-    """Every kind that the search index may store for a kind of unit."""
+    """All forms in which the search index may store a kind of unit."""
     return [kind, *(f"{kind}.{more}" for more in (("axis", "lock", "normal") if kind == "decision" else ("kept",)))]
 
 
 class Searchable(Frozen):
-    """What search needs to know of a unit. `content` is empty once it was erased.
+    """The fields of a unit that search needs. `content` is empty if it was erased.
 
-    `turn` counts from 1 in the unit's session, and is 0 without one.
+    `turn` counts from 1 in the unit's session, and is 0 without a session.
     """
 
     id: str
@@ -286,7 +286,7 @@ class Searchable(Frozen):
 class Claim(Record):
     """One statement for `remember`, before the gate has judged it.
 
-    What is unset is taken from the seat or the configuration.
+    Unset fields are taken from the seat or the configuration.
     """
 
     json_names = (("key", None),)
@@ -302,12 +302,12 @@ class Claim(Record):
     key: str | None = None
     decay_policy: DecayPolicy | str | None = None
     attributes: Mapping[str, Any] = {}
-    # What the text mentions of the working tree; the seat fills it in.
+    # The files and symbols of the working tree that the text mentions. The seat fills it in.
     seen: tuple[Citation, ...] = ()
 
 
 def waiting_key(refusal_id: str) -> str:
-    """The idempotency key for claiming once more what was refused only for lack of validation."""
+    """The idempotency key for repeating a claim that was refused only for lack of validation."""
     return f"waiting:{refusal_id}"
 
 
@@ -317,14 +317,14 @@ class LinkType(Names):
     CONTRADICTS = "contradicts"
 
 
-# What the note of a conflict begins with if its source came second as the replacement of a unit.
+# The beginning of a conflict's note if its source was to replace a unit that was already replaced.
 REPLACEMENT = "replacement"
 
 
 class Link(Record):
-    """`source type target`. While it is `open`, somebody has to decide; `winner` is the decision, with its reason.
+    """The link `source type target`. An `open` link waits for a decision; `winner` and `decision` record it.
 
-    A conflict may have more units than these two. Decided without a winner, all of them are valid.
+    A conflict may have more units than these two. If it was decided without a winner, all of them are valid.
     """
 
     id: str
@@ -339,12 +339,12 @@ class Link(Record):
     decision: str | None = None
 
     def is_late_replacement(self, unit_id: str) -> bool:
-        """Whether the unit was to replace what the target had replaced already (R5)."""
+        """Whether the unit was to replace a unit that the target had already replaced (R5)."""
         return self.source == unit_id and self.note.startswith(REPLACEMENT)
 
 
 class Use(Frozen):
-    """What one task did with one unit: received it, marked it used, was credited or blamed for it (R2)."""
+    """What one task did with one unit: it received it, or marked it as used, and credited or blamed it (R2)."""
 
     unit_id: str
     task_key: str
@@ -354,11 +354,11 @@ class Use(Frozen):
     blamed: bool = False
 
 
-# What the program itself keeps for the whole project although nobody verified it (R2, R20), and under which word.
+# The attribute of units that the program keeps for the project without a verification (R2, R20), and its values.
 KEPT_AS = "kept_as"
 OBSERVED, ACCEPTED, IMPORTED, LESSON, REPEATED = "observed", "accepted", "imported", "lesson", "repeated"
 DISTRUSTED = "distrusted"
-# Beside the kinds of citations: the fingerprint of an error that an episode met.
+# A kind of key beside the kinds of citations: the fingerprint of an error that an episode met.
 FAULT = "fault"
 
 unit_to_json = Unit.to_json

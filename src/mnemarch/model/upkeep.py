@@ -1,4 +1,4 @@
-"""The answers of the operator's verbs: reflection, an analysis, maintenance, erasure, undoing an actor, moving."""
+"""The answers of operators' verbs: reflection, analysis, maintenance, erasure, undoing an actor, copies, imports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mnemarch.model.value import Frozen
 
 
 class Pruned(Frozen):
-    """What retention archived, or would in a dry run, and how many candidates it kept."""
+    """The units that retention archived, or would archive in a dry run, and the number of candidates that it kept."""
 
     units: tuple[str, ...]
     kept: int
@@ -16,10 +16,10 @@ class Pruned(Frozen):
 
 
 class Reflected(Frozen):
-    """What a reflection made of so many episodes: the lessons that are new or changed, and those that it retired.
+    """The result of a reflection on `episodes` episodes: the new or changed lessons, and the retired ones.
 
-    `changed` counts the former in a dry run too; `unchanged` ones stand as they did. `complete`: no budget ended it;
-    if one did, the next goes on.
+    `changed` counts the new or changed lessons, in a dry run too. `complete` is false if a budget ended the
+    reflection; the next one continues.
     """
 
     episodes: int
@@ -32,7 +32,7 @@ class Reflected(Frozen):
 
 
 class Step(Frozen):
-    """One step of a maintenance: whether it was done, and what came of it or what went wrong."""
+    """One step of a maintenance: whether it succeeded, and its result or its error."""
 
     name: str
     ok: bool
@@ -41,7 +41,7 @@ class Step(Frozen):
 
 
 class Maintained(Frozen):
-    """What a maintenance did, step by step, or would do in a dry run."""
+    """The steps of a maintenance, or the steps that a dry run would take."""
 
     steps: tuple[Step, ...]
     dry_run: bool
@@ -52,9 +52,9 @@ class Maintained(Frozen):
 
 
 class Cognified(Frozen):
-    """What a model analysed: the episodes it added to, the skills and proposals that came of it, and what it cost.
+    """The result of a model's analysis: the episodes that it extended, new skills and proposals, and the cost.
 
-    `waiting` tasks are as the rules analysed them. `stopped` says why, if not all that were chosen went through.
+    `waiting` counts tasks that have only the analysis of the rules. `stopped` says why the analysis ended early, if so.
     """
 
     episodes: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Cognified(Frozen):
 
 
 class Copy(Frozen):
-    """Another place with an erased text: a unit or an entry of the log, what kind of thing, where, and by whom."""
+    """Another place that holds an erased text: a unit or a log entry, with its kind, scope and actor."""
 
     id: str
     what: str
@@ -77,9 +77,9 @@ class Copy(Frozen):
 
 
 class Erased(Frozen):
-    """What an erasure removed, or with `dry_run` would remove: units, payloads of the log; and the files it cleaned.
+    """The units, log payloads and files that an erasure removed or cleaned, or with `dry_run` would.
 
-    `copies` are the places that still have the text: those that the caller may read and erase, and nothing of others.
+    `copies` are places that still hold the text. It lists only places that the caller may read and erase.
     """
 
     units: tuple[str, ...]
@@ -87,12 +87,12 @@ class Erased(Frozen):
     files: int = 0
     copies: tuple[Copy, ...] = ()
     dry_run: bool = False
-    # Where the text may still be, out of the store's reach.
+    # Places outside the store that may still hold the text.
     kept: str = ""
 
 
 class Fate(Frozen):
-    """What undoing an actor does to a unit: it goes, or it stays because of `why`."""
+    """The effect of undoing an actor on a unit: it is retired, or kept because of `why`."""
 
     unit_id: str
     label: str
@@ -101,12 +101,12 @@ class Fate(Frozen):
 
 
 class Undone(Frozen):
-    """What undoing an actor retired, or with `dry_run` would retire; reverted by its `id`.
+    """The result of undoing an actor, or with `dry_run` the result it would have. `id` reverts it.
 
-    Units that rest on the actor alone go, others are kept with the reason; `restored` are units of others that it had
-    retired, approved or judged alone, and that are again what they were without it. `claims` are those that waited in
-    the inbox, `requests` those for decisions, `attempts` the failures that no longer count, `rules` those of code that
-    nobody else bore out, `votes` those on habits of the project.
+    `retired` units rest on the actor alone; `kept` ones have a reason to stay. `restored` are units of others that the
+    actor alone had retired, approved or judged; that effect is removed. The counts are of claims in the inbox, requests
+    for decisions, failed `attempts` that no longer count, code `rules` that nobody else confirmed, and `votes` on
+    habits of the project.
     """
 
     id: str | None
@@ -124,10 +124,10 @@ class Undone(Frozen):
 
 
 class Copied(Frozen):
-    """What a copy brought into its target: `events` now, `skipped` were there from an earlier one.
+    """The result of copying a store: `events` were copied, and `skipped` ones existed from an earlier copy.
 
-    Both stores have the same heads of `streams` and one `digest` of everything made of the log. `behind` counts what
-    was written to the source since.
+    Both stores have the same heads of `streams`, and the same `digest` of the projections. `behind` counts events that
+    were written to the source since.
     """
 
     events: int
@@ -138,17 +138,18 @@ class Copied(Frozen):
 
 
 class Problem(Frozen):
-    """What could not be read of something imported, and where it stands: a line, an item, a file."""
+    """A part of an import that could not be read: the place (a line, an item, a file), and the error."""
 
     place: str
     says: str
 
 
 class ImportedClaims(Frozen):
-    """What an import took as claims, or with `dry_run` would take; `id` names them in the inbox.
+    """The claims that an import took, or with `dry_run` would take. `id` names them in the inbox.
 
-    `known` ones are here already. `left_out` ones are of other kinds, were rejected here, or repeat recalled memory.
-    `replacing` are among the `units`: their source changed them since an earlier import. `texts` are the first ones.
+    `known` counts claims that exist already. `left_out` counts those of other kinds, those rejected here, and those
+    that repeat recalled memory. `replacing` counts the `units` that their source changed since an earlier import.
+    `texts` are the first texts.
     """
 
     id: str

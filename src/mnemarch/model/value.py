@@ -1,8 +1,8 @@
-"""`Frozen`: frozen, slotted classes with the meaning of a frozen dataclass and a fiftieth of its start-up cost.
+"""`Frozen`: frozen, slotted classes that behave like frozen dataclasses, at a fiftieth of the start-up cost.
 
-A value that is stored is also a `Record`: its JSON form follows from its fields. Closed vocabularies (`Names`, `Ranks`)
-are what `enum` gives, at a tenth of its start-up cost: a process that only logs or recalls once builds ten of them, and
-may take four times as long as a bare Python. To a type checker they are enums.
+A stored value is a `Record`, whose JSON form is derived from its fields. Closed vocabularies (`Names`, `Ranks`) replace
+`enum` at a tenth of its start-up cost. Start-up cost counts: a process that only logs or recalls once builds ten of
+them, and may take at most four times as long as a bare Python. To a type checker they are enums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Member = TypeVar("Member", bound=Names)
-    # How a field's content is written to JSON and read back; None: it is the same in both.
+    # The functions that write a field's content to JSON and read it back. None: no conversion.
     Form = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 else:
 
@@ -30,7 +30,7 @@ else:
         return lambda decorator: decorator
 
     class _Closed(type):
-        """Names in capitals become the members; calling the class looks one up by its value."""
+        """The metaclass of closed vocabularies. Names in capitals become members; calling the class looks one up."""
 
         def __new__(meta, name, bases, body):
             members = {key: item for key, item in body.items() if key.isupper() and key[0] != "_"}
@@ -71,7 +71,7 @@ else:
             return item in cls._by_value
 
     class _Member:
-        """What every member can do. There is one per value: a copy is the member itself."""
+        """The common behaviour of members. There is one object per value, and a copy is that object."""
 
         def __repr__(self):
             return f"<{type(self).__name__}.{self.name}: {self.value!r}>"
@@ -83,17 +83,17 @@ else:
             return type(self), (self.value,)
 
     class Names(_Member, str, metaclass=_Closed):
-        """Members are their texts."""
+        """A vocabulary whose members are strings."""
 
     class Ranks(_Member, int, metaclass=_Closed):
-        """Members are their numbers, and compare as such."""
+        """A vocabulary whose members are integers, and compare as integers."""
 
     def assert_never(member):
         raise AssertionError(f"{member!r} is handled nowhere")
 
 
 def member_of(cls: type[Member], name: str, what: str) -> Member:
-    """The member of that name, which is `what` in words; any other name is refused with the list of members."""
+    """The member with this value. Raises InvalidInput with the list of members; `what` describes the vocabulary."""
     try:
         return cls(name)
     except ValueError:
@@ -101,14 +101,14 @@ def member_of(cls: type[Member], name: str, what: str) -> Member:
 
 
 __all__ = ["Frozen", "Names", "Ranks", "Record", "assert_never", "member_of", "replace"]
-# A class with this many values is worth compiling an initialiser for.
+# The number of values after which compiling a class's initialiser pays off.
 _OFTEN = 32
 
 
 def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """An `__init__` that needs no compiling. A class that is used often, or wrongly, gets a compiled one."""
+    """An `__init__` that needs no compiling. It is replaced by a compiled one after many calls, or at a wrong call."""
     slots = [(name, cls.__dict__[name].__set__) for name in fields]
-    # A default mapping is copied: two values must not share what somebody could change.
+    # A default mapping is copied: values must not share mutable content.
     shared = [name for name, default in defaults.items() if isinstance(default, dict)]
     known = frozenset(fields)
     check = cls.__dict__.get("__check__")
@@ -135,7 +135,7 @@ def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) ->
 
 
 def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """The same, compiled: a third of the time for each value, after a tenth of a millisecond to compile."""
+    """A compiled `__init__`. It takes a third of the time for each value, and a tenth of a millisecond to compile."""
     names: dict[str, Any] = {f"put_{name}": cls.__dict__[name].__set__ for name in fields}
     names |= {f"default_{name}": default for name, default in defaults.items()}
     parameters = (f"{name}=default_{name}" if name in defaults else name for name in fields)
@@ -146,13 +146,14 @@ def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str,
         lines.append(f"  put_{name}(self, {content})")
     if "__check__" in cls.__dict__:
         lines.append("  self.__check__()")
-    # Compiled first: Python kills a process at its end if an interrupt came while it ran a text, caught or not.
+    # Compiled to a code object first: if an interrupt comes, even a caught one, while `exec` runs a string, Python
+    # kills the process at exit.
     exec(compile("\n".join(lines), "<value>", "exec"), names)  # noqa: S102 - made of the class's own field names
     return names["__init__"]
 
 
 class _FrozenType(type):
-    """A class with a slot for each of its annotated fields. It is made once, and knows its defaults."""
+    """The metaclass of frozen classes: a slot for each annotated field, and the defaults in `__defaults__`."""
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _FrozenType:
         annotated = body.get("__annotations__", {}).items()
@@ -164,12 +165,12 @@ class _FrozenType(type):
 
 @dataclass_transform(frozen_default=True)
 class Frozen(metaclass=_FrozenType):
-    """A frozen value of its annotated fields; `__check__`, if defined, runs after construction."""
+    """A frozen value of its annotated fields. `__check__`, if defined, runs after construction."""
 
     if not TYPE_CHECKING:
 
         def __init__(self, *positional, **named):
-            # Most classes of a process have no values: what makes them is made for the first one.
+            # The initialiser is made for the first value: most classes never have one in a process.
             cls = type(self)
             cls.__init__ = _initialiser(cls, cls.__match_args__, cls.__defaults__)
             cls.__init__(self, *positional, **named)
@@ -191,7 +192,7 @@ class Frozen(metaclass=_FrozenType):
         return f"{cls.__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in cls.__match_args__)})"
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        """How it is copied and pickled."""
+        """Support copying and pickling."""
         return type(self), _contents(self)
 
 
@@ -200,16 +201,16 @@ def _contents(made: Any) -> tuple[Any, ...]:
 
 
 def replace(original: T, **changes: Any) -> T:
-    """A copy of a value with some fields changed."""
+    """Return a copy of a value with some fields changed."""
     cls: Any = type(original)
     return cls(**({name: getattr(original, name) for name in cls.__match_args__} | changes))  # type: ignore[no-any-return]
 
 
 class Record(Frozen):
-    """A value with a JSON form that is derived from its fields.
+    """A value whose JSON form is derived from its fields.
 
-    `json_names` pairs a field with its stored name where the two differ, or with None if the field is not stored.
-    `json_optional` names the fields that are left out while they are None.
+    `json_names` maps a field to its stored name if the two differ, or to None if the field is not stored.
+    `json_optional` names the fields that are left out if they are None.
     """
 
     json_names: ClassVar[tuple[tuple[str, str | None], ...]] = ()
@@ -225,7 +226,7 @@ class Record(Frozen):
 
     @classmethod
     def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Some fields of a value, read back from their stored form."""
+        """Read fields back from their stored form. The record need not have all of them."""
         fields = dict(record)
         for name, key, read in _readers(cls):
             content = fields.get(key)
@@ -241,7 +242,7 @@ class Record(Frozen):
 
 
 def _stored_fields(cls: Any) -> Iterator[tuple[str, str, Any, Any]]:
-    """Each stored field: its name, its stored name, and how its content is written and read."""
+    """Each stored field: its name, its stored name, and the functions that write and read its content."""
     namespace, stored = sys.modules[cls.__module__].__dict__, dict(cls.json_names)
     for name in cls.__match_args__:
         key = stored.get(name, name)
@@ -251,13 +252,13 @@ def _stored_fields(cls: Any) -> Iterator[tuple[str, str, Any, Any]]:
 
 @cache
 def _readers(cls: Any) -> list[tuple[str, str, Any]]:
-    """Name, stored name and reader of each field that is not the same in both forms."""
+    """Name, stored name and reader of each field whose stored form differs."""
     return [(name, key, read) for name, key, _, read in _stored_fields(cls) if name != key or read is not None]
 
 
 @cache
 def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
-    """A function from a value to its record; compiled, since every act on the log writes some."""
+    """A function from a value to its record. It is compiled, since every act on the log writes records."""
     writers, items = {}, []
     for name, key, write, _ in _stored_fields(cls):
         writers[f"write_{name}"] = write
@@ -268,7 +269,7 @@ def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _form_of(annotation: str, namespace: Mapping[str, Any]) -> Form:
-    """How a field of this type is stored. Of alternatives (`Kind | str`, `datetime | None`) the first one counts."""
+    """The functions that write and read a field of this type. Of alternatives (`Kind | str`), the first one counts."""
     name = annotation.partition(" | ")[0]
     if name == "datetime":
         return micros, instant

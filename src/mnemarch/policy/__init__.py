@@ -1,1 +1,1 @@
-"""Policy. Takes: values. Gives: what is allowed, how sure a thing is, what may rise or go. Never: I/O or a clock."""
+"""Policy. Takes: values. Gives: permissions, confidence, promotions and retention. Never: I/O or a clock."""

@@ -1,4 +1,4 @@
-"""Bad input is refused here, before anything is written: texts, names, numbers, claims, signals, and wrong types."""
+"""Checks of all input, before anything is written: texts, names, numbers, claims, signals, and argument types."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
-# The attributes that only the program gives: how it keeps what nobody verified, and that a unit is distrusted.
+# The attributes that only the program sets. `kept_as` and `kept_by` mark units that it keeps without a verification.
 _OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
-# The kinds that only `seat.decisions`, `seat.core` and `seat.items` make (R4), and the hint that says how.
+# The kinds that only `seat.decisions`, `seat.core` and `seat.items` create (R4), each with a hint that says how.
 _MADE_OTHERWISE = {
     "decision": Hint("make a decision"),
     "policy": Hint("lay down a policy"),
@@ -38,7 +38,7 @@ _MADE_OTHERWISE = {
 
 
 def checked_text(text: Any, what: str, bytes_max: int) -> str:
-    """`text` if it is not blank, is valid Unicode and is not too long."""
+    """Return `text` if it is not blank, is valid Unicode and is not too long."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be text, not {type(text).__name__}.", hint="Pass a string.")
     if not text.strip():
@@ -58,7 +58,7 @@ def checked_text(text: Any, what: str, bytes_max: int) -> str:
 
 
 def checked_name(name: Any, what: str, chars_max: int = NAME_CHARS_MAX) -> str:
-    """`name` if it can name something, fits a line, and is no secret: names are stored and printed as they are."""
+    """Return `name` if it is short, printable and holds no secret. Names are stored and printed unchanged."""
     named = checked_id(name, what)
     _, kinds = redacted(named)
     problem = f"holds a secret ({', '.join(kinds)})" if kinds else ""
@@ -78,7 +78,7 @@ def checked_mapping(unchecked: Any, what: str) -> dict[str, Any]:
 
 
 def checked_list(unchecked: Any, what: str) -> list[Any]:
-    """`unchecked` as a list. A lone string where a list is meant is a mistake that would go unseen."""
+    """`unchecked` as a list. A single string is refused: it would pass as a list of characters."""
     if not isinstance(unchecked, list | tuple | set | frozenset):
         raise InvalidInput(f"{what} must be a list, not {type(unchecked).__name__}.", hint="Put it in [ ].")
     return list(unchecked)
@@ -89,9 +89,9 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def checked_key(key: str) -> str:
-    """What is kept of an idempotency key: its hash. A key may repeat the text, and a key can't be erased (R16).
+    """The stored form of an idempotency key: its hash. A key may repeat the text, and a key can't be erased (R16).
 
-    What is such a hash already stays as it is.
+    A key that is already such a hash is returned unchanged.
     """
     checked_name(key, "an idempotency key", KEY_CHARS_MAX)
     mark, _, digest = key.partition(":")
@@ -120,14 +120,14 @@ def checked_signal(signal: str) -> Signal:
 
 
 def default_level(actor: Actor, scope: Scope) -> Level:
-    """Where a claim is made that names no level (R20): a person's for the project, another's for the worktree."""
+    """The level of a claim that names none: project for a person, worktree for the other actors (R20)."""
     if actor.kind == "human" and scope.project is not None:
         return Level.PROJECT
     return Level.WORKTREE if scope.worktree is not None else scope.level
 
 
 def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
-    """The claim with every field of its proper type. What a person states, that person vouches for (R2)."""
+    """The claim with every field checked and converted. A person vouches for the claims that they make (R2)."""
     from mnemarch.model.citation import Citation
     from mnemarch.model.stamps import checked_instant
     from mnemarch.model.unit import Claim, DecayPolicy, Kind
@@ -151,7 +151,7 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     scope.at(level)
     if actor.kind == "human" and level >= Level.PROJECT and kind not in _MADE_OTHERWISE:
         cited.append(Citation.human(actor.id))
-    canonical_json(attributes)  # Refused now, before anything of a batch is stored.
+    canonical_json(attributes)  # Raises now, before anything of a batch is stored.
     return replace(
         claim,
         content=checked_text(claim.content, "The content", bytes_max),
@@ -169,14 +169,14 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
 
 
 def refuse_made_otherwise(claims: Iterable[Claim]) -> None:
-    """Refuse to remember what binds, or what it rests on: nobody lays that down by claiming it (R4)."""
+    """Raise for kinds that a claim can't create, such as decisions, policies and evidence (R4)."""
     for claim in claims:
         hint = _MADE_OTHERWISE.get(str(getattr(claim, "kind", "")))
         if hint is not None:
             raise InvalidInput(f"Nothing of the kind {claim.kind} is made by claiming it (R4).", hint=hint)
 
 
-# A lone string where a list is meant is a mistake that would go unseen.
+# By the name in an annotation: the accepted types, and their name in messages.
 _TYPES: dict[str, tuple[Any, str]] = {
     "str": (str, "text"),
     "bool": (bool, "True or False"),
@@ -192,7 +192,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
 
 
 def typed_methods(cls: C) -> C:
-    """A class whose public methods refuse arguments of other types than they say, with `InvalidInput`."""
+    """Decorate a class: its public methods raise `InvalidInput` for arguments that don't fit their annotations."""
     for name, method in list(vars(cls).items()):
         if name[0] != "_" and hasattr(method, "__code__"):
             setattr(cls, name, typed(method))
@@ -200,7 +200,7 @@ def typed_methods(cls: C) -> C:
 
 
 def typed(function: F) -> F:
-    """The same of one function."""
+    """Decorate one function in the same way."""
     names, types = function.__code__.co_varnames, function.__annotations__
 
     @wraps(function)
@@ -218,7 +218,7 @@ def typed(function: F) -> F:
 
 @cache
 def _parts(said: str) -> list[tuple[str, list[str]]]:
-    """The alternatives of an annotation, each with the annotations of what is in it."""
+    """The alternatives of an annotation: each its name, and the annotations in its brackets."""
     parts = []
     for alternative in _split(said, "|"):
         name, _, inner = alternative.partition("[")
@@ -227,7 +227,7 @@ def _parts(said: str) -> list[tuple[str, list[str]]]:
 
 
 def _split(said: str, at: str) -> list[str]:
-    """The parts between these characters, outside of brackets."""
+    """Split an annotation at a character, except inside brackets."""
     parts, depth = [""], 0
     for char in said:
         depth += (char == "[") - (char == "]")
@@ -243,7 +243,7 @@ def _fits(item: Any, said: str) -> bool:
 
 
 def _is(item: Any, name: str, inner: list[str]) -> bool:
-    if name not in _TYPES:  # A class of this package, which need not be loaded.
+    if name not in _TYPES:  # A class of this package. It is compared by name, so that its module need not be loaded.
         return any(base.__name__ == name for base in type(item).__mro__)
     if not isinstance(item, _TYPES[name][0]) or (isinstance(item, bool) and name in {"int", "float"}):
         return False
@@ -256,7 +256,7 @@ def _is(item: Any, name: str, inner: list[str]) -> bool:
 
 # Settings
 
-# More than any machine can use, and still a number that every part can count with.
+# The upper bound of numeric settings: beyond what any machine can use, and small enough for all arithmetic.
 NUMBER_MAX = 1_000_000_000
 
 
@@ -269,14 +269,17 @@ def require_valid(holds: bool, name: str, setting: Any, allowed: str) -> None:
 
 
 def require_between(name: str, setting: Any, kind: str, least: float, most: float) -> None:
-    """Refuse what is no number of this kind within these bounds."""
+    """Raise unless the setting is a number of this kind within these bounds."""
     holds = type(setting) in ((int,) if kind == "int" else (int, float)) and least <= setting <= most
     words = "a whole number" if kind == "int" else "a number"
     require_valid(holds, name, setting, f"{words} from {least} to {most}")
 
 
 def changed_settings(default: T, changes: Any, name: str) -> T:
-    """A section of settings: as it is given, or the default with the changes in a table, which names no other."""
+    """A section of settings: `changes` itself if it is one, else the default with these changes applied.
+
+    An unknown name is an error.
+    """
     if isinstance(changes, type(default)):
         return changes
     if not hasattr(changes, "keys"):

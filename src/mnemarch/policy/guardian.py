@@ -1,6 +1,6 @@
-"""What the guardian says of a proposal (D11, R12), and what a change of a decision reaches (D10-D14).
+"""The guardian's verdict on a proposal (D11, R12), and the impact of a change of a decision (D10-D14).
 
-Both come from strength and explicit relations alone, never from text, and are the same every time.
+Both are deterministic. They depend only on strengths and explicit relations, never on text.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ def judged(
     domain: str | None = None,
     level: Level | None = None,
 ) -> GuardianVerdict:
-    """`base` is what the proposal revises, `constraining` what binds it, `reached` what its change would touch.
+    """The guardian's verdict on a proposed decision.
 
-    `domain` and `level` are where it would hold, if not where its base does.
+    `base` is the decision that it revises. `constraining` are the decisions that bind it, and `reached` those that its
+    change would reach. `domain` and `level` say where it would hold, if that differs from its base.
     """
     against: list[tuple[Verdict, str, str]] = []
     if base is not None:
@@ -50,7 +51,7 @@ def judged(
 
 
 def parting(base: Decision, constraining: Sequence[Decision]) -> GuardianVerdict:
-    """The same of taking a decision out of force: what goes stands weaker than anything that could replace it."""
+    """The verdict on taking a decision out of force. An axis or a lock blocks it, as weakening one would."""
     against = list(_bonds(constraining))
     if base.strength > Strength.NORMAL:
         firm = "an axis" if base.strength is Strength.AXIS else "a lock"
@@ -67,7 +68,7 @@ def _bonds(constraining: Sequence[Decision]) -> Iterator[tuple[Verdict, str, str
 
 
 def _verdict(against: Sequence[tuple[Verdict, str, str]]) -> GuardianVerdict:
-    """The worst of what was said, with all of it."""
+    """The most severe verdict, with all reasons and the decisions that gave them."""
     verdicts = [verdict for verdict, _, _ in against]
     worst = next((verdict for verdict in (Verdict.BLOCK, Verdict.WARN) if verdict in verdicts), Verdict.ALLOW)
     return GuardianVerdict(
@@ -78,7 +79,7 @@ def _verdict(against: Sequence[tuple[Verdict, str, str]]) -> GuardianVerdict:
 
 
 def _losses(base: Decision, domain: str | None, level: Level | None) -> Iterator[str]:
-    """Where it would hold no longer."""
+    """Sentences about the domain and the level that the revision would no longer cover."""
     if domain not in (None, base.domain, _EVERYWHERE):
         yield f"It would hold in domain {domain} alone, and no longer in {base.domain}."
     if level is not None and level < base.unit.level:
@@ -89,15 +90,16 @@ def _named(decision: Decision) -> str:
     return f'"{words.in_a_line(decision.text, _NAMED_CHARS)}" ({decision.id}, version {decision.version})'
 
 
-# What a change of one decision reaches: never endless
+# Impact: a bounded search
 
-# Of these a change travels from source to target (`A CONSTRAINS B`: changing A reaches B), of all others back.
+# A change travels from source to target along these relations (`A CONSTRAINS B`: changing A reaches B), and from
+# target to source along all others.
 _WITH_IT = frozenset({RelationType.CONSTRAINS})
 _ASKED_AT_ONCE = 200
 
 
 def reached(relation: Relation, root: str) -> str | None:
-    """The other side of a relation, if a change of `root` travels along it."""
+    """The decision at the other end of a relation, if a change of `root` travels along it."""
     if relation.type in _WITH_IT:
         return relation.target if relation.source == root else None
     return relation.source if relation.target == root else None
@@ -111,11 +113,11 @@ def impact(
     depth_max: int,
     nodes_max: int,
 ) -> Impact:
-    """Every decision that a change of `root` reaches, nearest first, each once and by one shortest path.
+    """Every decision that a change of `root` reaches, nearest first, each once and with one shortest path.
 
-    `relations_of` gives the relations at some decisions, `is_seen` those of some that this reader may be told of. Each
-    step asks once for the relations of all decisions at the same distance, and no further than a limit lets it; a
-    decision met again ends that path.
+    `relations_of` returns the relations of some decisions. `is_seen` returns those decisions that this reader may see.
+    The search is breadth first: each step asks once for the relations of all decisions at the same distance. A path
+    ends at a decision that was reached before, or at a limit.
     """
     paths: dict[str, tuple[str, ...]] = {root: (root,)}
     nodes: list[ImpactNode] = []
@@ -142,7 +144,7 @@ def impact(
 
 
 def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:
-    """Those that may be told of, in order; asked about as far as somebody wants to know."""
+    """The decisions that the reader may see, in order. They are asked for in batches, as the caller consumes them."""
     left = list(others)
     for start in range(0, len(left), _ASKED_AT_ONCE):
         some = left[start : start + _ASKED_AT_ONCE]
@@ -153,7 +155,7 @@ def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -
 def _steps(
     edge: Sequence[str], relations: Iterable[Relation], known: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, Relation]]:
-    """What is reached from the edge in one step and was not before, with where from and by which relation."""
+    """The decisions that one step from `edge` newly reaches, each with its predecessor and their relation."""
     at = {root: number for number, root in enumerate(edge)}
     found: dict[str, tuple[str, Relation]] = {}
     for relation in sorted(relations, key=lambda one: (one.type, one.source, one.target)):

@@ -1,6 +1,6 @@
 """Heat: the rank of a graph's nodes, how feedback spreads between them, and the settings of graphs (A22, R15, A31).
 
-Heat says what to look at first. What is true is a matter of trust, and the two are never mixed.
+Heat says what to look at first. Trust says what is true. The two are never mixed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _SATURATED_AT = 5.0
 _NUMBER_MAX = 1e300
 _LN2 = log(2.0)
 
-# What one piece of feedback weighs (R15).
+# The weight of one feedback of each kind (R15).
 FEEDBACK: Mapping[str, float] = {"up": 1.0, "down": -1.0, "retry": -0.5}
 _HOPS_MAX = 2
 _PER_HOP = 0.5
 _SPREAD_MIN = 0.05
-# A worn edge below this weight is removed.
+# A decayed edge below this weight is removed.
 EDGE_WEIGHT_MIN = 0.05
 
 
-# The least and the most that a number may be; others are at least 0.
+# The bounds of settings. A setting without a row is at least 0.
 _BOUNDS = {
     "max_nodes": (2, _NUMBER_MAX),
     "max_edges": (1, _NUMBER_MAX),
@@ -70,9 +70,9 @@ class GraphConfig(Frozen):
     tau_sim: float = 0.75
     protect_min_degree: int = 3
     enable_inverted_index: bool = False
-    # A question is linked to so many similar ones at most: a thousand similar questions would have a million edges.
+    # Bounds the similar questions that one question is linked to: a thousand similar ones would have a million edges.
     similar_max: int = 8
-    # How often stored weights are lowered; 0: never, then time counts only when a rank is computed (A24).
+    # The interval at which stored weights decay. 0: never, and only the computed rank depends on time (A24).
     decay_every_min: float = 0.0
 
     def __check__(self) -> None:
@@ -92,7 +92,7 @@ class PromotionConfig(Frozen):
 
 
 class CheckpointConfig(Frozen):
-    """Where checkpoints are written, and how much of a session is in one (A27)."""
+    """Where checkpoints are written, and how many nodes of a session one holds (A27)."""
 
     out_dir: str | os.PathLike[str] = "./.agentos/checkpoints"
     top_k: int = 30
@@ -109,7 +109,7 @@ _AGENT_GRAPH = GraphConfig(
 
 
 class OrchestratorConfig(Frozen):
-    """The settings of an agent's graph and of its sessions', with the defaults of A31."""
+    """The settings of an agent's graph and of its sessions' graphs. The defaults are those of A31."""
 
     session_graph: GraphConfig = GraphConfig()
     agent_graph: GraphConfig = _AGENT_GRAPH
@@ -152,12 +152,12 @@ def graph_settings(table: Mapping[str, Any]) -> OrchestratorConfig:
 
 
 def recency(age_min: float, half_life_min: float) -> float:
-    """1 for a node used just now, halved with every half-life; a time in the future counts as now."""
+    """1 for a node used just now, halved with every half-life. A time in the future counts as now."""
     return exp(-_LN2 * max(0.0, age_min) / half_life_min)
 
 
 def worth(repeat: float, feedback: float) -> float:
-    """The part of a rank that does not depend on the time."""
+    """The part of a rank that does not depend on time."""
     return _OF_REPEAT * tanh(repeat / _SATURATED_AT) + _OF_FEEDBACK * tanh(feedback / _SATURATED_AT)
 
 
@@ -167,14 +167,14 @@ def rank(age_min: float, half_life_min: float, repeat: float, feedback: float) -
 
 
 def score(similarity: float, rank: float) -> float:
-    """What a search orders questions by (R15)."""
+    """The number by which a search orders questions (R15)."""
     return _OF_SIMILARITY * similarity + _OF_RANK * rank
 
 
 def spread(origin: str, delta: float, neighbours: Callable[[str], Iterable[tuple[str, float]]]) -> dict[str, float]:
-    """Each neighbour's share of a feedback on `origin`: every hop multiplies by the edge's weight and by a half.
+    """Each neighbour's share of a feedback on `origin`. Every hop multiplies it by the edge's weight and by a half.
 
-    A node gets its share once, by the shortest path; of equally short ones, by the strongest. An edge heavier than 1
+    A node gets one share, along its shortest path. Of equally short paths the strongest counts. An edge heavier than 1
     counts as 1, so that a share always shrinks.
     """
     reached: dict[str, float] = {}

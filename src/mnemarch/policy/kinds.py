@@ -1,6 +1,6 @@
-"""What each kind of unit means to the rules, one row per kind, and the loading order (D15, R10) as numbers.
+"""How the rules treat each kind of unit, one row per kind, and the tiers of the loading order (D15, R10).
 
-A kind without a row fails a test.
+A test fails for a kind without a row.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from collections.abc import Callable
 
 from mnemarch.model.value import Frozen
 
-# What binds is loaded in this order, whatever is asked.
+# The tiers of binding units. They are loaded in this order for every question.
 TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL = range(1, 7)
-# What search found and anchors lead to; then what the program keeps though nobody verified it; then hypotheses (R2).
+# Units that search found or anchors lead to; units that the program keeps without a verification; hypotheses (R2).
 TIER_FOUND, TIER_KEPT, TIER_HYPOTHESIS = 7, 8, 9
 
 
 class KindRules(Frozen):
     """How the rules treat units of one kind."""
 
-    # The bucket of M1, or None for what lives outside the buckets.
+    # The bucket of M1, or None for a kind outside the buckets.
     bucket: str | None
     # The intents of M5 that prefer this kind.
     intents: tuple[str, ...] = ()
-    # Units with the same canonical text become one (R6).
+    # Whether units with the same canonical text are merged (R6).
     merges: bool = False
-    # Units of this kind can contradict or repeat each other, and somebody decides.
+    # Whether contradictions and near-duplicates between units of this kind are opened as disputes.
     disputes: bool = False
     decay_policy: str = "stable"
-    # The attribute that retention judges by (G24), or None if the kind is never pruned.
+    # The attribute that retention judges by (G24). None: the kind is never pruned.
     pruned_by: str | None = None
-    # Retention keeps the last few of each task.
+    # Whether retention keeps the last few of each task.
     is_kept_per_task: bool = False
-    # Search finds it.
+    # Whether search finds this kind.
     is_searched: bool = True
 
 
@@ -49,9 +49,9 @@ KINDS: dict[str, KindRules] = {
     "evidence": KindRules(None, merges=True, decay_policy="manual_only"),
     "anchor": KindRules(None, decay_policy="manual_only"),
     "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only"),
-    # An entry of core memory (M19) stands in the prompt already.
+    # An entry of core memory (M19). It is not searched: it is in every prompt already.
     "core": KindRules(None, merges=True, decay_policy="manual_only", is_searched=False),
-    # A value that an agent framework keeps under a key.
+    # A value that an agent framework stores under a key.
     "item": KindRules(None, decay_policy="manual_only"),
 }
 

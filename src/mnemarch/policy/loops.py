@@ -1,4 +1,4 @@
-"""When a task goes in circles (S2-S6, G19-G21, R9). Pure rules over the attempts that failed so far."""
+"""Loop detection (S2-S6, G19-G21, R9): pure rules over the failed attempts of a task."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from mnemarch.model.value import Frozen
 from mnemarch.text import words
 
 _SHOWN_MAX = 5
-# A verdict lists only the newest: verdicts are stored, and each would repeat the list of the one before.
+# A verdict lists only the newest attempts. Verdicts are stored, and each would repeat the list of the last one.
 _LISTED_MAX = 20
 
 
 class Attempt(Frozen):
-    """One failed attempt: its error, and what was tried, if known.
+    """One failed attempt: its error, and its approach if known.
 
     `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
-    whether the approach tells what was tried; `tree` is a digest of the working tree; `tests` are those that failed.
-    `summary` is the error without what changes from run to run, `line` as it was told. `changes` are the edits and
-    commands since the attempt before it.
+    whether the approach tells what was tried. `tree` is a digest of the working tree. `tests` are the failed tests.
+    `summary` is the error without the parts that differ between runs; `line` is the error as reported. `changes` are
+    the edits and commands since the previous attempt.
     """
 
     event_id: str
@@ -48,7 +48,7 @@ class Judgement(Frozen):
 
 
 def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshold: int) -> Judgement:
-    """The verdict on one more failure after the earlier ones."""
+    """The verdict on a new failure, given the earlier ones."""
     same = [attempt for attempt in earlier if attempt.fault == new.fault]
     tries = [attempt for attempt in earlier if _repeats(attempt, new)]
     between = _since_last(earlier, same)
@@ -68,9 +68,9 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
 
 
 def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
-    """The earlier attempt that this failure repeats: the same error, tree and approach (R9); None if it is a new one.
+    """The earlier attempt with the same error, tree and approach (R9), or None if this failure is a new attempt.
 
-    Going back to an earlier tree or to an earlier approach is a new attempt.
+    A return to an earlier tree or to an earlier approach is a new attempt.
     """
     changed = [at for at, attempt in enumerate(earlier) if attempt.tree not in {None, new.tree}]
     since = earlier[changed[-1] + 1 :] if changed else earlier
@@ -79,13 +79,13 @@ def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
         return None
     if new.approach is None:
         return alike[-1]
-    # What was told without an approach before is told in full now.
+    # An earlier report without an approach may be the same attempt, which is reported in full now.
     last = alike[-1]
     return last if last.approach is None or last.first == new.first else None
 
 
 def _repeats(attempt: Attempt, new: Attempt) -> bool:
-    """Whether both tell one plan. Of "run the tests again" or a long thought it can't be said what was tried."""
+    """Whether both attempts have the same plan. "Run the tests again" or a long thought is no plan."""
     return new.first is not None and attempt.first == new.first and attempt.is_plan and new.is_plan
 
 
@@ -94,7 +94,7 @@ def _ruled(
 ) -> tuple[Verdict, str]:
     if stuck is not None:
         return Verdict.BLOCK, f"The task is stuck: {quoted(stuck)}. A person has to clear it."
-    # Something was tried, but not said what: it may be new each time, so there is more patience.
+    # Without a plan, each attempt may have tried something new, so the threshold is higher.
     if count >= (threshold if is_plan else 2 * threshold + 1):
         return Verdict.BLOCK, f"Circular fix detected: Same error occurred {count} times. Stop and ask human."
     if tries >= threshold:
@@ -112,7 +112,7 @@ def _ruled(
 
 
 def _since_last(earlier: Sequence[Attempt], same: Sequence[Attempt]) -> list[Attempt]:
-    """Other failures since this error was last seen: any of them makes this a return (A, B, A)."""
+    """The other failures since this error was last seen. If there are any, the error has returned (A, B, A)."""
     if not same:
         return []
     last = max(number for number, attempt in enumerate(earlier) if attempt.fault == same[-1].fault)
@@ -124,9 +124,9 @@ def _is_evidence(attempt: Attempt, new: Attempt) -> bool:
 
 
 def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
-    """The approaches that failed, each once whatever its wording, in the order of their first attempts.
+    """The failed approaches in the order of their first attempts. Rewordings of an approach count as one.
 
-    Where none was told, what was changed since the attempt before tells what was tried.
+    For an attempt without an approach, the changes since the previous attempt stand for it.
     """
     groups: dict[str, list[Attempt]] = {}
     for attempt in attempts:
@@ -146,7 +146,7 @@ def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
 
 
 def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[FailedApproach]) -> str:
-    """The instruction for the agent (S6). What others wrote is quoted and cut: it is data, never an instruction."""
+    """The instruction for the agent (S6). Texts of others are quoted and cut: they are data, not instructions."""
     if verdict is Verdict.ALLOW:
         return ""
     sign = "STOP" if verdict is Verdict.BLOCK else "CAREFUL"
@@ -165,7 +165,7 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
 
 
 def quoted(text: str) -> str:
-    """A text on one line, between quotes that it can't close."""
+    """The text on one line, in quotes that the text itself can't close."""
     line = words.in_a_line(text.replace('"', "'"))
     return f'"{line}"'
 

@@ -1,4 +1,7 @@
-"""Who may do what, at which level (G22-G23, R4). The table is data: a project can tighten it, not quietly loosen it."""
+"""Which actors may do which acts at which level (G22-G23, R4).
+
+The table is data. A project can tighten it, and needs an explicit setting to loosen it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from mnemarch.model.value import Frozen, Names, member_of
 
 
 class Deed(Names):
-    """An act that needs permission: writing content, or one step in the life of a unit."""
+    """An act that needs permission: writing content, or a step in a unit's lifecycle."""
 
     WRITE = "write"
     DECIDE = "decide"
@@ -54,7 +57,7 @@ DEFAULT_VALIDATED = frozenset({Level.PROJECT, Level.ORG})
 
 
 def can_write(kind: ActorKind | str, level: Level | str) -> bool:
-    """Whether this kind of actor may write at this level (G22, G23); an unknown kind or level may not."""
+    """Whether this kind of actor may write at this level (G22, G23). False for an unknown kind or level."""
     try:
         return ActorKind(kind) in DEFAULT_TABLE[Deed.WRITE][Level.parse(level)]
     except (TypeError, ValueError, InvalidInput):
@@ -62,7 +65,7 @@ def can_write(kind: ActorKind | str, level: Level | str) -> bool:
 
 
 def require_outsider(actor: Actor) -> None:
-    """Refuse the names by which only the program itself acts (R4)."""
+    """Raise for the names of actors that are reserved for the program itself (R4)."""
     if actor.kind is ActorKind.SYSTEM or actor == GATE:
         raise NotAllowed(
             f"{actor} is the program's own name (rule R4: nobody else acts by it).",
@@ -72,7 +75,7 @@ def require_outsider(actor: Actor) -> None:
 
 
 class Policy(Frozen):
-    """The permission table in force."""
+    """The permission table that is in force."""
 
     table: Mapping[Deed, Mapping[Level, frozenset[ActorKind]]] = DEFAULT_TABLE
     validated_levels: frozenset[Level] = DEFAULT_VALIDATED
@@ -81,7 +84,7 @@ class Policy(Frozen):
         return kind in self.table.get(deed, {}).get(level, frozenset())
 
     def require(self, actor: Actor, deed: Deed, level: Level, what: str) -> None:
-        """Raise NotAllowed unless this actor may do the deed, which is `what` in words, at this level."""
+        """Raise NotAllowed unless this actor may do the deed at this level. `what` names the deed in the message."""
         if not self.allows(actor.kind, deed, level):
             allowed = ", ".join(sorted(self.table[deed][level])) or "nobody"
             rule = self.rule_of(deed)
@@ -100,7 +103,7 @@ class Policy(Frozen):
 
 
 def policy_from(settings: Mapping[str, Any]) -> Policy:
-    """The policy that `[policy]` of mnemarch.toml asks for; wider than the default needs `allow_unsafe = true`."""
+    """The policy from `[policy]` in mnemarch.toml. A setting wider than the default needs `allow_unsafe = true`."""
     table = {deed: dict(levels) for deed, levels in DEFAULT_TABLE.items()}
     validated = DEFAULT_VALIDATED
     _shaped(settings, dict, "[policy]", "a table")
@@ -140,7 +143,7 @@ def _refuse_loosening(extra: frozenset[Any], what: str, unsafe: bool) -> None:
 
 
 def owners_of(unit: Unit) -> frozenset[str]:
-    """Whose preference a unit is: the person's it names, else of the persons who stated it, else its authors' (R20)."""
+    """The owners of a preference: the person that it names, else the persons who stated it, else its authors (R20)."""
     owner = unit.attributes.get("owner")
     if owner:
         return frozenset({str(owner)})
@@ -149,6 +152,6 @@ def owners_of(unit: Unit) -> frozenset[str]:
 
 
 def is_of_another(unit: Unit, person: str | None) -> bool:
-    """Whether a unit is the preference of other persons than this one, for whom an agent works."""
+    """Whether a unit is a preference of persons other than `person`, for whom the agent works."""
     is_owned = "owner" in unit.attributes or any(item.actor.kind is ActorKind.HUMAN for item in unit.provenance)
     return unit.kind is Kind.PREFERENCE and person is not None and is_owned and person not in owners_of(unit)

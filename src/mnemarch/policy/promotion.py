@@ -1,4 +1,4 @@
-"""What the gate lets through: status by evidence (S10, R2), level by actor and status (G6, R4); what a test shows."""
+"""The gate's rules: which status the evidence permits (S10, R2), and which level an actor may write to (G6, R4)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mnemarch.model.value import Frozen
 from mnemarch.policy.permissions import Deed, Policy
 
 _SUCCESS_RATE_MIN = 0.5
-# So many tests are named in a reason.
+# Bounds the tests that one reason names.
 _SHOWN_MAX = 3
 
 
 class Refusal(Frozen):
-    """Why the gate said no: the rule, in words, what would help, and the rejected unit that it repeats, if it does."""
+    """A refusal of the gate: its rule, its reason, a hint. `unit_id` is the rejected unit that the claim repeats."""
 
     rule: str
     reason: str
@@ -32,7 +32,7 @@ class Refusal(Frozen):
 
 
 def warranted(citations: Iterable[Citation], tests: Mapping[str, CitedTest]) -> Status:
-    """The status that this evidence permits (Rules 1 and 2): a person's word or a passing test verifies."""
+    """The status that this evidence permits (Rules 1 and 2). A person's word or a passing test verifies."""
     return Status.VERIFIED if any(counts(item, tests) for item in citations) else Status.HYPOTHESIS
 
 
@@ -46,7 +46,10 @@ def counts(citation: Citation, tests: Mapping[str, CitedTest]) -> bool:
 def proof_from(
     citations: Iterable[Citation], tests: Mapping[str, CitedTest], now: datetime, *, is_about: bool, expects: str | None
 ) -> Proof | None:
-    """What verifies, as a unit keeps it: the persons and the passing tests; seen ones alone where there are some."""
+    """The proof that a unit stores: the persons and the passing tests. None if no citation verifies.
+
+    If any test was seen passing, tests that were only reported are left out.
+    """
     counted = [item for item in citations if counts(item, tests)]
     people = [item for item in counted if item.kind is CitationKind.HUMAN]
     passing = [tests[item.ref] for item in counted if item.kind is CitationKind.TEST]
@@ -66,7 +69,7 @@ def proof_from(
 
 
 def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, CitedTest]) -> Refusal | None:
-    """Why these citations don't make a unit verified, or None if they do."""
+    """The refusal to verify a unit with these citations, or None if they verify it."""
     if not citations:
         return Refusal(
             "S10.1", "It cites nothing, so it stays a hypothesis.", "Cite a test or have a human approve it."
@@ -96,7 +99,7 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
 
 
 def publishable(unit: Unit, reuse_min: int) -> bool:
-    """Rule 3: verified, and reused by enough distinct tasks. A skill that mostly fails is not published."""
+    """Rule 3: whether a unit is verified and was reused by enough distinct tasks. A skill must also mostly succeed."""
     rate = unit.attributes.get("success_rate")
     works = not isinstance(rate, int | float) or rate >= _SUCCESS_RATE_MIN
     return unit.status is Status.VERIFIED and unit.uses >= reuse_min and works
@@ -105,7 +108,7 @@ def publishable(unit: Unit, reuse_min: int) -> bool:
 def refusal_to_write(
     actor: Actor, level: Level, status: Status, policy: Policy, *, is_witnessed: bool = True
 ) -> Refusal | None:
-    """Why this actor may not place content of this status at this level, or None (G23, R4).
+    """The refusal if this actor may not write content of this status at this level, else None (G23, R4).
 
     `is_witnessed`: a person vouched for it, or this program saw a test pass that is about it (R20, R21).
     """
@@ -134,7 +137,7 @@ def _who_may_write(level: Level, policy: Policy) -> str:
 
 
 def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) -> Refusal | None:
-    """Why this unit may not be promoted to `target`, or None (G6, R2, R4)."""
+    """The refusal if this unit may not be promoted to `target`, else None (G6, R2, R4)."""
     if not can_promote(unit.level, target):
         return Refusal("G6", f"{unit.level} to {target} is not upward.", "Promote to a wider level than the unit has.")
     if not unit.live:
@@ -148,14 +151,14 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
 
 
 def carries(unit: Unit) -> bool:
-    """Whether its evidence is good enough for the whole project. A decision is validated by its commit (R4)."""
+    """Whether a unit's evidence is good enough for the whole project. A committed decision always is (R4)."""
     from mnemarch.model.decision import version_key_of
 
     return version_key_of(unit) is not None or (unit.proof is not None and unit.proof.carries)
 
 
 def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
-    """Why `new` may not replace `old`, or None: it must be allowed at the level of `old` (R4, R8)."""
+    """The refusal if `new` may not replace `old`, else None. `new` must be allowed at the level of `old` (R4, R8)."""
     if new.level < old.level:
         return Refusal(
             "R8",
@@ -171,13 +174,14 @@ def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
     return None
 
 
-# What a cited test shows: whether it passed where the claim lives, and who saw it (R20, R21)
+# Cited tests: whether they passed where the claim lives, and whether they were witnessed (R20, R21)
 
 
 class CitedTest(Frozen):
-    """How a cited test stands where a unit lives: `place` is where it passed, `greened_by` the tasks that fixed it.
+    """The outcome of a cited test in the places that count for a unit.
 
-    `namesakes` are the tests that a bare name fits, if there are several: then it says nothing of any (R2).
+    `place` is where it passed. `greened_by` are the tasks that fixed it. `namesakes` are the tests that a bare name
+    fits, if there are several: then the citation proves nothing (R2).
     """
 
     ref: str
@@ -195,10 +199,10 @@ def cited_names(citations: Iterable[Citation]) -> list[str]:
 
 
 def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest:
-    """How a cited test stands for a unit of this scope.
+    """The outcome of a cited test for a unit of this scope.
 
-    A worktree's unit is judged by what happened there or on the default branch, a project's by any place. What this
-    program saw outweighs what was reported. A flaky test shows nothing: it has neither passed nor failed.
+    For a unit in a worktree, only outcomes in that worktree or on the default branch count. For a unit of the project,
+    all places count. Witnessed outcomes outweigh reported ones. A flaky test counts as neither passed nor failed.
     """
     places = None if scope.worktree is None else (scope.worktree, DEFAULT_BRANCH)
     covered = [item for item in records if is_covered(item.name, ref)]

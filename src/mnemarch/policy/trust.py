@@ -1,6 +1,6 @@
-"""How sure a unit is: signals raise or lower it, time lowers it (G14-G18, R7), its label says it in words (R2).
+"""Trust: signals raise or lower a unit's confidence, time lowers it (G14-G18, R7), and its label names it (R2).
 
-And what is too worthless to keep.
+Also retention: which old units are pruned.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ DAYS_PER_MONTH = 30
 
 
 class TrustRules(Frozen):
-    """The numbers of G15-G17 and R7; every one can be set in the configuration."""
+    """The numbers of G15-G17 and R7. Each can be set in the configuration."""
 
-    # Keyed by name: so the settings load without the model of a unit.
+    # Keyed by name, so that the settings load without the model of a unit.
     boosts: Mapping[str, float] = {
         "tests_passed": 0.2,
         "pr_merged": 0.3,
@@ -37,9 +37,9 @@ class TrustRules(Frozen):
 
 
 def confidence_at(trust: Trust, moment: datetime, rules: TrustRules) -> float:
-    """Confidence at `moment`: multiplicative decay per whole day since the last validation, floored (R7).
+    """Confidence at `moment`: multiplicative decay per whole day since the last validation, with a floor (R7).
 
-    Whole days, so that what was validated today reads exactly as it was stored. A clock that went back gives no gain.
+    Whole days, so that a unit validated today has exactly its stored confidence. A clock that went back raises nothing.
     """
     days = max(0, (moment - (trust.last_validated_at or trust.since)).days)
     factor: float = (1 - rules.decay_per_month[trust.decay_policy]) ** (days / DAYS_PER_MONTH)
@@ -48,7 +48,7 @@ def confidence_at(trust: Trust, moment: datetime, rules: TrustRules) -> float:
 
 
 def signalled(trust: Trust, signal: Signal, moment: datetime, rules: TrustRules) -> Trust:
-    """Trust after one more signal (G18), starting from the confidence at that moment, within the bounds."""
+    """Trust after one more signal (G18), which is added to the confidence at that moment, within the bounds."""
     moved = confidence_at(trust, moment, rules) + rules.boosts[signal]
     return replace(
         trust,
@@ -60,20 +60,20 @@ def signalled(trust: Trust, signal: Signal, moment: datetime, rules: TrustRules)
 
 
 def verified(trust: Trust, moment: datetime, rules: TrustRules) -> Trust:
-    """Trust of a unit that becomes verified now: at least what a verified unit starts with (G17)."""
+    """Trust of a unit that becomes verified now: at least the initial confidence of verified units (G17)."""
     confidence = max(confidence_at(trust, moment, rules), rules.initial_verified)
     return replace(trust, confidence=confidence, last_validated_at=moment)
 
 
 def aged(unit: Unit, now: datetime, rules: TrustRules) -> Unit:
-    """The unit with its confidence as of now; reading writes nothing (R7)."""
+    """The unit with its confidence as of now. Nothing is written (R7)."""
     confidence = confidence_at(unit.trust, now, rules)
     if confidence == unit.trust.confidence:
         return unit
     return replace(unit, trust=replace(unit.trust, confidence=confidence))
 
 
-# What the nightly job may archive (G24, R13): units that are old and worthless, but never a task's last few
+# Retention (G24, R13): the nightly job archives old units of low worth, but never the last few of a task
 
 
 class RetentionRules(Frozen):
@@ -87,9 +87,9 @@ PRUNED_KINDS = kinds_where(lambda rules: rules.pruned_by is not None)
 
 
 def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tuple[list[Unit], int]:
-    """The live units to archive, oldest first, and how many stay.
+    """The units to archive, oldest first in each task, and the number of units that stay.
 
-    `units` are all live units of PRUNED_KINDS; a task keeps at least `keep_per_task_min` of all its episodes.
+    `units` are all live units of PRUNED_KINDS. A task keeps at least `keep_per_task_min` of its episodes.
     """
     by_task: dict[str, list[Unit]] = {}
     total = 0
@@ -105,29 +105,29 @@ def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tup
 
 
 def _task_of(unit: Unit) -> str:
-    """The task whose last few units are kept, or "" for a kind that has no minimum."""
+    """The task whose last few units are kept, or "" for a kind without a minimum."""
     if not KINDS[unit.kind].is_kept_per_task:
         return ""
     return str(unit.attributes.get("task") or unit.attributes.get("task_key") or unit.scope.key)
 
 
 def _worthless(unit: Unit, rules: RetentionRules) -> bool:
-    """Whether it falls below the least of its kind. A unit without a number can't be called worthless."""
+    """Whether the unit's reward or success rate is below the minimum of its kind. False if it has no such number."""
     attribute = KINDS[unit.kind].pruned_by or ""
     least = {"reward": rules.reward_min, "success_rate": rules.success_rate_min}
     worth = unit.attributes.get(attribute)
     return isinstance(worth, int | float) and not isinstance(worth, bool) and worth < least[attribute]
 
 
-# Every token of a label is one less for content.
+# Bounds a test's name in a label: labels take tokens from the content.
 _NAME_CHARS_MAX = 24
 
 
 def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = False, here: str = "") -> str:
     """The label of a unit that is handed out.
 
-    `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree. `here`: how the
-    test stands there, if it was last seen failing, or expects something else than when it verified the unit.
+    `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree. `here`: a remark
+    on the test in that tree, if it was last seen failing there, or expects something else than at the verification.
     """
     if unit.status in TRUSTED:
         words = _verified(unit, is_elsewhere=is_elsewhere) + (f", {here}" if here else "")
@@ -137,10 +137,10 @@ def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = Fal
 
 
 def head_of(unit: Unit, label: str) -> str:
-    """A label as the head of a context has it, where every token is one less for content.
+    """The short form of a label in a context, where labels take tokens from the content.
 
-    It goes without the names of tests and worktrees, dates, commands and numbers, which `explain` tells. It keeps what
-    changes how far a reader may believe the unit.
+    It leaves out names of tests and worktrees, dates, commands and numbers: `explain` shows them. It keeps the words
+    that change how far a reader may believe the unit.
     """
     words, _, contested = label.removeprefix("[").partition("]")
     word, proof = words.split()[0].rstrip(",:"), unit.proof
@@ -181,7 +181,7 @@ def _verified(unit: Unit, *, is_elsewhere: bool) -> str:
 
 
 def _shown(test: str) -> str:
-    """A test as a label has it: its function, of a dotted name the class too, and of a long one both ends."""
+    """A test's name in a label: its function, with the class of a dotted name. A long name is cut in the middle."""
     from mnemarch.model.testrun import short_name
 
     last = short_name(test).rpartition(" > ")[2]
@@ -192,7 +192,10 @@ def _shown(test: str) -> str:
 
 
 def _kept(unit: Unit, became: str) -> str:
-    """What the program keeps although nobody verified it has its own word; `became`: what its test does now."""
+    """The label's words for a unit that is not verified. `became` says what its test does now.
+
+    A unit that the program keeps without a verification has a word of its own.
+    """
     by, successes = unit.attributes.get("kept_by", ""), unit.attributes.get("successes")
     words = {
         "observed": f"OBSERVED: {by}",

@@ -62,12 +62,10 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
-# Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
-# a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
-# these shares of their cosine, and their vectors are not quite alike.
-_MEANING_WEIGHT = 1.8
+# Meaning counts beside a text that says all of the question, in a conversation beside the best one. A turn's is that of
+# its neighbours too: they count by these shares of their cosine, and their vectors are not quite alike.
+_MEANING_WEIGHT = 2.5
 _MEANING_WEIGHT_OF_TURNS = 0.8
-_SAID_MIN = 0.25
 # Of two texts as near in meaning, that in the language of the question is the likelier answer.
 _OTHER_LANGUAGE_COSINE = 0.05
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
@@ -83,7 +81,6 @@ _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
 _KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
-
 _NO_MEANINGS: Mapping[str, float] = {}
 
 
@@ -164,26 +161,25 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1.
-
-    Unrelated texts are as near in meaning as `noise`.
-    """
+    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1; unrelated texts
+    are as near in meaning as `noise`."""
     pool = {sketch.id: sketch for sketch in (*around, *candidates)}
     # A word that stands for several counts for the first, which was asked.
     numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
     counted = {sketch.id: _counts(sketch, numbers) for sketch in pool.values()}
-    weights = Weights(terms)
     coherence = coherence if rules.neighbours else 0.0
+    weights = Weights(terms, 1 - coherence if meanings else 0.0)
     placed = {(sketch.session, sketch.turn): sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
     own, window, alone, covered = _word_scores(pool.values(), counted, weights, placed, coherence)
+    strongest = max([a + _WINDOW_WEIGHT * b for a, b in zip(own, window, strict=True)], default=0.0) or 1.0
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
     words = zip(own, window, session, strict=True)
     best = max([a + _WINDOW_WEIGHT * b + coherence * c for a, b, c in words], default=0.0) or 1.0
-    alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) if meanings and covered else 0.0
-    meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
+    said_wholly = weights.asked_total * (1 + _WINDOW_WEIGHT) / strongest
+    meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * _MEANING_WEIGHT * said_wholly
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
     for number, sketch in enumerate(pool.values()):
@@ -207,7 +203,8 @@ def judged(
             _add_bonuses(bonuses, sketch, question, own_session)
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
             result.covered = covered[number]
-            result.strength = (lexical + near) / weights.asked_total / (1 + _WINDOW_WEIGHT)
+            said = alone[number] if weights.seen_by_model else (lexical + near) / (1 + _WINDOW_WEIGHT)
+            result.strength = said / weights.asked_total
             results.append(result)
     return results
 
@@ -216,16 +213,18 @@ def _word_scores(
     sketches: Iterable[Sketch], counted: Mapping[str, Counts], weights: Weights, placed: Placed, coherence: float
 ) -> tuple[list[float], list[float], list[float], list[float]]:
     """Of each text the scores of its own words, of its window, and of its own words by the window's measure; and the
-    share of the question that its window says."""
+    share of the question that its window says, by which counts what a model sees itself."""
     own, window, alone, covered = [], [], [], []
     for sketch in sketches:
         counts = counted[sketch.id]
         seen, length = _window(sketch, counted, placed, coherence)
         said = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
         covered.append(sum(said) / weights.asked_total)
-        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
-        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
-        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
+        kept = 1 - weights.seen_by_model * (1 - covered[-1])
+        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH, kept))
+        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH, kept))
+        is_same = seen is counts and kept == 1
+        alone.append(window[-1] if is_same else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
     return own, window, alone, covered
 
 
@@ -240,11 +239,12 @@ def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
 
 
 class Weights:
-    """What each term adds to a score, which of them were asked, and the share of others in what was."""
+    """What each term adds to a score, which of them were asked, how far a model sees these, and the share of others."""
 
-    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "shares", "weights")
+    __slots__ = ("asked", "asked_total", "asked_weights", "instead_of", "seen_by_model", "shares", "weights")
 
-    def __init__(self, terms: Sequence[Term]) -> None:
+    def __init__(self, terms: Sequence[Term], seen_by_model: float) -> None:
+        self.seen_by_model = seen_by_model
         self.weights = [term.weight * (_K1 + 1) for term in terms]
         self.asked_weights = [term.weight if term.is_asked else 0.0 for term in terms]
         self.asked_total = sum(self.asked_weights) or 1.0
@@ -255,8 +255,8 @@ class Weights:
         ]
 
 
-def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
-    """The score of a text. However many other words it has for one that was asked, the word itself says more."""
+def _bm25(counts: Counts, terms: Weights, relative_length: float, kept: float = 1.0) -> float:
+    """The score of a text, `kept` of what asked words score. Other words for one say less than the word itself."""
     if not counts:
         return 0.0
     damping = _K1 * (1 - _B + _B * relative_length)
@@ -270,6 +270,7 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float) -> float:
         else:
             asked = terms.instead_of[number]
             wider[asked] = wider.get(asked, 0.0) + share
+    total *= kept
     for asked, share in wider.items():
         total += min(share, _WIDER_MAX * weights[asked] / (1 + damping))
     return total

@@ -1,4 +1,4 @@
-"""Seat: who acts, and where. Every verb, in the order of the data's path; the rooms below do the work."""
+"""Seat: an actor in a scope. It has every verb, in the order of the data's path. The folders below do the work."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _REASON_BYTES_MAX = 4_096
 
 
 class Seat(Systems):
-    """The only way in: stage, verify, recall here; the life of a unit in `UnitVerbs`."""
+    """The only entry point: staging, verification and recall. `UnitVerbs` has the lifecycle of a unit."""
 
-    # 1. Staging: append freely
+    # 1. Staging: appends are not judged
 
     def log(
         self,
@@ -60,7 +60,7 @@ class Seat(Systems):
         occurred_at: datetime | None = None,
         session: str | None = None,
     ) -> Receipt:
-        """Append to the log; the receipt comes once the event is durable."""
+        """Append to the log. Returns the receipt once the event is durable."""
         entry = Entry(kind=kind, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
         read = read_entry(entry, self._engine.config.limits.text_bytes_max)
         return append_alone(self._engine.log, self.caller, entry, *read)
@@ -73,36 +73,36 @@ class Seat(Systems):
 
     @property
     def working(self) -> WorkingMemoryManager:
-        """What this seat's task is about, what was done in it, and why (M7)."""
+        """The working memory of this seat's task: its subject, its steps, and their reasons (M7)."""
         from mnemarch.learning.working import WorkingMemoryManager
 
         return WorkingMemoryManager(self._engine.log, self.caller, self)
 
     @property
     def core(self) -> CoreMemory:
-        """The sections that stand in every prompt of this seat, and the tools that keep them (M19)."""
+        """The sections that are in every prompt of this seat, and the tools that edit them (M19)."""
         from mnemarch.learning.core import CoreMemory
 
         return CoreMemory(self._engine.log, self.caller, self)
 
     def validate_approach(self, approach: str) -> ApproachValidation:
-        """Whether an approach has not failed yet in this task; to be asked before acting. Nothing is recorded."""
+        """Whether an approach has not failed yet in this task. Ask before acting. Nothing is recorded."""
         return self.loops.validate_approach(None, approach)
 
     def fail(self, error: str, *, approach: str | None = None, key: str | None = None) -> LoopVerdict:
-        """Record that something failed, and after which approach; the verdict says whether to go on."""
+        """Record a failure and the approach that led to it. The verdict says whether to go on."""
         return self._with_earlier(self.loops.check(error, approach=approach, key=key))
 
     def failed_approaches(self) -> list[FailedApproach]:
-        """What was tried in this task and failed, since it last succeeded or was cleared."""
+        """The approaches that failed in this task since it last succeeded or was cleared."""
         return self.loops.get_failed_approaches()
 
     def mark_stuck(self, reason: str) -> Receipt:
-        """Call the task stuck: every further attempt is blocked until a person clears it."""
+        """Mark the task as stuck. Every further attempt is blocked until a person clears it."""
         return self.loops.mark_subtask_stuck(None, reason)
 
     def clear_stuck(self, reason: str) -> Receipt:
-        """Let the task start anew; for a person or an orchestrator."""
+        """Let the task start anew. Only for a person or an orchestrator."""
         return self.loops.clear(None, reason)
 
     def remember(
@@ -119,7 +119,7 @@ class Seat(Systems):
         key: str | None = None,
         attributes: Mapping[str, Any] | None = None,
     ) -> Stored | Refused:
-        """Claim something. It becomes a unit, joins one that says the same, or is refused by a rule."""
+        """Claim a statement. It becomes a unit, joins a unit with the same text, or is refused by a rule."""
         from mnemarch.model.unit import Claim
 
         unchecked: Any = citations
@@ -138,13 +138,13 @@ class Seat(Systems):
         return self.remember_many([claim])[0]
 
     def remember_many(self, claims: Iterable[Claim], progress: Progress | None = None) -> list[Stored | Refused]:
-        """Claim many things in order, a few hundred to a transaction. All are checked before the first is stored."""
+        """Claim many statements in order, a few hundred per transaction. All are checked before the first is stored."""
         self._engine.has_new_units = True
         all_claims = list(claims)
         refuse_made_otherwise(all_claims)
         return [self._with_current_trust(outcome) for outcome in self._intake().remember(all_claims, progress)]
 
-    # 2. Gate: verify is what triggers promotion
+    # 2. Gate: a verification triggers promotions
 
     def verify(
         self,
@@ -159,11 +159,11 @@ class Seat(Systems):
         approach: str | None = None,
         account: bool = True,
     ) -> Promotion:
-        """Verify the task: the gate judges what it staged by each test, and an episode is kept.
+        """Verify the task: the gate judges its staged claims by each test, and an episode is stored.
 
-        `run` runs a test command and sees each test, or is the run that a host's hook saw; `report` reads what a runner
-        wrote; `passed` and `tests` only report. `approach` says what was tried. After a failure the answer's `loop`
-        tells whether to go on. Without an `account` the episode is left to `consolidate`.
+        `run` is a test command to run, or the run that a host's hook saw. `report` is the file that a test runner
+        wrote. `passed` and `tests` only report an outcome. `approach` says what was tried. After a failure, the
+        answer's `loop` says whether to go on. Without `account`, the episode is left to `consolidate`.
         """
         from mnemarch.loops.detector import counting_run
         from mnemarch.units.scene import read_scene, scene_of
@@ -180,7 +180,7 @@ class Seat(Systems):
         caller, codebase = self.caller, self._codebase()
         met = read_scene(self._engine.store, caller, codebase, seen, account=account)
         scene = scene_of(self._engine.log, caller, codebase, seen, met)
-        # What another task left red is no error of this one.
+        # A test that failed before this task is no error of this task.
         own = seen.without(scene.set_aside)
         if error is None and not seen.passed and seen.witnessed:
             error = own.error
@@ -196,7 +196,7 @@ class Seat(Systems):
             if seen.witnessed or (succeeded and self.actor.kind == "human"):
                 loops.settle(act, seen, succeeded=succeeded)
             loop = None if count_failure is None or succeeded else count_failure(act)
-            # The episode tells of this failure too, or of what was tried before this success.
+            # The episode includes this failure, or the approach that was tried before this success.
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
             met_before = [] if loop is None else self._met(act.transaction, loop)
             judged = replace(verification.judge(), loop=loop)
@@ -209,7 +209,7 @@ class Seat(Systems):
     def _reported(
         self, passed: bool, tests: Sequence[str], commit: str | None, error: str | None, approach: str | None
     ) -> TestRun:
-        """A verification by the caller's own word."""
+        """The test run of a verification that only reports an outcome."""
         from mnemarch.model.testrun import Outcome, TestResult, TestRun
 
         if not isinstance(passed, bool):
@@ -229,9 +229,9 @@ class Seat(Systems):
         )
 
     def _witnessed(self, run: Sequence[str] | TestRun | None, report: str | None, commit: str | None) -> TestRun:
-        """A verification that this program sees: it runs the tests, or reads the report that a runner wrote.
+        """The test run of a verification that runs the tests, or reads the file that a test runner wrote.
 
-        A report that an agent hands in is its own word, so it counts as reported (R21).
+        A file that an agent hands in counts as reported, not as witnessed (R21).
         """
         from mnemarch.model.testrun import TestRun
 
@@ -270,7 +270,7 @@ class Seat(Systems):
         outcome = self._act(lambda act: promote(act, whole, level, expected_version), durable=True)
         return self._with_current_trust(outcome)
 
-    # 3. Published: the life of a unit is in `UnitVerbs`; here is how to look around
+    # 3. Published: `UnitVerbs` has the lifecycle of a unit; these verbs list and show
 
     def events(
         self,
@@ -284,12 +284,12 @@ class Seat(Systems):
         after: str | None = None,
         beyond: int | None = None,
     ) -> list[Event]:
-        """The log as far as this seat may read it, newest first; `after` is the last id of the page before.
+        """The events that this seat may read, newest first. `after` is the last id of the previous page.
 
-        With `beyond`, what came after that position, oldest first: so a log is followed.
+        With `beyond`, the events after that position, oldest first: use it to follow the log.
 
-        People and orchestrators read all of their project, an agent what its own scopes recorded. A type stands for
-        its group too: "unit" is every type that begins with "unit.".
+        People and orchestrators read all of their project; an agent reads the events of its own scopes. A type may
+        name a group: "unit" stands for every type that begins with "unit.".
         """
         from mnemarch.services import overview
 
@@ -297,13 +297,13 @@ class Seat(Systems):
         return overview.events(self._engine, self.caller, **wanted, limit=limit, after=after, beyond=beyond)
 
     def status(self) -> Overview:
-        """The project at a glance: worktrees, agents at work, tasks, what was learned, what waits for somebody."""
+        """The project at a glance: worktrees, agents at work, tasks, new knowledge, and waiting items."""
         from mnemarch.services import overview
 
         return overview.overview(self._engine, self.caller)
 
     def show(self, id: str) -> Explanation | Dispute | Event:
-        """Whatever an id names: a unit or decision, explained; a conflict or merge proposal; an entry of the log."""
+        """The thing with this id: a unit or decision, explained; a conflict or merge proposal; an entry of the log."""
         from mnemarch.model.unit import Unit
         from mnemarch.services import overview
 
@@ -311,15 +311,15 @@ class Seat(Systems):
         return self._explained(named) if isinstance(named, Unit) else named
 
     def inbox(self, limit: int = 20) -> list[InboxItem]:
-        """What waits in the project for a person or a lead, the most wanted first."""
+        """The items of the project that wait for a person or an orchestrator, the most wanted first."""
         return self._inbox().items(checked_count(limit, "limit", _PAGE_MAX))
 
     def accept(self, ids: str | Sequence[str], progress: Progress | None = None) -> list[Settled]:
-        """Say yes to items of the inbox: a claim goes to the project, a request becomes a decision, a task goes on."""
+        """Accept inbox items. A claim moves to the project, a request becomes a decision, a stuck task continues."""
         return self._settled(ids, None, progress)
 
     def decline(self, ids: str | Sequence[str], reason: str, progress: Progress | None = None) -> list[Settled]:
-        """Say no to items of the inbox, and why; what was claimed leaves recall."""
+        """Decline inbox items, with a reason. A declined claim leaves recall."""
         return self._settled(ids, checked_text(reason, "The reason", _REASON_BYTES_MAX), progress)
 
     def _inbox(self) -> Inbox:
@@ -374,9 +374,9 @@ class Seat(Systems):
         floor: float | str = 0.0,
         without: Sequence[str] = (),
     ) -> Pack:
-        """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer.
+        """The answer to a question as one text for a model, within a budget of tokens. `count` counts a text's tokens.
 
-        `floor` is that of `recall`. The units `without` are left out: the model has them.
+        `floor` works as in `recall`. The units `without` are left out, since the model has them already.
         """
         from mnemarch.services.recall import Answering
 

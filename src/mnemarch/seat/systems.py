@@ -1,4 +1,4 @@
-"""The systems that a seat leads to, what comes in to be learned from, and what earlier tasks add to its answers."""
+"""The seat's systems, the ingestion of texts, and the experience of earlier tasks that is added to answers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ else:
     learning = Lazy("mnemarch.learning.knowledge")
     analysis = Lazy("mnemarch.services.analysis")
 
-# The data of an entry that is only logged now: the next ingest by the same actor in the same place judges it.
+# The data of an entry that is only logged for now. The next ingest by the same actor in the same scope judges it.
 DEFERRED = {"ingest": {"waiting": True}}
 _MET_MAX = 40
 
 
 class Systems(UnitVerbs):
-    """What a seat has beyond units: the write pipeline (M2), and one property for each system."""
+    """The part of a seat beyond units: the write pipeline (M2), and one property for each system."""
 
     def ingest(
         self,
@@ -56,7 +56,7 @@ class Systems(UnitVerbs):
         session: str | None = None,
         classifier: Classifier | None = None,
     ) -> Ingested:
-        """Log what was said, and claim it if it is a fact, a preference, a lesson, history or about somebody."""
+        """Log a text, and claim it if it is a fact, a preference, a lesson, history, or about a person."""
         entry = Entry(kind=source, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
         return self.ingest_many([entry], classifier=classifier)[0]
 
@@ -66,9 +66,9 @@ class Systems(UnitVerbs):
         *,
         classifier: Classifier | None = None,
     ) -> list[Ingested]:
-        """The same for several entries of one session, as `log_many` takes them: their kind is the source.
+        """Ingest several entries of one session, in the form that `log_many` takes. Their kind is the source.
 
-        Without an entry it takes up what waits in the log for the rate limit, and gives what came of it.
+        Without entries, it processes the logged entries that wait because of the rate limit, and returns the results.
         """
         from mnemarch.learning.pipeline import Pipeline
 
@@ -77,7 +77,7 @@ class Systems(UnitVerbs):
         return pipeline.ingest(map(Entry.of, entries))
 
     def _configured_classifier(self) -> Classifier | None:
-        """Who is asked beside the rules: a model, if the configuration says so and names one."""
+        """The classifier that asks a model beside the rules, or None if the configuration asks for rules alone."""
         model = self._engine.analyst
         if model is None or self._engine.config.learning.classifier == "rules":
             return None
@@ -89,7 +89,7 @@ class Systems(UnitVerbs):
         return HybridClassifier(RuleBasedClassifier(), LLMClassifier(asked))
 
     def ingest_file(self, path: str | os.PathLike[str]) -> list[Ingested]:
-        """Ingest a rules file (CLAUDE.md, AGENTS.md): each bullet is an entry that cites its lines."""
+        """Ingest a rules file (CLAUDE.md, AGENTS.md). Each bullet becomes an entry that cites its lines."""
         from mnemarch.importers.markdown import rules_in
 
         file, limit = os.fspath(path), self._engine.config.limits.data_bytes_max
@@ -118,10 +118,10 @@ class Systems(UnitVerbs):
         strict: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> ImportedClaims:
-        """Take what another memory knew as claims, labelled as imported until a person confirms them.
+        """Import another memory's content as claims, which are labelled as imported until a person confirms them.
 
-        `format` is one of `mnemarch.importers.FORMATS`, or "mnemarch"; it is found where it can only be one. `strict`
-        takes nothing if anything can't be read. Your own memory comes back by `Memory.import_`.
+        `format` is one of `mnemarch.importers.FORMATS`, or "mnemarch". It may be left out if the files show it. With
+        `strict`, nothing is imported if any part can't be read. `Memory.import_` restores your own memory.
         """
         from mnemarch import importers
         from mnemarch.importers.source import Source
@@ -143,12 +143,12 @@ class Systems(UnitVerbs):
             told = f"{len(source.problems):,} things can't be read; the first at {first.place}: {first.says}"
             raise InvalidInput(f"{told}. Nothing was imported.", hint="Mend them, or leave --strict out.")
         done = importer.run(notes, source.problems, format=name, name=source.name, dry_run=dry_run, progress=progress)
-        # Whoever interrupts it wants to leave: what came so far is indexed by the next process.
+        # Set only after success. If the import is interrupted, the next process indexes the units.
         self._engine.has_new_units = not dry_run or self._engine.has_new_units
         return done
 
     def ingested(self, entry_id: str) -> Ingested:
-        """What became of an entry that was ingested: its bucket, its unit, and why it became none."""
+        """The result of an ingested entry: its bucket, its unit, or the reason why it has none."""
         from mnemarch.learning.pipeline import INGEST, outcome_of
         from mnemarch.model.event import Event
         from mnemarch.services import overview
@@ -172,21 +172,21 @@ class Systems(UnitVerbs):
 
     @property
     def loops(self) -> CircularFixDetector:
-        """Whether this seat's task goes round in circles."""
+        """Loop detection for this seat's task."""
         from mnemarch.loops.detector import CircularFixDetector
 
         return CircularFixDetector(self._engine.log, self.caller)
 
     @property
     def decisions(self) -> Decisions:
-        """What was decided, why, whether it still holds, and what changing it would reach."""
+        """The decisions: their reasons, whether they still hold, and the impact of changing them."""
         from mnemarch.decisions.decisions import Decisions
 
         return Decisions(self._engine.log, self.caller, self._intake())
 
     @property
     def graph(self) -> MemoryOrchestrator:
-        """What this actor asks and learns, session by session, kept in the log (A1)."""
+        """The graphs of this actor's questions and findings, one for each session, stored in the log (A1)."""
         return self._engine.graph(self.caller)
 
     @property
@@ -198,14 +198,14 @@ class Systems(UnitVerbs):
 
     @property
     def rules(self) -> CodeRules:
-        """What patches taught this project about its code."""
+        """The code rules that patches taught this project."""
         from mnemarch.learning.code_rules import CodeRules
 
         return CodeRules(self._engine.log, self.caller)
 
     @property
     def episodes(self) -> EpisodicMemoryManager:
-        """What happened in earlier tasks: by the error that they met, or by what they were about."""
+        """The episodes of earlier tasks, found by the errors that they met or by their subject."""
         from mnemarch.learning.episodic import EpisodicMemoryManager
 
         engine, root = self._engine, self.caller.root
@@ -214,7 +214,7 @@ class Systems(UnitVerbs):
 
     @property
     def knowledge(self) -> learning.SemanticMemoryManager:
-        """What tasks taught about the project: bug patterns, code patterns, habits."""
+        """The knowledge that tasks taught about the project: bug patterns, code patterns, habits."""
         return learning.SemanticMemoryManager(self._engine.log, self.caller, self._intake(), self._recalled)
 
     def _recalled(self, query: str, k: int, kinds: Sequence[str]) -> Sequence[Recalled]:
@@ -224,7 +224,7 @@ class Systems(UnitVerbs):
         return answering.recall(query, k, kinds=kinds, domain=None, at_commit=None, as_of=None).items
 
     def about(self, paths: Sequence[str]) -> list[Recalled]:
-        """What warns whoever changes these files, by their paths from the root: locks, bug patterns and lessons."""
+        """Warnings for a change of these files: locks, bug patterns and lessons. Paths are relative to the root."""
         from mnemarch.decisions.loading import spoken_of
         from mnemarch.policy.admission import checked_list
 
@@ -237,13 +237,13 @@ class Systems(UnitVerbs):
         return Answering(self._engine, self.caller).handed_out(units)
 
     def awaited_tests(self) -> list[str]:
-        """The tests that would verify what is claimed here, and those that failed in this task."""
+        """The tests that would verify claims in this seat's scopes, and the tests that failed in this task."""
         failed = [name for attempt in self.loops.failures() for name in attempt.tests]
         cited = self._engine.store.read(lambda reader: reader.tests_cited(self.caller.visible_keys))
         return list(dict.fromkeys((*cited, *failed)))
 
     def consolidate(self) -> Promotion | None:
-        """Keep the episode of the task's last run of tests, if that was only judged, and learn from it."""
+        """Store the episode of the task's last verification, if that was left for later, and learn from it."""
         from mnemarch.units.episode import consolidate
 
         told = consolidate(self._engine.log, self.caller)
@@ -251,9 +251,9 @@ class Systems(UnitVerbs):
         return None if told is None else self._learned_from(told, (), self._codebase())
 
     def _learned_from(self, judged: Promotion, met: Sequence[Unit], codebase: Codebase | None) -> Promotion:
-        """The answer of a verification, after what follows it: an analysis, what a success teaches, a reflection.
+        """The answer of a verification, after its follow-up: an analysis, learning from a success, a reflection.
 
-        Without an episode only what came of the same error in other tasks is added; `met` are the units that tell it.
+        Without an episode, the answer only gains how the same error ended in other tasks; `met` are the units about it.
         """
         if not judged.episode_id:
             return replace(judged, loop=judged.loop and self._with_earlier(judged.loop, None, met))
@@ -283,19 +283,19 @@ class Systems(UnitVerbs):
         return judged
 
     def _met(self, reader: Reader, verdict: LoopVerdict) -> list[Unit]:
-        """The newest units that tell of the error."""
+        """The newest units about the verdict's error."""
         fault = verdict.details["error_hash"]
         return reader.newest_citing(self.caller.visible_keys, FAULT, fault, _MET_MAX, live=True)
 
     def _with_earlier(
         self, verdict: LoopVerdict, reader: Reader | None = None, met: Sequence[Unit] | None = None
     ) -> LoopVerdict:
-        """The verdict with what came of the same error in other tasks."""
+        """The verdict, with how the same error ended in other tasks."""
         if reader is None:
             return self._engine.store.read(lambda reader: self._with_earlier(verdict, reader, met))
         met, own = self._met(reader, verdict) if met is None else met, self.caller.scope_key
         if all(unit.attributes.get("task_key") == own for unit in met):
-            return verdict  # Most of the time: what finds episodes is not loaded.
+            return verdict  # The common case. It avoids loading the search for episodes.
         return replace(verdict, seen_before=self.episodes.last_time(verdict.details["error_hash"], reader, met))
 
 

@@ -1,4 +1,4 @@
-"""The verbs on units that exist: look at them, add evidence, decide about them, retire them."""
+"""The verbs on existing units: show them, add evidence, decide about them, retire them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NO_REASON = "no reason given"
 
 
 class UnitVerbs:
-    """What a seat can do with units. It holds nothing but its memory's engine and its caller."""
+    """The verbs of a seat on units. The only state is the memory's engine and the caller."""
 
     __slots__ = ("_engine", "caller")
 
@@ -58,7 +58,7 @@ class UnitVerbs:
         return self.caller.scope
 
     def get(self, unit_id: str) -> Unit:
-        """The unit as it is now, its confidence decayed to this moment."""
+        """The unit as it is now, with its confidence decayed to this moment."""
         return self._aged(self._stored(unit_id))
 
     def units(
@@ -72,9 +72,9 @@ class UnitVerbs:
         after: str | None = None,
         ids: Sequence[str] | None = None,
     ) -> list[Unit]:
-        """What this seat can see, newest first; `after` is the last id of the page before.
+        """The units that this seat can see, newest first. `after` is the last id of the previous page.
 
-        With `ids` those units instead, as far as this seat may see or inspect them.
+        With `ids`, the units with these ids instead, if this seat may see or inspect them.
         """
         from mnemarch.model.unit import Kind, Status
 
@@ -96,7 +96,7 @@ class UnitVerbs:
         return [self._aged(unit) for unit in units]
 
     def cite(self, unit_id: str, citation: Citation, *, expected_version: int | None = None) -> Unit:
-        """Add evidence to a unit; what it points to is checked."""
+        """Add evidence to a unit. The citation's target is checked."""
         from mnemarch.model.citation import Citation
 
         if not isinstance(citation, Citation):
@@ -104,28 +104,28 @@ class UnitVerbs:
         return self._changed(life.cite, unit_id, self._intake().completed(citation), expected_version)
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
-        """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
+        """Raise or lower a unit's confidence by one signal. Returns the new confidence (G18)."""
         checked, whole = checked_signal(signal), self._whole(unit_id)
         return self._act(lambda act: life.validate(act, whole, checked, expected_version)).confidence
 
     def use(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
-        """Say that this task used a unit; each task counts once towards publishing it."""
+        """Record that this task used a unit. Each task counts once towards publishing it."""
         return self._changed(life.use, unit_id, expected_version)
 
     def approve(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
-        """A yes; a human's is evidence."""
+        """Approve a unit. A person's approval is evidence."""
         return self._changed(guard.approve, unit_id, expected_version, durable=True)
 
     def reject(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
-        """A no, and why: the unit leaves recall."""
+        """Reject a unit, with a reason. It leaves recall."""
         return self._changed(guard.reject, unit_id, _checked_reason(reason), expected_version, durable=True)
 
     def withdraw(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
-        """Take back a claim of your own, while nobody else has said, used or cited it."""
+        """Take back a claim of your own that nobody else has stated, used or cited."""
         return self._changed(guard.withdraw, unit_id, _checked_reason(reason), expected_version)
 
     def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
-        """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
+        """Replace a unit by another. `expected_version` is that of the old unit. Returns the new unit."""
         why, commit = _checked_reason(reason), self._head()
         new, old = self._whole(new_id), self._whole(old_id)
         try:
@@ -135,7 +135,7 @@ class UnitVerbs:
             raise
 
     def archive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
-        """Take a unit out of recall; it can be revived."""
+        """Take a unit out of recall. It can be revived."""
         return self._changed(guard.archive, unit_id, _checked_reason(reason), expected_version)
 
     def revive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
@@ -151,10 +151,10 @@ class UnitVerbs:
         dry_run: bool = False,
         expected_version: int | None = None,
     ) -> Erased:
-        """Delete a unit, or an entry of the log, and what derives from it for good: from the log to the last file.
+        """Permanently delete a unit or a log entry, and everything derived from it, from the log and all files (R16).
 
-        Other places with the same text are its copies. They stay and are listed; `copies` erases them too: all, or
-        those of these ids. With `dry_run` nothing is erased, and the answer says what would be (R16).
+        Other places with the same text are copies. They stay, and the answer lists them. `copies=True` erases them too;
+        a list of ids erases only those. With `dry_run` nothing is erased, and the answer says what would be.
         """
         from mnemarch.services.undo import erase
 
@@ -171,10 +171,10 @@ class UnitVerbs:
         since: datetime | None = None,
         dry_run: bool = False,
     ) -> Undone:
-        """Retire what an actor wrote in this project and what rests on it alone; its items leave the inbox.
+        """Retire the units that an actor wrote in this project and those that rest on them alone.
 
-        `session` and `since` limit it to one conversation or to the time since a moment. With `dry_run` nothing
-        changes, and the answer says what would.
+        The actor's items leave the inbox. `session` and `since` limit the undo to one session or to the time since a
+        moment. With `dry_run` nothing changes, and the answer says what would.
         """
         from mnemarch.model.stamps import checked_instant
         from mnemarch.services.undo import undo
@@ -189,7 +189,7 @@ class UnitVerbs:
         return self._act(lambda act: undo(act, undoing, why, dry_run=dry_run), durable=True)
 
     def revert(self, undo_id: str, *, reason: str = "") -> Undone:
-        """Take an undo back: what it retired has its former status again."""
+        """Revert an undo. The units that it retired get their former status back."""
         from mnemarch.services.undo import revert
 
         why = _checked_reason(reason or _NO_REASON)
@@ -201,7 +201,7 @@ class UnitVerbs:
         return self._disputes("contradicts")
 
     def proposals(self) -> list[Dispute]:
-        """Near-duplicates that wait for somebody to merge them (resolve) or let them be."""
+        """The near-duplicates that wait for somebody to merge them or to leave them as they are (`resolve`)."""
         return self._disputes("duplicates")
 
     def resolve(
@@ -213,9 +213,9 @@ class UnitVerbs:
         reason: str,
         expected_version: int | None = None,
     ) -> Dispute:
-        """Decide a conflict or a merge proposal: the winner replaces the other side, seen at `expected_version`.
+        """Decide a conflict or a merge proposal. The winner replaces the other side, which has `expected_version`.
 
-        With `both` there is no winner: the two do not exclude each other, and stay as they are.
+        With `both` there is no winner: the units don't exclude each other, and stay as they are.
         """
         why, link_id = _checked_reason(reason), self._whole(conflict_id, lookup.link_id)
         if (winner is None) != bool(both) or (both and expected_version is not None):
@@ -229,7 +229,7 @@ class UnitVerbs:
         return self._act(lambda act: life.resolve(act, link_id, kept, why, commit, expected_version), durable=True)
 
     def explain(self, unit_id: str) -> Explanation:
-        """Where from, who, when true, how sure and why, replaced by what, used by whom."""
+        """Explain a unit: its sources, its validity, its confidence and why, its replacement, its users."""
         return self._explained(self._stored(unit_id))
 
     def _explained(self, unit: Unit) -> Explanation:
@@ -251,12 +251,12 @@ class UnitVerbs:
         return replace(explanation, here=tuple(filter(None, here)))
 
     def related(self, unit_id: str) -> list[Related]:
-        """What the unit resembled, came from, led to, fixed or replaced, and the reverse; closest first."""
+        """The units that this unit resembles, came from, led to, fixed or replaced, and the reverse; closest first."""
         unit = self._stored(unit_id)
         return self._read(lambda reader: explain.related(reader, unit, self.caller.visible_keys))
 
     def history(self, unit_id: str) -> list[Event]:
-        """The unit's events, oldest first, without what they tell of units that this seat may not see."""
+        """The unit's events, oldest first. Their content about units that this seat may not see is left out."""
         whole = self._stored(unit_id).id
         return self._read(lambda reader: explain.told(reader, whole, self.caller.visible_keys))
 
@@ -266,7 +266,7 @@ class UnitVerbs:
         return self._engine.log.act(self.caller, work, durable=durable, together=together)
 
     def _changed(self, verb: Callable[..., Unit], unit_id: str, *arguments: object, durable: bool = False) -> Unit:
-        """The unit after a verb of the rooms below, which takes its whole id and these arguments."""
+        """The unit after a verb of the folders below, which takes the unit's full id and these arguments."""
         whole = self._whole(unit_id)
         return self._aged(self._act(lambda act: verb(act, whole, *arguments), durable=durable))
 
@@ -281,9 +281,9 @@ class UnitVerbs:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Reflected:
-        """Make lessons of the project's episodes: what worked, what never did, what nobody has solved (M6).
+        """Derive lessons from the project's episodes: what worked, what never worked, what is unsolved (M6).
 
-        At most `limit` lessons, for at most so many `seconds`; what is left is for the next time.
+        It makes at most `limit` lessons in at most `seconds`. The next reflection continues.
         """
         from mnemarch.learning.reflection import Reflecting
 
@@ -307,7 +307,7 @@ class UnitVerbs:
         return Intake(self._engine.log, self.caller, self._codebase())
 
     def _stored(self, unit_id: str) -> Unit:
-        """The unit as it is stored, if this seat may see or inspect it."""
+        """The stored unit. Raises NotFound if this seat may neither see nor inspect it."""
         whole = self._whole(unit_id)
         unit = self._read(lambda reader: reader.unit(whole))
         if unit is None or not self.caller.may_read(unit.scope):
@@ -315,7 +315,7 @@ class UnitVerbs:
         return unit
 
     def _whole(self, id: str, look: Callable[[Reader, Caller, str], str] | None = None) -> str:
-        """The whole id of which this is a part, by default a unit's."""
+        """The full id for a part of one. `look` finds it; by default among units."""
         checked = checked_id(id, "an id")
         if lookup.is_whole(checked):
             return checked
@@ -333,25 +333,25 @@ class UnitVerbs:
         return outcome
 
     def _disputes(self, type: str) -> list[Dispute]:
-        """Open disputes, after the near-duplicates of what was written last have been looked for."""
+        """The open disputes. The search for near-duplicates among the newest units runs first."""
         from contextlib import suppress
 
         from mnemarch.model.unit import LinkType
         from mnemarch.units.conflicts import open_disputes
 
-        with suppress(StoreUnavailable):  # Where nothing can be written, what is known is listed.
+        with suppress(StoreUnavailable):  # A read-only store lists the disputes that are known.
             self._engine.finder.link_duplicates()
         return self._read(lambda reader: open_disputes(reader, self._readable_keys(reader), LinkType(type)))
 
     def _readable_keys(self, reader: Reader) -> Sequence[str]:
-        """The scopes that this seat sees, and those below its project that it may inspect."""
+        """The keys of the scopes that this seat sees, and of those below its project that it may inspect."""
         caller = self.caller
         written = reader.scopes() if caller.inspects else ()
         below = (place.key for scope in written for place in scope.visible if caller.may_read(place))
         return list(dict.fromkeys([*caller.visible_keys, *below]))
 
     def _head(self) -> str | None:
-        """The commit checked out where the seat is, if it is in a repository."""
+        """The commit that is checked out at the seat's root, or None outside of a repository."""
         from mnemarch.code import git
 
         return None if self.caller.root is None else git.head(self.caller.root)

@@ -1,4 +1,4 @@
-"""Testing. Takes: a way to make a store. Gives: tests of the contract every store must keep. Never: imports pytest.
+"""Testing. Takes: a way to make a store. Gives: tests of the contract of all stores. Never: imports pytest.
 
     from mnemarch.testing import StoreContract
 
@@ -6,7 +6,7 @@
         def make_store(self, tmp_path):
             return MyStore(tmp_path / "memory")
 
-A runner that passes `tmp_path` to the test methods is enough.
+Any test runner will do that passes `tmp_path` to the test methods.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["HOSTILE_NAMES", "StoreContract", "made_link", "made_unit", "recorded
 
 
 class StoreContract(TransactionContract, LogContract, ProjectionContract):
-    """Every promise of `mnemarch.ports.Store`, `Reader` and `Transaction`."""
+    """The contract of `mnemarch.ports.Store`, `Reader` and `Transaction`."""
 
     def make_store(self, tmp_path: Path) -> Store:
-        """A new, empty store; `tmp_path` is a folder of the test's own."""
+        """Return a new, empty store. `tmp_path` is a folder for this test alone."""
         raise NotImplementedError

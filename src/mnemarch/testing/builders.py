@@ -1,4 +1,4 @@
-"""Events, units and links to test stores with, and a probe that calls a store's typed reads and writes directly."""
+"""Builders of events, units and links for tests of stores, and a probe that calls a store's verbs directly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mnemarch.stores.sql.rows import CODE_RULE
 from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.stores.sqlite import SqliteStore
 
-# Names that only look special: every character of an id is only a character (R3).
+# Names with characters that databases, paths or patterns treat specially. A store must not (R3).
 HOSTILE_NAMES = (
     *("acme", "acme-corp", "acm_", "acm%", "%", "_", "a/b", "a::b", "a:b", "a / b"),
     *("quote'quote", 'double"double', "back\\slash", "semi;--drop", "nul\x00nul", "new\nline", " spaced "),
@@ -47,7 +47,7 @@ def recorded(
     at: datetime = START,
     **fields: Any,
 ) -> Event:
-    """Append one well-chained event; `fields` are its type, actor, session, subject and key."""
+    """Append one correctly chained event. `fields` are its type, actor, session, subject and key."""
     stream, clock = transaction.own(Stream(scope.org, scope.project))
     seq, previous = transaction.head(stream)
     body = canonical_json(payload or {})
@@ -78,7 +78,7 @@ def recorded(
 def made_unit(
     id: str = "", *, scope: Scope = HERE, content: str = "Checkout retries three times", **fields: Any
 ) -> Unit:
-    """A unit with every field set that its life could set; `fields` change some."""
+    """A unit with all fields of a verified unit. `fields` override some."""
     usual: dict[str, Any] = {
         "kind": Kind.FACT,
         "domain": "global",
@@ -109,21 +109,21 @@ def refines(source: str, target: str, id: str = "e-1") -> Relation:
 
 
 def put(transaction: Transaction, unit: Unit, *, key: str | None = None, skeleton: str | None = None) -> Unit:
-    """Store a unit with an event of its own, so that its change has a position."""
+    """Store a unit together with an event, so that the change has a position."""
     event = recorded(transaction, subject=unit.id, scope=unit.scope)
     transaction.put_unit(unit, canonical_key=key, topic_key=skeleton, searchable_at=event.position)
     return unit
 
 
 def put_at(transaction: Transaction, unit: Unit, position: int | None, version_key: VersionKey | None = None) -> None:
-    """Store a unit as changed at a position; None: search need not see the change."""
+    """Store a unit as changed at a position. None: search need not see the change."""
     transaction.put_unit(unit, canonical_key=None, topic_key=None, searchable_at=position, version_key=version_key)
 
 
 def made_test(
     name: str, passed: bool = True, event_id: str = "e-1", *, stream: Stream = SHOP, place: str = "", **more: Any
 ) -> TestRecord:
-    """How a test stands after one run."""
+    """The record of a test after one run."""
     more.setdefault("witnessed", True)
     return TestRecord(stream=stream, name=name, place=place, passed=passed, at=START, event_id=event_id, **more)
 
@@ -141,7 +141,7 @@ def made_rule(name: str, project: str = "shop") -> dict[str, Any]:
 
 
 def filled(transaction: Transaction) -> None:
-    """Store one of everything."""
+    """Store one record of each kind."""
     put(transaction, made_unit("u-1"), key="text-key", skeleton="skeleton-key")
     put(transaction, made_unit("u-2", content="Checkout retries five times"), skeleton="skeleton-key")
     recorded(transaction, key="k-1", payload={"text": "staged"})
@@ -171,7 +171,7 @@ def changed(transaction: Transaction) -> None:
 
 
 def everything(reader: Reader) -> dict[str, Any]:
-    """All that a reader can see, for comparing before with after."""
+    """Everything that a reader can see, to compare two states."""
     events = list(reader.events())
     return {
         "events": events,
@@ -202,16 +202,16 @@ def chain_holds(store: Store) -> bool:
     return store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
 
 
-# A store whose typed reads and writes are called directly
+# The probe: a store whose reads and writes are called directly
 
 
 T = TypeVar("T")
 
 
 class Probe(Transaction, SqliteStore):
-    """A store that is also its own reader and transaction; what a read iterates over comes as a whole list.
+    """The type of a store that is also its own reader and transaction. Reads return lists instead of iterators.
 
-    Only its type is used: `_Probe` stands for it and passes each call on.
+    Only the type is used: `_Probe` implements it and passes each call on.
     """
 
 
@@ -231,17 +231,17 @@ class _Probe:
 
 
 def probe_of(store: Store) -> Probe:
-    """The store, its typed reads and writes called directly."""
+    """A probe of the store."""
     return cast("Probe", _Probe(store))
 
 
 def _whole(result: Any) -> Any:
-    """The result, also after its transaction has ended."""
+    """The result in a form that can be used after its transaction has ended."""
     return list(result) if isinstance(result, Iterator) else result
 
 
 def on_new_stores(tests: type[T]) -> type[T]:
-    """Pass a probe of a new store to each test of a class, and close the store after it."""
+    """Decorate a class of tests: each test gets a probe of a new store, which is closed after it."""
     for name, test in list(vars(tests).items()):
         if name.startswith("test_"):
             setattr(tests, name, _on_new_store(test))
@@ -261,20 +261,20 @@ def _on_new_store(test: Callable[[Any, Probe], None]) -> Callable[[Any, Path], N
 
 
 class Stop(Exception):
-    """What a test's own work raises."""
+    """The error that a test's own work raises."""
 
 
 def error_of(call: Callable[[], object]) -> BaseException | None:
-    """What the call raised, if anything."""
+    """The error that the call raised, or None."""
     try:
         call()
-    except BaseException as error:  # noqa: BLE001 - also what is not an Exception must come out unchanged
+    except BaseException as error:  # noqa: BLE001 - an interrupt, too, must come out unchanged
         return error
     return None
 
 
 def in_threads(run: Callable[[int], None]) -> list[BaseException]:
-    """Run something in many threads at once, each with its number; gives what they raised."""
+    """Call `run` in many threads at once, each with its number. Returns the errors that they raised."""
     start = threading.Barrier(THREADS)
     errors: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""What a write and a read of a store promise, also to many threads at once; and its log: chained events in streams."""
+"""The contract of a store's writes and reads, for many threads at once, and of its log: chained events in streams."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class TransactionContract:
         def work(reader: Reader) -> tuple[Any, Any]:
             first = everything(reader)
             thread.start()
-            written.wait(0.3)  # A store may also let the writer wait until this view is done with.
+            written.wait(0.3)  # A store may also make the writer wait until this read has ended.
             return first, everything(reader)
 
         thread = threading.Thread(target=write)

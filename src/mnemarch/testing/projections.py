@@ -1,4 +1,4 @@
-"""Projections: after the same changes a store answers every question as SQLite in memory does."""
+"""The contract of projections: after the same changes, a store gives the same answers as SQLite in memory."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _ELSEWHERE = Scope(org="acme", project="shop-2")
 _SCOPES = (HERE, WIDE, HERE.at(Level.ORG), _ELSEWHERE)
 _KEYS = [HERE.key, WIDE.key]
 _KINDS = (Kind.FACT, Kind.SKILL, Kind.EVIDENCE, Kind.POLICY, Kind.EPISODE)
-# More values than a database takes in one list, with the names in use among them in many places.
+# More values than databases accept in one list. The names in use are among them, at both ends.
 _VERY_MANY = [*HOSTILE_NAMES, *(f"n-{number}" for number in range(1_200)), *HOSTILE_NAMES]
 
 
 class Story:
-    """Random changes to all projections: the same ones for a store and for one that it is compared with."""
+    """Random changes to all projections, which are applied to a store and to the model that it is compared with."""
 
     def __init__(self, seed: int, model: Probe) -> None:
         self._random = Random(seed)  # noqa: S311 - the same changes in every run
@@ -133,7 +133,7 @@ class Story:
 
 
 def answers_of(view: Any) -> dict[str, Any]:
-    """What a store answers to questions of every kind."""
+    """The answers of a store to all kinds of questions."""
     answers: dict[str, Any] = {
         "rows": list(view.rows()),
         "units": view.units([f"fact-{name}" for name in _VERY_MANY]),
@@ -195,7 +195,7 @@ def answers_of(view: Any) -> dict[str, Any]:
 
 
 def _pages(view: Any, limit: int) -> list[tuple[str, int]]:
-    """What search has to learn, page by page; each ends with a whole position."""
+    """The changes that search has to index, read in pages. A page never ends in the middle of a position."""
     seen: list[tuple[str, int]] = []
     while page := view.searchable_after(seen[-1][1] if seen else 0, limit):
         seen += [(item.id, item.changed_at) for item in page]
@@ -298,7 +298,7 @@ class ProjectionContract:
 
 
 def _full_unit(id: str, text: str) -> Unit:
-    """A unit with this text wherever there is room for one."""
+    """A unit with this text in every field that holds text."""
     return made_unit(
         id,
         scope=Scope(org=text, project=text, worktree=text, task=text),

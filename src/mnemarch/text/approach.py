@@ -1,16 +1,16 @@
 """Whether two plans of what to try next are one approach in other words.
 
-An approach is an action on a thing. Other words for either, frames ("let me try to"), reasons and what only one of the
-two says are no difference. These are:
+An approach is an action on a thing. Synonyms of either, phrases such as "let me try to", reasons, and details that only
+one plan gives make no difference. These differences count:
 
 - an opposite: raise and lower, add and remove, `cache` and `don't cache`;
-- something else in the same place: the pool of checkout and the pool of search, debounce and throttle;
+- another thing in the same place: the pool of checkout and the pool of search, debounce and throttle;
 - another action on the same thing: raise the timeout of a test, skip that test;
 - the two sides exchanged: rename a to b and b to a, x before y and y before x.
 
-A number that is an amount or a version is no difference: the same idea with another value is the same idea tried again
-(pool size 50 and 100, numpy 1.26 and 2.0). Two kinds of numbers are one: a number that says which one (port 8080, line
-40, issue #12, status 401, foo_2), and zero against any other amount, because zero switches off.
+Another amount or version makes no difference: the same idea with another value is the same idea tried again (pool size
+50 and 100, numpy 1.26 and 2.0). Two kinds of numbers do count: a number that identifies a thing (port 8080, line 40,
+issue #12, status 401, foo_2), and zero against any other amount, because zero switches off.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.text.approach_reading import LIGHT, LOOKING, NAMED, PATTERNS, PLAIN, Sentence, Term
 from mnemarch.text.canonical import canonical_key, compatible
 
-# On the dev pairs of bench/loops/approaches.jsonl one different pair reaches it.
+# The threshold. Of the different dev pairs in bench/loops/approaches.jsonl, one reaches it.
 SAME_AT = 0.6
 
-# What a word costs that the other plan lacks: where both lack something, where one does, and if it is an action.
+# The costs of a word that the other plan lacks: if both plans lack words, if only one does, and for an action.
 _LACKED_BY_BOTH, _LACKED_BY_ONE, _ACTION_LACKED = 1.0, 0.2, 0.3
-# What is left of a likeness.
+# The factors of a likeness for opposed plans, and for plans with another thing in the same place.
 _OPPOSED, _IN_ITS_PLACE = 0.3, 0.6
 
 # What developers call an approach is shorter: 31 characters in the middle, 56 for 19 of 20.
 _PLAN_CHARS_MAX = 100
-# A longer text is a thought and no approach: it is equal only to itself.
+# A longer text is no approach. It is equal only to itself.
 _READ_CHARS_MAX = 2_000
 _EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
-# So much has to stand before a reason for the reason to be left out.
+# The minimum weight of the words before a reason. With less, the reason is not left out.
 _WEIGHT_BEFORE_REASON_MIN = 2.0
 
 
@@ -43,17 +43,17 @@ class Approach(Frozen):
     concepts: frozenset[str]
     signs: frozenset[tuple[str, int]]
     stems: frozenset[str]
-    # Two words written as one, and the two, as stems: SQLAlchemy and sqlalchemy are one name.
+    # Stems of two words written as one, and of each of the two: SQLAlchemy and sqlalchemy are the same name.
     joined: frozenset[tuple[str, str, str]]
-    # Numbers that are amounts, and things that are told apart by their number.
+    # Amounts, and things that are identified by a number.
     values: frozenset[str]
     numbered: frozenset[str]
-    # Whether it says in a sentence what is tried; a long thought, or "run the tests again", does not.
+    # Whether it says in a sentence what is tried. A long thought, or "run the tests again", does not.
     is_plan: bool
 
 
 def approach(text: str) -> Approach:
-    """The plan in a text, without reasons and without sentences beside those that say what will be done."""
+    """The plan in a text. Only sentences that state an intention count, if there are any, without their reasons."""
     text = compatible(text).replace("’", "'")
     is_read = len(text) <= _READ_CHARS_MAX
     sentences = [part for part in PATTERNS["sentence end"].split(text) if part.strip()] if is_read else []
@@ -61,7 +61,7 @@ def approach(text: str) -> Approach:
     plan = [_without_reason(part) for part in intended or sentences]
     terms = [term for sentence in plan for term in sentence.terms]
     if not terms and text.strip():
-        # Nothing but a frame, a number or signs, or too long: equal only to itself.
+        # The text has no terms, or is too long. It is equal only to itself.
         terms = [Term(canonical_key(text), canonical_key(text), 1, PLAIN, "thing", "")]
     tries = any(term.weight > LIGHT and term.concept not in LOOKING for term in terms)
     only_looks = not tries and any(term.concept in LOOKING for term in terms)
@@ -80,7 +80,7 @@ def _analysed(terms: list[Term], plan: list[Sentence], *, is_plan: bool) -> Appr
     for term in terms:
         first = distinct.setdefault((term.concept, term.sign), term)
         if first.role != term.role:
-            # On both sides of the plan it says nothing of the roles: rename left_pad to pad.
+            # A term in two roles has no role: rename left_pad to pad.
             distinct[term.concept, term.sign] = replace(first, role="")
     return Approach(
         terms=tuple(distinct.values()),
@@ -95,12 +95,12 @@ def _analysed(terms: list[Term], plan: list[Sentence], *, is_plan: bool) -> Appr
 
 
 def same_approach(left: Approach, right: Approach) -> bool:
-    """Whether the two are one approach, whatever the words."""
+    """Whether two plans are the same approach in any wording."""
     return similarity(left, right) >= SAME_AT
 
 
 def similarity(left: Approach, right: Approach) -> float:
-    """How far two plans are one, from 0 to 1: 1 for the same, 0 for those that share nothing or say nothing."""
+    """The similarity of two plans: 1 for the same, 0 for plans that share no term."""
     ours, ours_lacked = _compared(left, right)
     theirs, theirs_lacked = _compared(right, left)
     shared = ours + theirs
@@ -121,7 +121,7 @@ def _weight(terms: list[Term]) -> float:
 
 
 def _compared(own: Approach, other: Approach) -> tuple[float, list[Term]]:
-    """How much of a plan the other says too, and the terms that it lacks."""
+    """The weight of the terms that the other plan has too, and the terms that it lacks."""
     shared, lacked = 0.0, []
     value_shared = bool(own.values & other.values)
     as_one = {part for whole, *parts in own.joined if whole in other.stems for part in parts}
@@ -131,7 +131,7 @@ def _compared(own: Approach, other: Approach) -> tuple[float, list[Term]]:
             term.concept in other.concepts
             or term.stem in other.stems
             or term.stem in as_one
-            # Set it to 50 and raise it to 50: the number says which way.
+            # "Set it to 50" and "raise it to 50" agree, since the number gives the direction.
             or (term.concept == "up" and value_shared and not other.concepts.isdisjoint(("set", "change")))
         ):
             shared += term.weight
@@ -151,7 +151,7 @@ def _opposed(left: Approach, right: Approach, ours_lacked: list[Term], theirs_la
 
 
 def _turned_around(negative: Approach, positive: Approach, lacked: list[Term]) -> bool:
-    """Whether one says the negative of what the other says; disabling a thing and having none of it are the same."""
+    """Whether one plan negates a term of the other. Disabling a thing and having none of it are the same."""
     switched_off = any(term.sign < 0 and term.kind == "action" for term in lacked)
     return any(
         term.sign < 0
@@ -164,7 +164,7 @@ def _turned_around(negative: Approach, positive: Approach, lacked: list[Term]) -
 
 
 def _exchanged(left: Approach, right: Approach) -> bool:
-    """Whether more terms changed their role than kept it; what is brought where counts only for one verb."""
+    """Whether more terms exchanged roles than kept them. Source and target count only if both begin alike."""
     ours, theirs = _roles(left), _roles(right)
     both = ours.keys() & theirs.keys()
     pairs = _EXCHANGED if left.terms[0].concept == right.terms[0].concept else _EXCHANGED[:2]
@@ -177,7 +177,7 @@ def _roles(own: Approach) -> dict[str, str]:
 
 
 def _replaced(left: Approach, right: Approach, ours_lacked: list[Term], theirs_lacked: list[Term]) -> bool:
-    """Whether something else stands in the same place, or another name anywhere."""
+    """Whether one plan has another thing in the same place, or both have a name that the other lacks."""
     if not ours_lacked or not theirs_lacked:
         return False
     other_name = all(any(term.weight >= NAMED for term in lacked) for lacked in (ours_lacked, theirs_lacked))
@@ -185,13 +185,13 @@ def _replaced(left: Approach, right: Approach, ours_lacked: list[Term], theirs_l
 
 
 def _acts_otherwise(ours_lacked: list[Term], theirs_lacked: list[Term]) -> bool:
-    """Whether each does what the other does not, one of them something telling."""
+    """Whether each plan has an action that the other lacks, at least one of them a specific action."""
     acts = [[term.weight for term in lacked if term.kind == "action"] for lacked in (ours_lacked, theirs_lacked)]
     return all(acts) and max(map(max, acts)) > LIGHT
 
 
 def _places(own: Approach, lacked: list[Term]) -> set[tuple[str, str]]:
-    """Between which shared concepts the lacked ones stand."""
+    """The places of the lacked terms: the shared concepts before and after them."""
     missing = set(map(id, lacked))
     places = set()
     before, is_open = "", False

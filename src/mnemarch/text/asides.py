@@ -1,4 +1,4 @@
-"""A text as it is read for its statement: without what is said beside it, and in the words that others use, too."""
+"""Prepares a text for parsing its statement: asides are removed, and phrases replaced by common words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ASIDES = Patterns("relations", "asides")
 _PHRASES = Patterns("relations", "phrases").sources
 _ENDINGS = Patterns("relations", "endings").sources
 _MEANINGS = [*_PHRASES, *_ENDINGS]
-# The categories of emoji and of what joins them; and those that say yes or no.
+# The Unicode categories of emoji and their joiners, and the signs that mean yes or no.
 _SIGNS = frozenset({"So", "Sk", "Cf", "Cs"})
 _TELLING_SIGNS = frozenset("✓✔✗✘✅❌⭕🚫⛔")
 _HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
@@ -26,7 +26,7 @@ _TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """One pattern for all that is said in several words: a text is read once for them, where its words begin."""
+    """One pattern for all phrases of several words and all endings, so that a text is scanned once."""
     plain = [
         f"(?i:{source[4:]})" if source.startswith("(?i)") else source
         for source in (*_PHRASES.values(), *_ENDINGS.values())
@@ -36,12 +36,12 @@ def _phrases() -> re.Pattern[str]:
 
 
 def _in_minutes(match: re.Match[str]) -> str:
-    """An hour and a half, as Korean says it, in minutes."""
+    """A Korean "N hours and a half" in minutes."""
     return f"{60 * _HOURS.get(match[1], 0) + 30 if match[1] in _HOURS else 60 * int(match[1]) + 30}분"
 
 
 def _plain(text: str) -> str:
-    """A text without signs such as emoji."""
+    """The text without signs such as emoji."""
     if text.isascii():
         return text
     return "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()

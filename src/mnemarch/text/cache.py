@@ -24,14 +24,14 @@ _clear_functions: list[Callable[[], object]] = []
 
 @cache
 def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The compiled pattern; a process that never needs a new one does not import `re`."""
+    """The compiled pattern. `re` is imported only if a pattern has to be compiled."""
     return patterns.compiled(source, flags)
 
 
 class BoundedCache(_Answers):
-    """A dictionary that forgets its newer half when it is full: what comes back often came early.
+    """A bounded dictionary. When it is full, it drops its newer half, since frequent words tend to come early.
 
-    With `answer` it fills itself: `known[word]` asks that once. Long words don't come back, and would fill the cache.
+    With `answer`, `known[word]` computes a missing answer. Long words are not cached: they rarely come back.
     """
 
     def __init__(self, size_max: int, answer: Callable[[str], Any] = _nothing.__getitem__) -> None:

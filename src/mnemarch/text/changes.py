@@ -1,4 +1,4 @@
-"""What a text announces to have changed, and what that ends (R6)."""
+"""Announced changes: the change that a text announces, and the statements that it ends (R6)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, said_in, 
 from mnemarch.text.words import Patterns
 
 _CIRCUMSTANCE = Patterns("relations", "asides")
-# By what negations, and verbs of use, are compared.
+# The words of negations and verbs of use, in the form in which they are compared.
 _SAYING_NO = frozenset({"not", "un", "prefer+", "prefer-"})
 _CHANGES = {"english": Patterns("relations", "changes"), "korean": Patterns("relations", "korean changes")}
 
 
 class Change(Frozen):
-    """What an announced change leads from and to, and the other words of the announcement: what it is about."""
+    """An announced change: the words of the old and the new thing, and the other words, which say what it is about."""
 
     old: frozenset[str]
     new: frozenset[str]
@@ -28,7 +28,7 @@ class Change(Frozen):
 
 @cached(256)
 def change_of(text: str) -> Change | None:
-    """The change that a text announces: no longer, switched from X to Y, replaced, is now; in both languages."""
+    """The change that an English or Korean text announces ("no longer", "switched from X to Y", "is now"), or None."""
     if len(text) > STATEMENT_CHARS_MAX:
         return None
     patterns = _CHANGES["korean" if has_hangul(pieces(text)) else "english"]
@@ -44,20 +44,20 @@ def change_of(text: str) -> Change | None:
 
 
 def _name(phrase: str) -> str:
-    """The name in a phrase, without words before it that have a particle of their own, and without what it is for."""
+    """The name in a phrase, without the circumstance after it and without earlier words that have a particle."""
     words = _CIRCUMSTANCE["circumstance"].split(phrase, maxsplit=1)[0].split()
     particles = [at for at, word in enumerate(words[:-1]) if is_hangul(word[-1]) and korean.parted(word)[1]]
     return " ".join(words[particles[-1] + 1 if particles else 0 :])
 
 
 def _is_other_version(new: frozenset[str], known: frozenset[str]) -> bool:
-    """Whether the same name has another number in a text: Kubernetes 1.27 and Kubernetes 1.22."""
+    """Whether the known text has the same name with another number: Kubernetes 1.27 and Kubernetes 1.22."""
     others = new - known
     return bool(new & known) and all(word[0].isdigit() for word in others) and any(word[0].isdigit() for word in known)
 
 
 def ended(older: str, newer: str) -> Opposition | None:
-    """How `newer` announces that what `older` says has changed, or None."""
+    """The opposition if `newer` announces that the statement in `older` has changed, else None."""
     change = change_of(newer) if older != newer else None
     if change is None:
         return None

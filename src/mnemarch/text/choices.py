@@ -1,4 +1,4 @@
-"""Choices: the sentences of a text that say what was decided, each with its reason if it gives one. Pure."""
+"""Finds choices: the sentences of a text that state a decision, with their reasons if given. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mnemarch.text.words import Patterns
 
 _PATTERNS = Patterns("choices", "patterns")
 _TEXT_CHARS_MAX = 8_000
-# A longer one is no sentence, but data.
+# A longer sentence is data, not prose.
 _SENTENCE_CHARS_MAX = 400
 _WORDS_MIN = 2
 _MARKS = " \t,;:.。—–-()"
 
 
 class Choice(Frozen):
-    """Something that was decided: the words that say so, what was chosen, and why, which may be empty.
+    """A choice: the sentence that states it, the chosen thing, and the reason, which may be empty.
 
-    `lasts` tells a choice that others may have to know from the next step of the task at hand.
+    `lasts` is false for a mere next step of the current task, which others need not know.
     """
 
     text: str
@@ -30,12 +30,12 @@ class Choice(Frozen):
 
 @cached(1_024)
 def choices_in(text: str) -> list[Choice]:
-    """What a text says was decided. Questions, conditions and what is only tried are no choices."""
+    """The choices in a text. Questions, conditions and attempts are no choices."""
     return list(_choices(text))
 
 
 def choice_of(text: str, why: str = "") -> Choice:
-    """The choice in a text that is one as a whole: an entry that somebody logged as a decision."""
+    """The choice in a text that is a choice as a whole, such as an entry that was logged as a decision."""
     sentence = " ".join(text.split())
     what, reason = _parts(sentence[:_SENTENCE_CHARS_MAX], None)
     return _choice(f"{sentence} (because {why})" if why else sentence, what, why or reason)
@@ -58,8 +58,8 @@ def _choices(text: str) -> Iterator[Choice]:
 
 
 def _begin_of_choice(sentence: str) -> int | None:
-    """Where a sentence says that something was chosen, if it does."""
-    # Most sentences say none, and a look for these words is cheap.
+    """The offset of the words that state a choice, or None."""
+    # A cheap search first: most sentences state no choice.
     if not _PATTERNS["cue"].search(sentence) or _PATTERNS["undecided"].search(sentence):
         return None
     for said in _PATTERNS["choice"].finditer(sentence):
@@ -70,7 +70,10 @@ def _begin_of_choice(sentence: str) -> int | None:
 
 
 def _parts(sentence: str, begin: int | None) -> tuple[str, str]:
-    """What was chosen and why. An English reason comes after the choice, or before it with a comma; a Korean before."""
+    """The chosen thing and the reason.
+
+    An English reason comes after the choice, or before it with a comma. A Korean reason comes before it.
+    """
     korean = list(_PATTERNS["때문"].finditer(sentence, 0, len(sentence) if begin is None else begin + 1))
     reason = _PATTERNS["because"].search(sentence)
     if reason and reason.start() > 0:

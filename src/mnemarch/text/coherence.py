@@ -1,7 +1,7 @@
-"""Whether the order of a conversation says anything: how much more neighbours share than strangers do.
+"""The coherence of conversations: how many more words neighbouring turns share than unrelated turns.
 
-In a real conversation a turn is about what the turns next to it are about, so they may speak for each other; in a list
-of unrelated statements they may not. Measured on a sample of what is there, for each project apart.
+In a real conversation, neighbouring turns have the same subject, so search may use one to find the other. In a list of
+unrelated statements it may not. Coherence is measured on a sample, for each project separately.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _PAIRS_MIN = 50
 _PAIRS_MAX = 512
 _STRANGERS_MAX = 256
 _SESSIONS_MAX = 64
-# A word that two texts share now and then by chance is no coherence.
+# Added to both sides of the ratio, for words that two texts share by chance.
 _BY_CHANCE = 0.02
-# Shuffled conversations come to 1.0-1.3, real ones to 2.5 and more.
+# Shuffled conversations have a ratio of 1.0-1.3, real ones of 2.5 and more.
 _NOTHING, _FULL = 1.2, 2.0
 _FACTORS: list[int] = [31**place * 2_654_435_761 for place in range(8)]
 
 
 class Coherence:
-    """Takes sketches in the order of the log and keeps a sample of neighbours and strangers."""
+    """Takes sketches in the order of the log, and samples pairs of neighbours and of strangers."""
 
     def __init__(self) -> None:
         self._samples: dict[str, _Sample] = {}
@@ -39,7 +39,7 @@ class Coherence:
             self._samples.setdefault(project_of(sketch.session), _Sample()).note(sketch)
 
     def sums(self, known: Mapping[str, Sums] | None = None) -> dict[str, Sums]:
-        """What was seen here, added to what is `known` from before; what is long past counts for less and less."""
+        """The sums of this sample, added to those `known` from before. Older samples count less and less."""
         total = dict(known or {})
         for project, sample in self._samples.items():
             near, far, pairs = sample.sums()
@@ -61,7 +61,7 @@ def project_key(org: str, project: str | None) -> str:
 
 
 def weight_of(sums: Sums | None) -> float:
-    """How far neighbours may speak for each other, from 0 to 1."""
+    """The weight of neighbours in search, from 0 to 1."""
     if sums is None or sums[2] < _PAIRS_MIN:
         return 0.0
     near, far, pairs = sums
@@ -70,7 +70,7 @@ def weight_of(sums: Sums | None) -> float:
 
 
 class _Sample:
-    """Pairs of neighbours, each with a stranger to one of them; every second is dropped when there are too many."""
+    """Pairs of neighbours, each with a stranger to one of them. If there are too many, every second one is dropped."""
 
     def __init__(self) -> None:
         self._newest: dict[str, Sketch] = {}
@@ -112,7 +112,7 @@ class _Sample:
 
 
 def _chance(unit_id: str) -> int:
-    """A number that follows from the id alone, so that the same log always gives the same sample."""
+    """A pseudo-random number that depends only on the id, so that the same log always gives the same sample."""
     last = reversed(unit_id.encode()[-8:])
     return (sum([byte * factor for byte, factor in zip(last, _FACTORS, strict=False)]) & 0xFFFFFFFF) >> 4
 

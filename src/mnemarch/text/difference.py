@@ -1,4 +1,4 @@
-"""The guard of R6: what forbids taking two alike statements for one."""
+"""The guard of R6: the differences that forbid a merge of two similar statements."""
 
 # ruff: noqa: RUF071 (what is compared is no path)
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Difference(Frozen):
 
 
 def differences(a: str, b: str) -> tuple[Difference, ...]:
-    """What differs between two statements that may not differ if they are to be one; empty if nothing does (R6).
+    """The differences between two statements that forbid a merge. Empty if there are none (R6).
 
-    Long texts are not read piece by piece: unless they are equal, they differ.
+    Long texts are not parsed: they differ unless they are equal.
     """
     if max(len(a), len(b)) > _COMPARED_CHARS_MAX:
         return () if a == b else (Difference("length", f"{len(a)} characters", f"{len(b)} characters"),)
     guarded = _differences(pieces(a), pieces(b))
-    # Whether an identifier wears quotes is a matter of taste: `foo_bar` and foo_bar are one.
+    # Quotes around an identifier make no difference: `foo_bar` and foo_bar are the same.
     if any(each.what == "quoted" for each in guarded) and not _differences(
         pieces(a, unquoted=True), pieces(b, unquoted=True)
     ):
@@ -40,14 +40,14 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
 
 
 def polarity(left: Sequence[Piece], right: Sequence[Piece]) -> list[tuple[str, str]]:
-    """Where one denies what the other says, in the words of both.
+    """The words in which one statement denies the other.
 
-    Two denials make no opposition: lock it before the import, unlock it after the import.
+    Two denials cancel out: lock it before the import, unlock it after the import.
     """
     opposites = tuple(_of_opposites(left, right))
     negations = tuple(_of_negations(left, right, opposes=bool(opposites)))
     denied = (*negations, *opposites)
-    # How far a denial goes is no denial of its own: 항상 비운다, 절대 비우지 않는다.
+    # Opposites that only give the extent of a denial are not counted: 항상 비운다, 절대 비우지 않는다.
     of_extent = len(tuple(_of_opposites(left, right, EXTENTS))) if negations else 0
     if (len(denied) - of_extent) % 2 == 0:
         return []
@@ -66,7 +66,7 @@ def _differences(left: Sequence[Piece], right: Sequence[Piece]) -> tuple[Differe
 
 
 def _of_sequence(what: str, left: Sequence[Piece], right: Sequence[Piece]) -> Iterator[Difference]:
-    """Order counts: from 3 to 5 is not from 5 to 3."""
+    """The difference in pieces of one type. Order matters: "from 3 to 5" is not "from 5 to 3"."""
     ours = [piece for piece in left if piece[0] == what]
     theirs = [piece for piece in right if piece[0] == what]
     keys, other_keys = [piece[1] for piece in ours], [piece[1] for piece in theirs]
@@ -77,7 +77,7 @@ def _of_sequence(what: str, left: Sequence[Piece], right: Sequence[Piece]) -> It
 
 
 def _of_negations(left: Sequence[Piece], right: Sequence[Piece], *, opposes: bool) -> Iterator[Difference]:
-    """The number of negations counts; `opposes` leaves out those of words whose opposites are reported already."""
+    """The difference in the number of negations. `opposes` leaves out prefixes: their words count as opposites."""
     ours = [piece for piece in left if piece[0] == "negation" and not (opposes and piece[1] == "un")]
     theirs = [piece for piece in right if piece[0] == "negation" and not (opposes and piece[1] == "un")]
     if len(ours) != len(theirs) or (ours and _moved(left, right)):
@@ -92,7 +92,7 @@ def _moved(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
 
 
 def _negated(side: Sequence[Piece]) -> list[str]:
-    """What each negation denies: what comes after it, or before it as in 남기지 않는다."""
+    """The piece that each negation denies: the next one, or the previous one as in 남기지 않는다."""
     at_negations = [at for at, piece in enumerate(side) if piece[0] == "negation"]
     neighbours = [at + (-1 if side[at][3][:1] in _AFTER_WHAT_IS_DENIED else 1) for at in at_negations]
     return [side[at][1] for at in neighbours if 0 <= at < len(side)]
@@ -101,7 +101,7 @@ def _negated(side: Sequence[Piece]) -> list[str]:
 def _of_opposites(
     left: Sequence[Piece], right: Sequence[Piece], among: frozenset[str] | None = None
 ) -> Iterator[Difference]:
-    """One text has more of one pole and the other more of the other, or both have the two in another order."""
+    """The opposites of which each text has more of another pole, or which the texts have in a different order."""
     groups = dict.fromkeys(piece[1][:-1] for piece in left if piece[0] == "opposite")
     if among is not None:
         groups = {group: None for group in groups if group in among}

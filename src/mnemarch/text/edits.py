@@ -1,4 +1,4 @@
-"""What edits come to, and each in a line that looks like a diff."""
+"""The net effect of edits, and each edit as a line that looks like a diff."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import counted, in_a_line
 
-# So many lines of each side are shown, and so many characters of each.
+# Bounds of a shown edit: the lines of each side, and the characters of each line.
 _LINES_MAX = 2
 _CODE_CHARS_MAX = 80
 _PATH_CHARS_MAX = 200
 _FILE_OF_PATCH = r"(?m)^\*\*\* \w+ File: (.*)"
-# What a formatter changes.
+# Normalizes the characters that formatters change.
 _FORMATTED = str.maketrans("'", '"', " \t\n,;()")
-# Whose comments begin with #, not //; and strings that stand by themselves.
+# The files whose comments begin with #, not //. The pattern matches docstrings.
 _WITH_HASHES = (".py", ".rb", ".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
 _DOCSTRING = r"(?ms)^\s*(\"\"\"|\'\'\').*?\1\s*$"
-# So far back an edit is looked for that a later one of the file follows.
+# Bounds the earlier edits of a file among which the one that a later edit follows is searched.
 _FOLLOWED_MAX = 30
-# What begins something that has a name, in the languages that most code is written in.
+# The beginning of a named definition in common languages.
 NAMED = (
     r"(?:export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|module)\s+(?:\([^()]*\)\s*)?(\w+)"
@@ -31,9 +31,9 @@ NAMED = (
 
 
 class Edit(Frozen):
-    """What an entry says that it changed in a file, or several of one place as one: `sources`, the newest last.
+    """One edit of a file, or several of the same place joined. `sources` are their log entries, the newest last.
 
-    `name` is the function or class that it is in, if that is known.
+    `name` is the enclosing function or class, if known.
     """
 
     sources: tuple[Any, ...]
@@ -52,33 +52,33 @@ class Edit(Frozen):
         return _code(self.before, self.path) != _code(self.after, self.path)
 
     def follows(self, earlier: Edit) -> bool:
-        """Whether it is an edit of what an earlier one of the same file wrote: text that another place has not."""
+        """Whether it edits text that an earlier edit of the same file wrote. The text must be unique there."""
         is_place = not (self.name and earlier.name) or f"{self.name}.".startswith(f"{earlier.name}.")
         return is_place and bool(self.before) and earlier.after.count(self.before) == 1
 
     def on(self, earlier: Edit) -> Edit:
-        """Both as one."""
+        """The earlier edit and this one, joined."""
         after = earlier.after.replace(self.before, self.after, 1)
         return Edit((*earlier.sources, *self.sources), self.path, earlier.before, after, earlier.name)
 
     def stands_in(self, text: str) -> bool:
-        """Whether its file still has it: what it replaced is not back, and most of its new lines are there."""
+        """Whether the file still has this edit: the replaced text is not back, and most of the new lines are there."""
         if self.before.strip() and self.before not in self.after and self.before in text:
             return False
-        # What was taken out as a secret is in the file alone.
+        # Redacted lines can't be compared: only the file has the secret.
         come = [line for line in _only_in(_lines(self.after), _lines(self.before)) if "[REDACTED:" not in line]
         if not come or self.after in text:
             return True
         loose = text.translate(_FORMATTED)
         there = sum(line.translate(_FORMATTED) in loose for line in come)
-        # A file that was written as a whole has most of its lines from before.
+        # Without a `before`, the file was written as a whole. Then all lines must be there, since most may be old.
         return 2 * there > len(come) if self.before else there == len(come)
 
 
 def netted(edits: Iterable[Edit]) -> list[Edit]:
-    """Edits without what was only tried on the way: one of what an earlier one wrote takes its place.
+    """The net edits: an edit of text that an earlier edit wrote is joined with it.
 
-    One that is taken back `changes` nothing.
+    For an edit that was reverted, `changes` is false.
     """
     net: dict[int, Edit] = {}
     of_path: dict[str, list[int]] = {}
@@ -93,9 +93,9 @@ def netted(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def sides_of(patch: str, path: str) -> tuple[str, str]:
-    """A file's part of a patch, in the form of `apply_patch` or of a diff of one file, before and after."""
+    """The text before and after of a file's part in a patch. The patch is for `apply_patch`, or a diff of one file."""
     named = [os.path.normpath(name.strip()) for name in pattern(_FILE_OF_PATCH).findall(patch)]
-    # Where somebody stands in a folder, a patch names its files from there.
+    # A patch made in a subfolder has paths relative to it.
     own = max((name for name in named if f"/{path}".endswith(f"/{name}")), key=len, default="")
     before = after = ""
     is_here, is_body = not named, False
@@ -111,7 +111,7 @@ def sides_of(patch: str, path: str) -> tuple[str, str]:
 
 
 def told_edit(edit: Edit) -> str:
-    """An edit in a line: where it is, and the lines that only one side has."""
+    """An edit in one line: its place, and the lines that only one side has."""
     where = in_a_line(edit.path, _PATH_CHARS_MAX) + (f" in {as_code(edit.name)}" if edit.name else "")
     old, new = _lines(edit.before), _lines(edit.after)
     if not old and len(new) > _LINES_MAX:
@@ -128,13 +128,13 @@ def is_of_tests(path: str) -> bool:
 
 
 def done_in(change: str) -> str:
-    """What a line tells that was done: a command, or where an edit is; empty if it only sums some up."""
+    """The act in a line: a command, or the place of an edit. Empty for a line that only summarizes."""
     where, mark, _ = change.partition(": ")
     return change if change.startswith("`") else where if mark else ""
 
 
 def enclosing_name(source: str, part: str) -> str:
-    """The function or class that a part of a source begins in, by indentation; empty if there is none."""
+    """The function or class in which a part of a source begins, found by indentation. Empty if there is none."""
     at = source.find(part) if part.strip() else -1
     if at < 0:
         return ""
@@ -144,7 +144,7 @@ def enclosing_name(source: str, part: str) -> str:
     for line in reversed(source.split("\n")[: number + 1]):
         bare = line.strip()
         indent = len(line) - len(line.lstrip())
-        # A bracket that closes what began above says nothing of what is inside of what.
+        # A line that begins with a closing bracket does not show the nesting.
         if indent >= depth or not bare[:1].isidentifier():
             continue
         depth = indent
@@ -169,6 +169,6 @@ def _only_in(lines: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def as_code(text: str) -> str:
-    """The beginning of code or of a command in a line, between marks that it can't close."""
+    """The beginning of code or of a command on one line, in backquotes that the text itself can't close."""
     plain = text.replace("`", "'")
     return f"`{in_a_line(plain, _CODE_CHARS_MAX)}`"

@@ -1,7 +1,7 @@
 """Whether two statements oppose each other (R6, R12). This is the one rule for facts and decisions.
 
-Two statements are laid side by side as frames (`text/sides.py`): what both say is what they are about, and what is
-left decides. Two that differ in nothing but in what denies oppose each other whatever their frames say.
+Two statements are compared as frames (`text/sides.py`): their common part is the subject, and the rest decides. Two
+statements that differ only in denials oppose each other even if their frames don't.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _TRY = r"(?i)^\W*(?:i |we |also )?(?:tried|attempted)\b|시도했|해 ?(?:봤|�
 
 
 class Opposition(Frozen):
-    """How two statements about one subject oppose each other, with the words of both sides.
+    """An opposition between two statements about one subject, with the words of both sides.
 
-    `kind` is polarity, value, or change: the second announces that what the first says has ended (`text/changes.py`).
+    `kind` is polarity, value or change. A change: the second statement announces that the first has ended
+    (`text/changes.py`).
     """
 
     kind: str
@@ -41,10 +42,10 @@ class Opposition(Frozen):
 
 
 def opposes(a: str, b: str, *, is_rule: bool = False) -> Opposition | None:
-    """How two statements oppose each other, or None: they say the same, or both can be.
+    """The opposition between two statements, or None if they say the same or both can be true.
 
-    They oppose in polarity or in a value. In both, they need not: what is not stored in Redis may be in Postgres.
-    Two tries are two events, whatever was tried.
+    They oppose in polarity or in a value. If they differ in both, both can be true: something that is not stored in
+    Redis may be stored in Postgres. Two attempts never oppose each other, since they are two events.
     """
     if _tells_of_a_try(a) and _tells_of_a_try(b):
         return None
@@ -61,7 +62,7 @@ def _tells_of_a_try(text: str) -> bool:
 
 
 def _denied(a: str, b: str) -> list[tuple[str, str]]:
-    """What one of two texts denies that otherwise say the same; not in what they happen on: on create, on delete."""
+    """The denials between two texts that otherwise say the same, without opposite conditions: on create, on delete."""
     frames = frame_of(a), frame_of(b)
     if not all(frame.is_plain for frame in frames):
         return []
@@ -73,9 +74,9 @@ def _denied(a: str, b: str) -> list[tuple[str, str]]:
 
 
 def _turned_round(a: str, b: str) -> list[tuple[str, str]] | None:
-    """The ends of a relation that holds one way only, if two texts tell it both ways: flags override the file.
+    """The exchanged ends of a one-way relation, such as "flags override the file", that two texts state both ways.
 
-    Nothing if the relation is turned round as well: A starts before B, and B after A. None if no ends are exchanged.
+    Empty if the relation is reversed too: A starts before B, B starts after A. None if no ends are exchanged.
     """
     for name in ("one way", "korean one way"):
         ours, theirs = (_PATTERNS[name].match(text.strip()) for text in (a, b))
@@ -92,9 +93,9 @@ def _read_one_way(match: re.Match[str]) -> list[str]:
 
 
 def breaks(text: str, rule: str) -> Opposition | None:
-    """How a text opposes a rule that may be said of more, or of less, than the text (R12).
+    """The opposition between a text and a rule, which may be wider or narrower than the text, or None (R12).
 
-    "Money is stored as floats" speaks of the money of "All money is stored as integers in cents". Of a long text the
-    beginning is compared, which says what is decided.
+    "Money is stored as floats" breaks "All money is stored as integers in cents". Only the beginning of a long text is
+    compared, since it states the decision.
     """
     return opposes(text[:STATEMENT_CHARS_MAX], rule[:STATEMENT_CHARS_MAX], is_rule=True)

@@ -46,7 +46,7 @@ _PER_BYTE = 0.75
 
 
 def fenced(entries: list[str]) -> str:
-    """The entries between two marks that no entry can forge: the mark is a digest of them all."""
+    """The entries in a fence that no entry can forge, since its mark is a digest of all entries."""
     # No entry may open or close a fence.
     body = pattern(_LIKE_A_FENCE).sub(lambda found: f"<{found[1]}mnemarch memory", "\n".join(entries))
     mark = _mark(body)
@@ -54,12 +54,12 @@ def fenced(entries: list[str]) -> str:
 
 
 def _mark(body: str) -> str:
-    """The digest of what is fenced, whatever became of its spaces on the way."""
+    """The digest of a fence's content. It ignores changes of white space."""
     return blake2b(" ".join(body.split()).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def entry(head: str, content: str) -> str:
-    """One memory: a line about it, then its text, indented so that none of its lines can pass for a head."""
+    """One memory: a head line, then its text, indented so that no line can pass for a head."""
     return f"{' '.join(head.split())}\n" + "\n".join(f"  {line}" for line in content.splitlines() or [""])
 
 
@@ -68,21 +68,23 @@ def has_fence(text: str) -> bool:
 
 
 def without_fenced(text: str) -> str:
-    """The text without what stands between whole fences; what only looks like one stays."""
+    """The text without complete fences and their content. Anything that only looks like a fence stays."""
     ends = [0, *(end for _, end in _fences(text))]
     starts = [*(start for start, _ in _fences(text)), len(text)]
     return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def contents_in(text: str) -> list[str]:
-    """The texts of the memories that stand in fences, in order."""
+    """The texts of the memories in fences, in order."""
     found = [lines[1] for block in _fences(text) for lines in pattern(_ENTRY).finditer(text, *block)]
     return ["\n".join(line[2:] for line in lines.splitlines()) for lines in found]
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
-    """Where each fence begins and ends. Its mark is the digest of what it holds: a forged one would swallow what
-    somebody says. No fence holds another's beginning, so each part of a text is read once."""
+    """The begin and end of each fence whose mark is the digest of its content, so that a forged fence hides nothing.
+
+    No fence contains the beginning of another, so each part of a text is read once.
+    """
     openings = list(pattern(_OPENING).finditer(text)) if _OPEN in text else []
     if not openings:
         return []
@@ -96,13 +98,13 @@ def _fences(text: str) -> list[tuple[int, int]]:
 
 
 def estimated_tokens(text: str) -> int:
-    """At least as many tokens as nearly every tokenizer would make of the text."""
+    """An upper estimate of the text's tokens, which holds for nearly every tokenizer."""
     return ceil(1 + sum(map(_cost, pattern(_RUNS).findall(text))))
 
 
 @cached(size=4096)
 def _cost(run: str) -> float:
-    """What one run of characters of a kind costs; the same few make up most of a text."""
+    """The tokens of one run of characters of a kind. Cached, since few runs make up most of a text."""
     found = pattern(_KIND).match(run)
     kind = found.lastgroup if found is not None else None
     if kind is None or kind == "other":
@@ -112,6 +114,6 @@ def _cost(run: str) -> float:
     whole, covered_chars, per_char_more = _COSTS[kind]
     cost = whole + max(0, len(run) - covered_chars) * per_char_more
     if kind == "letters" and not run[1:].islower():
-        # Names in CamelCase and CAPITALS break into more pieces than words do.
+        # Names in CamelCase and CAPITALS break into more tokens than words do.
         cost += sum(map(str.isupper, run[1:])) * _PER_CAPITAL_INSIDE
     return cost

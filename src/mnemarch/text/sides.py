@@ -1,4 +1,4 @@
-"""Compares two frames (R6): items that both have are paired by word, root or sense; the unpaired ones decide."""
+"""Compares two frames (R6). Items are paired by word, root, group of opposites or sense; the unpaired items decide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
 
 
 class Sides(Frozen):
-    """The pairs of two frames, and what only the one and only the other says."""
+    """The paired items of two frames, and the unpaired items of each."""
 
     pairs: list[tuple[Item, Item]]
     left: list[Item]
@@ -40,7 +40,7 @@ def laid(ours: Frame, theirs: Frame) -> Sides:
                 pairs.append((item, other))
     for one, said in ((left, theirs.items), (right, ours.items)):
         for item in list(one):
-            # It is said again: a message in a message queue.
+            # Drop a repetition: "a message in a message queue".
             if not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said):
                 one.remove(item)
     return Sides(pairs, left, right)
@@ -72,14 +72,14 @@ def _is_of_one_group(a: Item, b: Item) -> bool:
 
 
 def _has_one_sense(a: Item, b: Item) -> bool:
-    """A sense of things; what relates is compared as a whole."""
+    """Whether both have a sense of things in common. Senses of relations (~) are compared elsewhere."""
     return any(sense[0] != "~" for sense in a.senses & b.senses)
 
 
 def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[str, str]]] | None:
-    """How two statements oppose each other: in what kind, and by which words.
+    """The kind of opposition between two statements ("value" or "polarity") and the opposed words, or None.
 
-    A rule holds in each of its cases: of two rules, one may tell of a case that the other doesn't.
+    `is_rule`: a rule holds in all of its cases, so one statement may name a case that the other doesn't.
     """
     ours, theirs = frame_of(a), frame_of(b)
     if not (ours.is_plain and theirs.is_plain) or ours.is_korean != theirs.is_korean:
@@ -115,7 +115,7 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
 
 
 def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right: list[Item]) -> bool:
-    """Whether the denial is about something else: another action, another time, or values beyond the same limit."""
+    """Whether the denial concerns something else: another action, another time, or values beyond the same limit."""
     rest = [_relations(side) for side in (left, right)]
     if ours.negations or theirs.negations or any(map(_denies, (*left, *right))):
         is_other = any(
@@ -136,7 +136,7 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right:
         pole[:-1] in ("than", "bound") for item in (*left, *right) for pole in item.poles
     )
     has_exception = ours.has_exception or theirs.has_exception
-    # What can be turned off is on until then.
+    # "Can be turned off" implies that it is on by default.
     has_exception |= any(
         frame.is_possible and any(map(_denies, side)) and not frame.negations
         for frame, side in ((ours, left), (theirs, right))
@@ -147,7 +147,7 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right:
 def _is_choice(
     sides: Sides, values: Sequence[tuple[Value, Value]], left: Sequence[Item], right: Sequence[Item]
 ) -> bool:
-    """Whether each names nothing but a thing of one kind: use npm, use yarn."""
+    """Whether both statements only name a thing of the same kind: use npm, use yarn."""
     others = [item for item in (*left, *right, *(one for one, _ in sides.pairs)) if not item.poles]
     return len(values) == 1 and not others and bool(kinds_of(values[0][0]) & kinds_of(values[0][1]) - COMMON)
 
@@ -165,9 +165,9 @@ def _is_about_one(
     denials: Sequence[int],
     is_rule: bool,
 ) -> bool:
-    """Whether two statements are about one thing, and neither tells a case of its own.
+    """Whether two statements are about the same thing, and neither is limited to a special case.
 
-    What is denied of all is denied of each case: webhooks are not signed, webhooks are signed with HMAC.
+    A denial of the general case covers each special case: webhooks are not signed, webhooks are signed with HMAC.
     """
     extra = [[item for item in side if _counts(item)] for side in (left, right)]
     if measured:
@@ -204,12 +204,12 @@ def _is_about_one(
 
 
 def _numbers(item: Item) -> bool:
-    """Whether it tells by a number which thing is meant: request 88."""
+    """Whether the item is a number that identifies a thing: request 88."""
     return bool(item.amount) and item.is_subject
 
 
 def _is_thing(one: Item, other: Item) -> bool:
-    """Whether what two items say tells what the statements are about, and not only what is done."""
+    """Whether a pair of items names the subject of the statements, and not only an act."""
     if not (one.is_relation and other.is_relation):
         return True
     return any(sense[0] != "~" for sense in one.senses & other.senses)
@@ -222,13 +222,13 @@ def _counts(item: Item) -> bool:
 def _relates_alike(
     ours: Frame, theirs: Frame, left: Sequence[Item], right: Sequence[Item], values: Sequence[tuple[Value, Value]]
 ) -> bool:
-    """Whether what relates both to their values says the same, or one of them is only said to be it."""
+    """Whether both statements relate to their values in the same way, or one of them by "is" alone."""
     rest = [[item for item in _relations(side) if item.key not in roots("measures")] for side in (left, right)]
     if ours.bounds and theirs.bounds:
         return ours.bounds == theirs.bounds
     is_sure = all(dimensions_of(one) or kinds_of(one) & kinds_of(other) for one, other in values)
     if not all(rest):
-        # What a thing is said to be may be what it uses, but not what it is cleared at.
+        # "Is X" can mean the same as "uses X", but not as "is cleared at X".
         return is_sure or not any(rest) or not _senses_in(rest[0] or rest[1]).isdisjoint(words_of("being"))
     told = [
         frozenset(
@@ -248,7 +248,7 @@ def _relates_alike(
 
 
 def _relations(items: Iterable[Item]) -> list[Item]:
-    """What tells what is done, and is no word of grammar."""
+    """The items that name an act, without function words."""
     return [
         item
         for item in items

@@ -1,7 +1,7 @@
-"""What a statement is about and what it says (R6).
+"""Parses a statement into a topic and values (R6).
 
-A statement is read as a topic and values. Everything that is no value names the topic: the subject, the relation and
-their circumstances, without words that say nothing and without negations.
+Everything that is no value belongs to the topic: the subject, the relation and their circumstances. Words without
+meaning and negations are left out.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from mnemarch.text.tokens import tokens
 from mnemarch.text.words import REWORDING_WORDS, kinds_of, listed
 
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
-# The verbs of use in a topic, which tell nothing of what it is about.
+# The verbs of use in a topic. They don't say what the statement is about.
 _USES = frozenset({"±prefer"})
-# What stands in a topic for a value that is no amount; for an amount it is what the amount is of.
+# The placeholder in a topic for a value. An amount has its dimension instead.
 _VALUE = "▢"
-# A longer text is no statement: it has no values and its topic is itself, so that it opposes nothing. Whoever compares
-# within a transaction has no more than this to read of each text.
+# A longer text is no statement: it has no values and is its own topic, so it opposes nothing. This also bounds the time
+# of a comparison within a transaction.
 STATEMENT_CHARS_MAX = 2_000
 
 
 class Value(Frozen):
-    """One value of a statement: the words it is compared by, how it was written, and whether it is an amount."""
+    """One value of a statement: the words to compare, the written form, and whether it is an amount."""
 
     words: frozenset[str]
     written: str
@@ -40,7 +40,7 @@ class Value(Frozen):
 
 
 class Statement(Frozen):
-    """`topic` is what statements that may oppose each other have in common."""
+    """A parsed statement. Statements that may oppose each other have the same `topic`."""
 
     topic: tuple[str, ...]
     values: tuple[Value, ...]
@@ -48,14 +48,14 @@ class Statement(Frozen):
 
 @cached(1024)
 def parts_of(text: str) -> tuple[tuple[Piece, ...], dict[int, int], str]:
-    """The pieces of a text, where its values begin and end, and what it is said against: use pnpm, not npm."""
+    """The pieces of a text, the begin and end of its values, and the rejected alternative ("use pnpm, not npm")."""
     if len(text) > STATEMENT_CHARS_MAX:
         return (), {}, ""
     told, rejected = without_asides(text)
     found = pieces(told)
     slots = korean_slots(found) if has_hangul(found) else english_slots(found)
     if rejected and not slots:
-        # Merge with rebase, never with squash: what is chosen comes last.
+        # "Merge with rebase, never with squash": the chosen thing is the last name.
         slots = {at: at + 1 for at in [at for at, piece in enumerate(found) if is_name(piece)][-1:]}
     return found, slots, rejected
 
@@ -67,7 +67,7 @@ def statement(text: str) -> Statement:
 
 
 def said_in(text: str) -> frozenset[str]:
-    """All that a statement says."""
+    """All words of a statement."""
     return frozenset(word for piece in parts_of(text)[0] for word in words_of(piece))
 
 
@@ -79,7 +79,7 @@ def _topic_of(text: str) -> tuple[str, ...]:
     inside = {at for start, end in slots.items() for at in range(start, end)}
     topic = [word for at, piece in enumerate(found) if at not in inside for word in said_by(piece)]
     if _USES.issuperset(topic):
-        # Use pnpm: among the managers of packages; and not npm: the choice between the two is all that it is about.
+        # The topic of "use pnpm" is package managers. That of "use pnpm, not npm" is the choice between the two.
         choose = (lambda slot: _value(slot).words) if rejected else kinds_in
         chosen = {each for start, end in slots.items() for each in choose(found[start:end])}
         topic += sorted(chosen | {word for piece in pieces(rejected) for word in words_of(piece)})
@@ -88,7 +88,7 @@ def _topic_of(text: str) -> tuple[str, ...]:
 
 
 def subject_shown(text: str) -> str:
-    """What a statement is about, as it was written, with dots for its values; nothing of what is no statement."""
+    """The subject of a statement as it was written, with dots for its values. Empty for a text that is no statement."""
     if len(text) > STATEMENT_CHARS_MAX:
         return ""
     for value in statement(text).values:
@@ -97,19 +97,19 @@ def subject_shown(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
 
 
-# The keys of a batch are computed before its transaction begins, and asked for in it.
+# Cached: the keys of a batch are computed before its transaction begins, and used in it.
 @cached(1024)
 def topic_key(text: str) -> str:
-    """What statements of one topic are found by: the same for every order of its words, and for opposites in it.
+    """The key that finds statements of the same topic. It ignores the order of words, and is equal for opposites.
 
-    What opposes what comes with its own particle in Korean: 빌드에 포함한다, 빌드에서 제외한다.
+    It ignores particles too, because Korean opposites take different ones: 빌드에 포함한다, 빌드에서 제외한다.
     """
     words = {"±" if word[0] == "±" else word.partition("◁")[0] for word in _topic_of(text) if word[0] not in "#▢"}
     return hashed(" ".join(sorted(words - _DIRECTIONS)).casefold())
 
 
 def said_by(piece: Piece) -> tuple[str, ...]:
-    """What a piece says of the topic; nothing if a wording may add or drop it."""
+    """The words that a piece adds to the topic. Empty if a rewording may add or drop the piece."""
     what, key, shape, *_ = piece
     if what in ("number", "identifier", "quoted"):
         return (f"{key}{shape[1:]}",) if key else ()
@@ -132,7 +132,7 @@ def _telling_tokens(word: str) -> tuple[str, ...]:
 
 
 def words_of(piece: Piece) -> Sequence[str]:
-    """What a piece says, as a value or as a part of a text that a change may end."""
+    """The words of a piece, as part of a value or of a text that a change may end."""
     if piece[0] == "word":
         noun = korean.parted(piece[1])[0] if is_hangul(piece[1]) else piece[1]
         noun = "month of may" if piece[3] == "May" else amounts.PERIODS.get(noun, noun)
@@ -143,7 +143,7 @@ def words_of(piece: Piece) -> Sequence[str]:
 def _value(slot: Sequence[Piece]) -> Value:
     is_amount = _amount_in(slot) is not None
     words = frozenset(word for piece in slot if piece[2] for word in words_of(piece) if word not in empty_words())
-    # Everybody and nobody say nothing but how far a statement goes.
+    # A value without other words, such as "everybody" or "nobody", only says how far the statement goes.
     words = words or frozenset({"nobody" if slot[0][0] == "negation" else slot[0][1]})
     return Value(
         words=frozenset(map(amounts.normal, words)) if is_amount else words,
@@ -153,20 +153,20 @@ def _value(slot: Sequence[Piece]) -> Value:
 
 
 def _amount_in(slot: Sequence[Piece]) -> str | None:
-    """The amount that a value is, or None: 3, 20s, or a period of time."""
+    """The amount in a value (3, 20s, or a period of time), or None."""
     what, key, *_ = slot[0]
     period = amounts.PERIODS.get(key, "")
     return None if len(slot) > 1 else key if what == "number" else period if period[:1] == "1" else None
 
 
 def _mark(slot: Sequence[Piece]) -> str:
-    """What stands for a value in its topic: amounts of time, sizes and shares are not the same thing."""
+    """The placeholder of a value in its topic. Amounts of time, sizes and shares have different ones."""
     amount = _amount_in(slot)
     return _VALUE if amount is None else f"#{amounts.dimension(amount)}"
 
 
 def kinds_in(slot: Sequence[Piece]) -> frozenset[str]:
-    """What the name in a value is used as: the Redis cluster, as Redis is; an amount is no name: 2 GB of memory."""
+    """The kinds of the thing that a value names: "the Redis cluster" has those of Redis. Empty for amounts."""
     if any(piece[0] == "number" and amounts.dimension(piece[1]) for piece in slot):
         return frozenset()
     parts = " ".join(without_particle(piece)[0].lower() for piece in slot).replace(" - ", "-").split()
@@ -176,6 +176,6 @@ def kinds_in(slot: Sequence[Piece]) -> frozenset[str]:
 
 @cache
 def empty_words() -> frozenset[str]:
-    """Tokens that a wording may add or drop."""
+    """The tokens that a rewording may add or drop."""
     words = [*REWORDING_WORDS, *listed("relations", "modals", "adverbs")]
     return frozenset(tokens(" ".join(words)))

@@ -20,53 +20,53 @@ if TYPE_CHECKING:
 
     from mnemarch.model.unit import Searchable
 
-# What was made with other rules gives other answers: a change of meaning raises the version, of an index the second.
+# A change of meaning raises these versions: that of tokens, and that of the sketches in an index.
 TOKENS_VERSION = 4
 SKETCH_VERSION = 5
 
 TOKEN_CHARS_MAX = 64
-# A text of the largest size allowed is indexed to its last word.
+# Enough to index a text of the largest allowed size completely.
 TOKENS_MAX = 65_536
-# What may stand around a word and says nothing.
+# Marks around a word that are stripped.
 _AROUND_A_WORD = ".,;:!?\"'`()[]{}"
 _SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
 _GROUPED_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _NUMBER_WITH_UNIT = r"(?i)v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}"
 # A name of a word and a number: service 44, shard-3, PR #12, 샤드 3. Not a version, a date or an amount with its unit.
 _NUMBERED = r"(?<![^\W_])([A-Za-z]{2,}|[가-힣]{2,})[ _#-]{1,2}(\d{1,6})(?![.,:/-]?\d|[A-Za-z_])"
-# Between the two parts of such a name; no other token has it.
+# Joins the two parts of such a name. No other token has it.
 _NAME_AND_NUMBER = "~"
 _JOINTS = r"[-/\\@+#_,]+|\.(?!\d)|(?<!\d)\."
 _HUMPS = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+\d*|\d+[a-z]*"
-# What `_lexemes` finds in ASCII and in Korean: a tenth of its cost to compile, which a short-lived process would feel.
+# The same as `_lexemes` for ASCII and Korean, at a tenth of the compile time, which matters to short-lived processes.
 _ASCII = r"(?a)\w+(?:[-./\\@+]\w+|(?<=\d),(?=\d)\w+|'\w+)*(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?"
 _KOREAN = rf"(?a)(?P<latin>{_ASCII.removeprefix('(?a)')})|(?P<hangul>[^\x00-\x7f]+)"
 
-# At some 200 bytes an entry a cache of words stays under 8 MB.
+# At about 200 bytes per entry, a cache of words stays under 8 MB.
 _CACHED_WORDS_MAX = 32_768
-# A stemmer may be used by one thread at a time: each call takes one out, or makes one, and puts it back. Both ends of
-# a list are safe without a lock.
+# A stemmer may be used by one thread at a time. Each call pops one, or creates one, and puts it back. `append` and
+# `pop` of a list are safe without a lock.
 _stemmers: list[Any] = []
 
 
 def tokens(text: str, limit: int = 4096) -> list[str]:
-    """The search tokens of a text in order, each without white space and of at most 64 characters."""
+    """The search tokens of a text in order. A token has no white space and at most 64 characters."""
     return _collected(text, limit, _tokens_of_words)
 
 
 def telling_tokens(text: str, limit: int = 4096) -> list[str]:
-    """The tokens by which a text is found: without words that are in every text, forms of one word made one."""
+    """The tokens by which a text is found: stems, without words that are in every text."""
     return _collected(text, limit, _telling_tokens_of_words)
 
 
 def query_tokens(text: str, limit: int = 64) -> list[str]:
-    """The distinct telling tokens of a query in the order in which they first come."""
+    """The distinct telling tokens of a query, in the order of their first occurrence."""
     return list(dict.fromkeys(telling_tokens(text)))[:limit]
 
 
 def numbered_names(text: str) -> list[str]:
-    """A token for each name that is a word and a number, so that "service 44" is not any service beside any 44."""
-    if not pattern("[0-9]").search(text):
+    """A token for each name of a word and a number, so that "service 44" does not match any service with any 44."""
+    if not any(digit in text for digit in "0123456789"):  # A pattern would load `re` in a cold recall.
         return []
     names = [(_stem(word.lower()), number) for word, number in pattern(_NUMBERED).findall(composed(text))]
     return [f"{word}{_NAME_AND_NUMBER}{number}"[:TOKEN_CHARS_MAX] for word, number in names if word not in STOP_WORDS]
@@ -77,14 +77,14 @@ def is_numbered_name(token: str) -> bool:
 
 
 def sketched(unit: Searchable) -> Sketch:
-    """What an index keeps of a unit: its words, who is speaking, and what kind of turn it is."""
+    """The sketch of a unit that an index stores: its words, its speaker, and its kind of turn."""
     speaker = speaker_of(unit.content)
     words = telling_tokens(unit.content, limit=TOKENS_MAX)
     return Sketch(unit, speaker, words, signs_of(unit.content, speaker), numbered_names(unit.content))
 
 
 def speaker_of(text: str) -> str:
-    """Whose words these are, in lower case, where the text says so at its beginning ("Mina: I moved to Busan")."""
+    """The speaker of a text in lower case, if the text begins with the name ("Mina: I moved to Busan")."""
     match = pattern(_SPEAKER).match(text) if ":" in text[:33] else None
     if match is None:
         return ""
@@ -139,11 +139,11 @@ def _of_word(word: str) -> Iterator[str]:
     for match in (pattern(_KOREAN) if is_korean else _lexemes()).finditer(word):
         kind, text = match.lastgroup, match[0]
         if kind == "latin":
-            # After a number it is a counter (3시).
+            # Hangul after a number is a counter (3시), not a particle.
             latin_end = -1 if text[-1].isdigit() else match.end()
             yield from _of_latin(text)
         elif kind == "hangul":
-            # The particle of a foreign word (OS를) is no word of its own.
+            # Skip the particle of a foreign word (OS를).
             if match.start() != latin_end or not korean.is_suffix(text):
                 yield from [feature[:TOKEN_CHARS_MAX] for feature in korean.features(text)]
         elif kind == "ideographs":
@@ -185,7 +185,7 @@ def _parts(name: str) -> list[str]:
     return pattern(_HUMPS).findall(name)
 
 
-# Parts of names come back even where each name is new.
+# Cached: new names often have known parts.
 @cached(16_384)
 def _stem(word: str) -> str:
     if not word.isascii() or len(word) > TOKEN_CHARS_MAX:
@@ -212,7 +212,7 @@ def _lexemes() -> re.Pattern[str]:
     hangul = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
     ideographs = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     letter = f"[^\\W{hangul}{ideographs}]"
-    # Vowel signs are no letters to the engine, and a word must not break at them.
+    # The regex engine does not count vowel signs as letters, but a word must not break at them.
     marks = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0eff\u0f00-\u109f\u1780-\u17ff"
     pictures = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
     shown = "[\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"

@@ -1,7 +1,7 @@
-"""The kind of a turn: whether it asks, is a mere courtesy, or tells what somebody did, when and how much. Pure.
+"""The kind of a turn: a question, a mere courtesy, or a report of acts, times and amounts. Pure.
 
-A question or a greeting repeats the words of what is asked for and rarely holds the answer; what a person tells of
-themselves, of the past, or with a number does.
+A question or a greeting often has the words of a query, and rarely its answer. Turns about the speaker, about the past
+or with a number are more likely to have it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # A word in lower case without what stands around it, and its signs.
+    # A word in lower case without the marks around it, and its signs.
     _Word = tuple[str, str]
 
 # The signs of a turn, one character each.
 ASKS, COURTESY, PERSONAL, EVENT, AMOUNT, TIME, LONG = "qgientl"
 
-# A longer beginning with a courtesy says something.
+# A longer sentence that begins with a courtesy is no mere courtesy.
 _COURTESY_WORDS_MAX = 6
 _NOTHING_SAID_MAX = 4
 _LONG_MIN = 20
 _ED_CHARS_MIN = 5
-# A kind shows early; the rest of a long text is not read.
+# Bounds the words that are read of a long text: its kind shows early.
 _WORDS_MAX = 400
 _AROUND = ".,;:!?\"'`()[]{}…。？！~*"
 _ASKING = frozenset("?？")
@@ -33,7 +33,7 @@ _ENDING = frozenset(".!…。！?？")
 
 
 def signs_of(text: str, speaker: str = "") -> str:
-    """The signs of a turn's kind, without what it says after the name of its speaker."""
+    """The signs of a turn's kind. The name of its speaker at the beginning is skipped."""
     words = text[len(speaker) + 1 if speaker else 0 :].replace("\u2019", "'").split(None, _WORDS_MAX)[:_WORDS_MAX]
     told, asks = _told(words)
     if not told:
@@ -49,7 +49,7 @@ def signs_of(text: str, speaker: str = "") -> str:
 
 
 def _told(written: list[str]) -> tuple[list[_Word], bool]:
-    """The words of what is stated, without questions and short courtesies, and whether it ends with a question."""
+    """The words without questions and short courtesies, and whether the text ends with a question."""
     words = [*map(_known_words.__getitem__, [word.strip(_AROUND) for word in written])]
     told: list[_Word] = []
     start, asks = 0, False
@@ -66,7 +66,7 @@ def _told(written: list[str]) -> tuple[list[_Word], bool]:
 
 @cache
 def _signs() -> dict[str, str]:
-    """The words that are signs by themselves."""
+    """The signs of words that are signs by themselves."""
     lists = {PERSONAL: "first person", EVENT: "events", AMOUNT: "amounts", TIME: "times"}
     words = [(word, sign) for sign, name in lists.items() for word in listed("turns", name)]
     words += [(word, EVENT) for word in irregular_forms()] + [(word, AMOUNT) for word in NUMBERS]
@@ -78,7 +78,7 @@ def _signs() -> dict[str, str]:
 
 @cache
 def _listed() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Courtesies, and the endings of what is past."""
+    """Courtesies, and the endings of past forms."""
     return frozenset(listed("turns", "courtesies")), tuple(listed("turns", "past endings"))
 
 

@@ -1,4 +1,4 @@
-"""Of which values of two statements only one can be: of one dimension, of one kind, or in one place (R6)."""
+"""Finds values of two statements that exclude each other: of one dimension, of one kind, or in one place (R6)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
     Value = list[Item]
 
-# Words that lead to values of one kind, and to a value at all.
+# Groups of words that lead to values of one kind, and all of these words.
 _LEADS = [frozenset(words) for words in grouped("senses", "leads").values()]
 _LEADING = frozenset(word for leads in _LEADS for word in leads)
 _AGENTS, _EQUALS, _BEING, _USES, _PREPOSITIONS = (
     frozenset(listed("senses", name)) for name in ("agents", "equals", "may be", "uses", "prepositions")
 )
-# Kinds of common words, which many relations go with.
+# The kinds of common words, which occur with many relations.
 COMMON = frozenset(listed("senses", "common kinds"))
-# With an amount these say the same: kept for a week, deleted after a week.
+# Opposites that mean the same with an amount: kept for a week, deleted after a week.
 _ENDING = frozenset(listed("senses", "ending"))
 
 
 def other_values(
     pairs: Sequence[tuple[Item, Item]], unpaired: tuple[Sequence[Item], Sequence[Item]]
 ) -> list[tuple[Value, Value]]:
-    """Values of which only one can be, the surest first: of one dimension or kind, in one place, or who does it."""
+    """Pairs of values that may exclude each other, the surest first: of one kind, in one place, or agents."""
     left, right = map(_values, unpaired)
     others: list[tuple[Value, Value]] = []
-    # Done by X; X does it: what is a subject on one side is none on the other.
+    # "Done by X" and "X does it": the subject of one side is no subject on the other.
     is_turned = any(one.is_subject != other.is_subject for one, other in pairs if not one.amount)
     for is_another in (_is_of_one_kind, _stands_in_one_place, _is_who_does_it):
         for one in list(left):
@@ -43,7 +43,7 @@ def other_values(
 
 
 def _values(items: Sequence[Item]) -> list[Value]:
-    """What may be values, each in as many items as it has: what stands in one slot, or side by side."""
+    """The possible values. Items in one slot, or side by side, are joined into one value."""
     values: list[Value] = []
     for item in items:
         if (
@@ -70,7 +70,7 @@ def _values(items: Sequence[Item]) -> list[Value]:
 
 
 def dimensions_of(side: Value) -> set[str]:
-    """What an amount is of; empty for a name that has a number in it: ISO 8601, 31 March."""
+    """The dimensions of an amount. Empty for a name that contains a number: ISO 8601, 31 March."""
     is_name = any(not item.amount and (item.kinds or item.written[:1].isupper()) for item in side)
     return set() if is_name else {item.amount for item in side} - {""}
 
@@ -98,7 +98,7 @@ def _is_of_one_kind(one: Value, other: Value) -> bool:
 
 
 def _count_alike(one: Value, other: Value) -> bool:
-    """Whether two numbers count the same: not 4 spaces and 1 quote, nor 3 times and on 503."""
+    """Whether two numbers count the same thing. False for 4 spaces and 1 quote, or for 3 times and on 503."""
     if dimensions_of(one) != {"#"}:
         return True
     leads = {_lead(one), _lead(other)}
@@ -134,7 +134,7 @@ def _stands_in_one_place(one: Value, other: Value) -> bool:
 
 
 def _lead(side: Value) -> str:
-    """What leads to a value: what stands before its first word, in Korean what is glued to its last."""
+    """The word that leads to a value: the one before its first word, or in Korean the particle of its last word."""
     return side[-1].lead if is_hangul(side[-1].lead) else side[0].lead
 
 
@@ -143,7 +143,7 @@ def _is_proper(side: Value) -> bool:
 
 
 def _is_who_does_it(one: Value, other: Value) -> bool:
-    """Whether one is said to do what is done by, or with, the other: etcd handles it, it is done with ZooKeeper."""
+    """Whether both values name the agent of one act: etcd handles it, it is done with ZooKeeper."""
     if one[0].is_subject == other[0].is_subject or is_hangul(_lead(one)) or is_hangul(_lead(other)):
         return False
     if dimensions_of(one) or dimensions_of(other):
@@ -163,7 +163,7 @@ def exclude(
     flipped: Sequence[tuple[Item, Item]],
     pairs: Sequence[tuple[Item, Item]],
 ) -> bool:
-    """Whether one value leaves no place for the other."""
+    """Whether the values exclude each other."""
     if any(one[0].is_subject and other[0].is_subject for one, other in values) and len(values) > 1:
         return False
     takes_many = any(

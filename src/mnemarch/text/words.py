@@ -1,4 +1,4 @@
-"""Word lists and tables of patterns: the files in `data/`, words that say little, words that are opposites."""
+"""Word lists and tables of patterns from the files in `data/`: function words, opposites, kinds of names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "data")
 
 
 def entries(file: str, section: str) -> list[str]:
-    """The lines under `[section]` in data/FILE.txt; an indented line continues the one before it."""
+    """The lines under `[section]` in data/FILE.txt. An indented line continues the previous one."""
     return _sections(file)[section]
 
 
@@ -29,21 +29,21 @@ def listed(file: str, *sections: str) -> list[str]:
 
 
 def line_of(file: str, word: str) -> list[str]:
-    """What comes after a word on its line of data/FILE.txt; most lines of a long file are never read."""
+    """The words after a word on its line of data/FILE.txt. It parses only that line."""
     text = _text(file)
     at = text.find(f"\n{word} ") + 1
     return text[at : text.find("\n", at)].split()[1:] if at else []
 
 
 def grouped(file: str, section: str) -> dict[str, list[str]]:
-    """For each line `name: words` of a section the words of that name."""
+    """The words by name of a section with lines `name: words`."""
     return {name: words.split() for name, _, words in (line.partition(":") for line in entries(file, section))}
 
 
 class Patterns(dict[str, "re.Pattern[str]"]):
     """The lines `name => pattern` of sections in data/FILE.txt, each compiled when it is first used.
 
-    In a pattern, `(?&name)` stands for an earlier one.
+    In a pattern, `(?&name)` includes an earlier pattern.
     """
 
     def __init__(self, file: str, *sections: str) -> None:
@@ -82,13 +82,13 @@ def _sections(file: str) -> dict[str, list[str]]:
     return sections
 
 
-# What carries grammar alone: a skeleton goes without it.
+# Function words.
 LIGHT_WORDS = frozenset(listed("english", "grammar", "past and future", "prepositions"))
-# What tells nothing of whose, when, where, how much or whether it may be.
+# Words that say nothing about possession, time, place, amount or modality.
 EMPTY_WORDS = frozenset(listed("english", "grammar", "pronouns", "fillers"))
-# The closed classes of English: a search goes without them.
+# The closed classes of English, which search ignores.
 STOP_WORDS = EMPTY_WORDS | LIGHT_WORDS | frozenset(listed("english", "frequent"))
-# What a rewording may add or drop without saying anything else.
+# The words that a rewording may add or drop without a change of meaning.
 REWORDING_WORDS = (LIGHT_WORDS - {"am", "into"}) | frozenset(listed("english", "rewording"))
 
 
@@ -116,7 +116,7 @@ def _kinds_of_names() -> dict[str, frozenset[str]]:
 
 
 def kinds_of(name: str) -> frozenset[str]:
-    """What a name is used as, of which a thing takes one: redis is a cache, a queue, a database; empty if unknown."""
+    """The roles in which a named thing is used: redis is a cache, a queue and a database. Empty if unknown."""
     return _kinds_of_names().get(name, frozenset())
 
 
@@ -129,14 +129,14 @@ def comparison_signs() -> Opposites:
 
 @cache
 def contradictory_groups() -> frozenset[str]:
-    """The groups in which what is not the one is the other: not allowed is forbidden, but not before is not after."""
+    """The groups of opposites without a middle: "not allowed" is "forbidden", but "not before" is not "after"."""
     lines = [line for section in ("english", "korean", "korean words") for line in entries("opposites", section)]
     groups = frozenset(line.partition(":")[0] for line in lines if "!" in line)
     return groups - {"always", "all", "everybody"}  # Not always is not never.
 
 
 def inflected(word: str) -> set[str]:
-    """Every form of a word that ends with `*`; else the word alone."""
+    """All inflected forms of a word that ends with `*`, else the word alone."""
     base = word.rstrip("*")
     if base == word:
         return {base}
@@ -150,17 +150,17 @@ def inflected(word: str) -> set[str]:
 
 
 def in_a_line(text: str, chars_max: int = 160) -> str:
-    """The beginning of a text on one line, and printable: what others wrote stays where it is quoted."""
+    """The beginning of a text on one line with printable characters only, so that it can be quoted safely."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
 
 
 def some_of(items: Sequence[str], shown_max: int) -> str:
-    """The first of these texts, and how many more there are."""
+    """The first of these texts, and the number of the others."""
     shown = ", ".join(items[:shown_max])
     return shown if len(items) <= shown_max else f"{shown} and {len(items) - shown_max} more"
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """So many things: 1 task, 2 tasks."""
+    """A number with its noun: 1 task, 2 tasks."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"

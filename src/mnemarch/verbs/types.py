@@ -1,4 +1,4 @@
-"""The types of parameters: each reads text or JSON, and describes itself as a JSON schema."""
+"""The types of parameters. Each parses text or JSON and has a JSON schema."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Type(Frozen):
-    """How a parameter is read: `read(item, what)` takes text or a JSON value, and calls it `what` in an error.
+    """A type of parameter. `read(item, what)` parses text or a JSON value; `what` is its name in errors.
 
-    Without a reader it is a Python object that only a program, or the interface itself, can hand in.
+    A type without `read` is a Python object that only a program or the interface itself can pass.
     """
 
     name: str
@@ -32,16 +32,16 @@ class Type(Frozen):
 EXAMPLE_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
 
 
-# The default of a parameter that has none.
+# The default of a required parameter.
 REQUIRED: Any = object()
 
 
 class Parameter(Frozen):
     """One parameter of a verb.
 
-    `many` makes it a list. On the command line it is a word if it is required, else an option; `flag` names the option
-    ("" makes it a word that can be left out, "--yes|--no" sets True or False). What is `piped` is read from
-    standard input if it is left out: a text, or for a list JSON lines. What is not `offered` is only for programs.
+    `many` makes it a list. On the command line a required parameter is a word, another one an option. `flag` names the
+    option; "" makes it an optional word, and "--yes|--no" sets True or False. A `piped` parameter is read from standard
+    input if it is left out: a text, or JSON lines for a list. One that is not `offered` is for programs only.
     """
 
     name: str
@@ -56,11 +56,11 @@ class Parameter(Frozen):
 
 
 class Verb(Frozen):
-    """One verb. `name` begins with what it is on: memory, seat, decisions, rules, core or episodes.
+    """One verb. `name` begins with its owner: memory, seat, decisions, rules, core or episodes.
 
-    `profile` says in whose tool list it is: read, work or admin; an empty one keeps it in Python. `gives` is its return
-    annotation. `command` is its name on the command line if that is another: "stuck --clear" is chosen by that option,
-    "decisions show" by its second word; None keeps it off the command line.
+    `profile` is the narrowest profile that has it: read, work or admin; "" keeps it in Python. `gives` is its return
+    annotation. `command` is its name on the command line if that differs: an option chooses "stuck --clear", a second
+    word chooses "decisions show". None keeps it off the command line.
     """
 
     name: str
@@ -71,14 +71,14 @@ class Verb(Frozen):
 
 
 def help_of(name: str) -> tuple[str, tuple[str, ...]]:
-    """What a verb or a command does, in sentences of which the first sums it up; and examples of its command."""
+    """The description of a verb or a command, whose first sentence is its summary, and the examples."""
     lines = help_texts()[name]
     says = " ".join(line for line in lines if line[:2] != "$ ")
     return says, tuple(line[2:] for line in lines if line[:2] == "$ ")
 
 
 def help_texts() -> dict[str, list[str]]:
-    """The lines about each verb and command in `help.txt`."""
+    """The lines of `help.txt` for each verb and command."""
     if not _texts:
         _texts.update(paragraphs_beside(__file__, "help.txt"))
     return _texts
@@ -88,7 +88,7 @@ _texts: dict[str, list[str]] = {}
 
 
 def read(parameter: Parameter, item: Any, what: str) -> Any:
-    """A parameter from text or JSON, which is called `what` in an error; of a list, each item."""
+    """Parse a parameter from text or JSON, a list item by item. `what` is its name in errors."""
     if not parameter.many:
         return read_one(parameter, item, what)
     if not isinstance(item, list | tuple):
@@ -103,7 +103,7 @@ def read_one(parameter: Parameter, item: Any, what: str) -> Any:
 
 
 def read_all(name: str, takes: Iterable[Parameter], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a program gave to the verb or tool of this name, each parameter checked and read."""
+    """Check and parse a program's arguments for the verb or tool of this name."""
     known = {parameter.name: parameter for parameter in takes}
     unknown = [each for each in arguments if each not in known]
     if unknown:
@@ -120,7 +120,7 @@ def read_all(name: str, takes: Iterable[Parameter], arguments: Mapping[str, Any]
 
 
 def schema_of(takes: Iterable[Parameter]) -> dict[str, Any]:
-    """The JSON schema of parameters, as far as they can be given as JSON."""
+    """The JSON schema of those parameters that can be given as JSON."""
     offered = [parameter for parameter in takes if parameter.type.read is not None]
     return {
         "type": "object",
@@ -170,7 +170,7 @@ def _floor(item: Any, what: str) -> float | str:
 
 
 def _instant(item: Any, what: str) -> datetime:
-    """An instant in ISO 8601. Without a zone it would mean something else on every machine."""
+    """An instant in ISO 8601. It needs a zone, or its meaning would depend on the machine."""
     from datetime import datetime
 
     try:
@@ -183,7 +183,7 @@ def _instant(item: Any, what: str) -> datetime:
 
 
 def _duration(item: Any, what: str) -> timedelta:
-    """So long: 30m, 6h, 1d or 2w."""
+    """A length of time: 30m, 6h, 1d or 2w."""
     from datetime import timedelta
 
     text = item.strip().lower() if isinstance(item, str) else ""
@@ -195,7 +195,7 @@ def _duration(item: Any, what: str) -> timedelta:
 
 
 def _since(item: Any, what: str) -> datetime:
-    """A moment in the past: so long ago (2h), `today`, a day here, or an instant."""
+    """A moment in the past: a length of time ago (2h), `today`, `yesterday`, a local date, or an instant."""
     from datetime import datetime, timedelta
 
     now = datetime.now().astimezone()
@@ -219,7 +219,7 @@ def _since(item: Any, what: str) -> datetime:
 
 
 def json_object(item: Any, what: str) -> dict[str, Any]:
-    """A JSON object, as text or already read."""
+    """A JSON object, from text or already parsed."""
     import json
 
     try:
@@ -232,7 +232,7 @@ def json_object(item: Any, what: str) -> dict[str, Any]:
 
 
 def _receipt(item: Any, what: str) -> Any:
-    """A receipt in JSON, as text or already read."""
+    """A receipt in JSON, from text or already parsed."""
     from mnemarch.model.event import Receipt
 
     return Receipt.of(json_object(item, what))
@@ -251,7 +251,7 @@ def _actor(item: Any, what: str) -> Any:
 
 
 def _value(name: str, class_name: str) -> Type:
-    """A value that a verb gave, and takes back."""
+    """The type of a value that one verb returns and another takes."""
 
     def read_back(item: Any, what: str) -> Any:
         from mnemarch.verbs.wire import kind_of, read_value
@@ -267,7 +267,7 @@ def _string() -> dict[str, Any]:
 
 
 def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str = "") -> Type:
-    """A word of a closed vocabulary, which is loaded when it is first asked for."""
+    """The type of a word from a closed vocabulary, which is loaded at first use."""
 
     def vocabulary() -> Any:
         __import__(module)
@@ -287,7 +287,7 @@ def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str =
     return Type(name, read_word, schema, metavar, sample)
 
 
-# A long text, which the command line reads from standard input for a `-`; what a tool printed need not be UTF-8.
+# The command line reads these two from standard input if the argument is `-`. OUTPUT need not be UTF-8.
 TEXT = Type("text", _text, _string, "TEXT|-", '"..."')
 OUTPUT = Type("output", _text, _string, "TEXT|-")
 WORDS = Type("words", _text, _string, "TEXT", '"..."')
@@ -311,18 +311,18 @@ SINCE = Type("since", _since, lambda: {"type": "string"}, "WHEN")
 FLAG = Type("flag", _flag, lambda: {"type": "boolean"})
 PROPOSAL, RULE = _value("proposal", "DecisionProposal"), _value("rule", "CodeRule")
 OBJECT = Type("object", json_object, lambda: {"type": "object"}, "JSON|@FILE")
-# These name a file or a command of this machine. Over a network a report is sent as its text, the others not at all.
+# Files and commands of this machine. Over a network, a report is sent as its text, and the others can't be sent.
 PATH = Type("path", _text, _string, "FILE", "memory.jsonl")
 REPORT = Type("report", _text, _string, "FILE", "report.xml")
 COMMAND = Type("command", _text, _string, "TEXT", '"..."')
-# What only a program can hand in.
+# Only a program can pass these.
 SEAT = Type("seat")
 PROGRESS = Type("progress")
 PYTHON = Type("python")
 
 
 def record_type(name: str, takes: tuple[Parameter, ...], example: str, made: Callable[..., Any] = dict) -> Type:
-    """A JSON object with these fields, made into what the verb takes."""
+    """The type of a JSON object with these fields. `made` converts it for the verb."""
     known = {field.name: field for field in takes}
 
     def read_record(item: Any, what: str) -> Any:
@@ -350,7 +350,7 @@ def version_of(what: str) -> Parameter:
 
 
 def progress(says: str) -> Parameter:
-    """What is told of how far long work has come; the last word is what is counted."""
+    """The parameter for a progress counter. The last word of `says` is the thing that is counted."""
     return Parameter("progress", PROGRESS, says, None)
 
 

@@ -1,4 +1,4 @@
-"""What verbs give as JSON (from values to JSON, back again, and as JSON schemas), and which verbs a network serves."""
+"""Converts verbs' results to JSON and back, makes their JSON schemas, and lists the verbs that a network serves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mnemarch.model.value import Names, Ranks
 from mnemarch.verbs import VERBS
 from mnemarch.verbs.types import COMMAND, PATH, REQUIRED, SEAT, Parameter, Verb
 
-# What a value can tell beyond its fields, and the fields that this makes superfluous.
+# Properties that the JSON form has beside the fields, and fields that it leaves out.
 _DERIVED = {
     "Unit": ("level", "confidence"),
     "Event": ("payload",),
@@ -26,7 +26,7 @@ _DERIVED = {
     ),
 }
 _LEFT_OUT = {"Event": ("body", "clock"), "Stream": ("writer",), "Proof": ("expects",)}
-# Where the classes of answers are.
+# The modules with the classes of results.
 _HOMES = (
     *(f"mnemarch.model.{name}" for name in ("caller", "citation", "decision", "event", "outcome")),
     *(f"mnemarch.model.{name}" for name in ("search", "testrun", "unit", "upkeep")),
@@ -36,7 +36,7 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def to_json(value: Any) -> Any:
-    """`value` in JSON types: enums as words, instants in ISO 8601 (UTC), actors and citations as they are typed."""
+    """`value` in JSON types: enums as words, instants in ISO 8601 (UTC), actors and citations in their typed form."""
     if isinstance(value, Names | Ranks | Actor | Citation):
         return str(value)
     if value is None or isinstance(value, str | int | float):
@@ -53,13 +53,13 @@ def to_json(value: Any) -> Any:
 
 
 def _shown(kind: Any) -> tuple[str, ...]:
-    """What the JSON form of a value has."""
+    """The names in the JSON form of a class."""
     left_out = _LEFT_OUT.get(kind.__name__, ())
     return (*(name for name in kind.__match_args__ if name not in left_out), *_DERIVED.get(kind.__name__, ()))
 
 
 def kind_of(annotation: str) -> Any:
-    """The type that a return annotation of the table means."""
+    """The type for a verb's return annotation."""
     return eval(annotation, _names())  # noqa: S307 - an annotation of this program
 
 
@@ -76,7 +76,7 @@ def _names() -> dict[str, Any]:
 
 @cache
 def _fields(kind: Any) -> dict[str, Any]:
-    """The type of everything that the JSON form of a value has, and of its other fields."""
+    """The types of a class's fields and of the derived properties in its JSON form."""
     from typing import get_type_hints
 
     types = get_type_hints(kind, _names())
@@ -91,7 +91,7 @@ def _is_value(kind: Any) -> bool:
 
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:
-    """What a union is made of; of anything else, itself."""
+    """The members of a union, or the type itself if it is none."""
     from types import UnionType
     from typing import Union, get_args, get_origin
 
@@ -99,7 +99,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def from_json(kind: Any, content: Any) -> Any:
-    """A value of this type from its JSON form."""
+    """Make a value of this type from its JSON form."""
     from typing import Any, get_args, get_origin
 
     alternatives = [each for each in _alternatives(kind) if each is not type(None)]
@@ -107,7 +107,7 @@ def from_json(kind: Any, content: Any) -> Any:
         return content
     kind = alternatives[0]
     if len(alternatives) > 1 and isinstance(content, dict):
-        # Every form has all of its fields, so that they tell what it is.
+        # A JSON form always has all its fields, so the set of fields identifies the class.
         kind = next((each for each in alternatives if _is_value(each) and {*_shown(each)} == content.keys()), kind)
     parts = get_args(kind)
     match get_origin(kind):
@@ -144,7 +144,7 @@ def _one_from_json(kind: Any, content: Any) -> Any:
 
 
 def recognised(content: Any) -> Any:
-    """What a conflict carries, as the value that its fields tell of; anything else as it is."""
+    """The value that a conflict carries, with its class recognised by its fields; other content unchanged."""
     kinds = map(kind_of, ("Unit", "Decision", "Dispute", "CoreSection"))
     fields = content.keys() if isinstance(content, dict) else None
     kind = next((each for each in kinds if {*_shown(each)} == fields), None)
@@ -152,7 +152,7 @@ def recognised(content: Any) -> Any:
 
 
 def read_value(kind: Any, content: Any, what: str) -> Any:
-    """A value from JSON that somebody sent: refused unless it is just what such a value gives."""
+    """Make a value from received JSON. Raises unless converting the value back gives the same JSON."""
     hint = "Give it back as it was answered."
     try:
         value = from_json(kind, content)
@@ -165,7 +165,7 @@ def read_value(kind: Any, content: Any, what: str) -> Any:
 
 
 def schema_of_kind(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """The JSON schema of a type; those of classes are put into `named`, and referred to."""
+    """The JSON schema of a type. Schemas of classes are added to `named` and referenced."""
     from typing import Any, get_args, get_origin
 
     alternatives = _alternatives(kind)
@@ -207,18 +207,18 @@ def _schema_of_value(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
-# The operator's verbs reach every project of a memory, so they need the widest profile; these two tell nothing of any.
+# The operator's verbs reach every project of a memory, so they need the widest profile. These two reveal no project.
 _HARMLESS = frozenset({"memory.now", "memory.verify_receipt"})
 
 
 def offered(verb: Verb) -> list[Parameter]:
-    """The parameters that can come over a network: no file and no command of the machine that serves."""
+    """The parameters that can come over a network: no file and no command of the server's machine."""
     return [each for each in verb.takes if each.type.read is not None and each.type not in (PATH, COMMAND)]
 
 
 @cache
 def served() -> dict[str, Verb]:
-    """The verbs that need no other, by name."""
+    """The verbs with all required parameters available over a network, by name."""
     return {verb.name: verb for verb in VERBS if verb.profile and _is_complete(verb)}
 
 
@@ -228,7 +228,7 @@ def _is_complete(verb: Verb) -> bool:
 
 
 def profile_of(verb: Verb) -> str:
-    """The narrowest profile that may ask it."""
+    """The narrowest profile that may call the verb over a network."""
     return "admin" if verb.name.startswith("memory.") and verb.name not in _HARMLESS else verb.profile
 
 

@@ -1,6 +1,6 @@
-"""Wiring. Takes: what a user opens. Gives: a memory of concrete parts. Never: has a rule.
+"""Wiring. Takes: the address of a memory. Gives: a memory of concrete parts. Never: has a rule.
 
-It is the only folder that names a store, an index or a model.
+Only this folder names concrete stores, indexes and models.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def open(
     config: Config | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> Memory:
-    """Open a memory: of this git repository, of a folder, at a postgresql:// or file:// URL, or ":memory:".
+    """Open the memory of this git repository, of a folder, at a postgresql:// or file:// URL, or ":memory:".
 
-    Its vectors are beside it, or in Qdrant if `vectors` or `recall.vectors` names a qdrant:// server.
+    Its vectors are stored beside it, or in Qdrant if `vectors` or `recall.vectors` names a qdrant:// server.
     """
     clock = clock or stamps.now
     if target == ":memory:":
@@ -54,7 +54,7 @@ def open(
         folder, root = home.folder, home.root
     else:
         folder = root = os.path.abspath(address)
-    # A configuration that the caller hands in is the caller's own.
+    # A configuration that the caller passes counts as the user's own.
     settings = config or checkout.load(folder)
     if vectors is not None:
         settings = replace(settings, recall=replace(settings.recall, vectors=vectors))
@@ -67,9 +67,9 @@ def open(
 
 
 def open_for_hooks(folder: str, config: Config, url: str = "", *, by_meaning: bool = False) -> Memory:
-    """The memory of a folder, or at a URL, for who must not wait: it asks no language model.
+    """Open the memory of a folder or at a URL for a caller that must not wait. It asks no language model.
 
-    By meaning only a process that lasts can search: a model takes longer to load than a hook may take.
+    `by_meaning` is for long-lived processes: loading the embedding model takes longer than a hook may take.
     """
     if not by_meaning:
         config = replace(config, recall=replace(config.recall, semantic=""))
@@ -85,9 +85,9 @@ def copy(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Copied:
-    """Copy a memory into another store, whole and verified; each is named as for `open`, or is open already.
+    """Copy a whole memory into another store, and verify the copy. Each is an address as for `open`, or an open memory.
 
-    A folder means the memory that lies in it, whatever store its settings name. Called again, it goes on.
+    A folder means the memory inside it, even if its settings name another store. A repeated call continues the copy.
     """
     from contextlib import ExitStack
 
@@ -135,7 +135,7 @@ def _current_folder() -> str:
 
 
 def _address(target: Any) -> str:
-    """The folder that is meant; what can't be one is refused, before anything of that name is made."""
+    """The address of a memory as text. Raises for invalid ones, before anything of that name is created."""
     path = target if isinstance(target, str) else getattr(target, "__fspath__", lambda: None)()
     if not isinstance(path, str):
         raise InvalidInput(f"{target!r} names no memory.", hint="Give a folder, or nothing for this repository's.")
@@ -154,7 +154,7 @@ def _refuse_unknown(address: str) -> None:
         )
     if address.startswith(_FILE):
         return
-    if ":/" in address[2:] and not address.startswith(POSTGRES):  # A drive of Windows is one letter.
+    if ":/" in address[2:] and not address.startswith(POSTGRES):  # From 2: a Windows drive, as in C:/, is no scheme.
         raise InvalidInput(
             f"No store is known by {address!r}.",
             hint="Name a folder, file:FOLDER or postgresql://HOST/DATABASE, or nothing for this repository's.",

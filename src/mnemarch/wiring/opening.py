@@ -1,4 +1,4 @@
-"""A memory of concrete parts: its store, its search index, its vectors and the models that it may ask."""
+"""Builds a memory from concrete parts: a store, a search index, vectors, and the models that it may ask."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ POSTGRES = ("postgresql://", "postgres://")
 
 
 class Opening:
-    """How a memory is opened, whichever its store is. Without a `making` it has no vectors."""
+    """Opens a memory on any kind of store. Without a `making` it has no vectors."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class Opening:
         self._asks_models = asks_models
 
     def in_memory(self) -> Memory:
-        """Nothing on disk."""
+        """A memory without files."""
         return self._memory(sqlite.InMemoryStore(), index=None)
 
     def folder(self, folder: str) -> Memory:
-        """The embedded memory: one SQLite file."""
+        """A memory in one SQLite file."""
         place = os.path.join(folder, ".mnemarch")
         checkout.require_own_memory(place)
         make_place(place)
@@ -76,7 +76,7 @@ class Opening:
         return self._with_index(place, store, RememberedLog(store.name))
 
     def files(self, folder: str) -> Memory:
-        """A memory in files that git can merge. What it keeps beside them, git ignores."""
+        """A memory in files that git can merge. Its derived data is in a folder that git ignores."""
         checkout.require_own_files(folder)
         local = make_local(folder)
         rules = self._config.store
@@ -92,7 +92,7 @@ class Opening:
         return memory
 
     def database(self, url: str) -> Memory:
-        """A memory in PostgreSQL. Each tenant has a search index there, and one in the user's cache."""
+        """A memory in PostgreSQL. Each tenant has a search index in the database, and one in the user's cache."""
         if not url.startswith(POSTGRES):
             hint = "postgresql://user@host/database, or file:FOLDER"
             raise InvalidInput("store.url is no address of a database or of a folder of files.", hint=hint)
@@ -112,7 +112,7 @@ class Opening:
             store = shared.of(stream)
             cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
             place = os.path.join(cache, "mnemarch", store.id, store.tenant)
-            with suppress(OSError):  # Where there is no room for an index, the newest units are all units.
+            with suppress(OSError):  # Without a local index, the one in the database covers all units.
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             vectors = StoreVectors(store, place, making, InDatabase(store))
             return store, _index_in(place, store), pgsearch.DatabaseIndex(store), vectors
@@ -120,7 +120,7 @@ class Opening:
         return self._memory(shared, index=None, tenant=tenant)
 
     def _with_index(self, place: str, store: Store, remembered: RememberedLog | None = None) -> Memory:
-        """A memory whose search index and vectors stand in a folder of this machine."""
+        """A memory whose search index and vectors are in a local folder."""
         assert self._making is not None, "only a memory without a folder has no vectors"
         beside = os.path.join(place, "vectors")
         kept = InFolder(store, beside, self._config.store.lock_wait_s_max)
@@ -154,15 +154,16 @@ class Opening:
         return Memory(engine)
 
     def _reranker(self) -> Reranker | None:
-        """The model that the configuration names; a relative path is one in the repository."""
+        """The reranker that the configuration names. A relative path is relative to the repository."""
         rules = self._config.recall
         folder = os.path.join(self._root or "", os.path.expanduser(rules.rerank))
         return dense.OnnxReranker(folder, rules.rerank_s_max) if rules.rerank else None
 
     def _analyst(self) -> ApiModel | None:
-        """The model that the configuration names, with a key if the user's own configuration names the same address.
+        """The model that the configuration names.
 
-        A vendor's own key goes only to that vendor.
+        It gets a key only if the user's own configuration names the same address. A vendor's own key goes only to that
+        vendor.
         """
         rules = self._config.analyst
         if not rules.api:
@@ -176,5 +177,5 @@ class Opening:
 
 
 def _index_in(folder: str, store: Store) -> OpenIndex:
-    """How the search index of a store is opened: a process that asks nothing loads none."""
+    """A function that opens the search index of a store. A process that never searches doesn't load it."""
     return lambda: tantivy_index.TantivyIndex(folder, store.id, lambda position: event_at(store, position))

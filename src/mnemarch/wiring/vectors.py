@@ -1,4 +1,4 @@
-"""The wiring of vectors: which model makes them, where they are kept, and which keys go where."""
+"""The wiring of vectors: the model that makes them, the store that holds them, and the keys for both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.stores.postgres import vectors as pgvectors
 
     class Kept(Protocol):
-        """Where vectors are, if no server for them is named."""
+        """The store of vectors if no vector server is configured."""
 
         def has_begun(self) -> bool: ...
         def tenants(self) -> Sequence[str]: ...
@@ -46,7 +46,7 @@ _EMBEDDING_KEY, _QDRANT_KEY = "MNEMARCH_EMBEDDING_KEY", "MNEMARCH_QDRANT_KEY"
 
 
 class Making:
-    """How vectors are made and where, as it is configured, and which keys may go where."""
+    """The configured model and server of vectors, and the rules for sending keys."""
 
     def __init__(self, config: Config, *, is_own: bool = False, names_vectors: bool = False) -> None:
         self.config = config
@@ -57,11 +57,11 @@ class Making:
             qdrant_address.http_address(self.server)
             if self.semantic:
                 qdrant_address.require_client()
-        # A server for vectors is named by who wants some.
+        # A user who names a vector server wants vectors.
         if self.semantic == "auto" and self.server:
             self.semantic = "sentence"
         if self.semantic == "sentence":
-            _ = dense.SentenceEncoder().id  # Or it is said now that it is not installed.
+            _ = dense.SentenceEncoder().id  # Raises now if the model is not installed.
 
     def embedder(self, name: str, stop: Event) -> DenseEmbedder:
         if name == "sentence":
@@ -90,7 +90,7 @@ class Making:
 
 
 class StoreVectors:
-    """The vectors of one store or tenant; the model itself is loaded when it is first needed."""
+    """The vectors of one store or tenant. The model is loaded when it is first needed."""
 
     def __init__(self, store: Store, place: str, making: Making, kept: Kept) -> None:
         self._store = store
@@ -104,7 +104,7 @@ class StoreVectors:
             name = "sentence" if (begin or self._kept.has_begun()) and _has_sentence_model() else ""
         if not name and not begin:
             return None
-        from threading import Event  # a millisecond to load
+        from threading import Event  # Imported late: it takes a millisecond.
 
         stop = Event()
         embedder = self._making.embedder(name or "sentence", stop)
@@ -145,7 +145,7 @@ class InFolder:
 
 
 class InDatabase:
-    """The vectors of a tenant, in its database by pgvector."""
+    """The vectors of a tenant, in its database with pgvector."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
@@ -171,7 +171,10 @@ def _has_sentence_model() -> bool:
 
 
 def _key(variable: str, setting: str, address: str, is_own: bool) -> tuple[str | None, str]:
-    """A key of the environment if the user's own configuration names the address; else none, and why."""
+    """The key in this environment variable, or None and the reason for withholding it.
+
+    A key is sent only to an address that the user's own configuration names.
+    """
     key = os.environ.get(variable) or None
     if key is None or is_own or checkout.is_users_own("recall", **{setting: address}):
         return key, ""
@@ -180,11 +183,11 @@ def _key(variable: str, setting: str, address: str, is_own: bool) -> tuple[str |
 
 
 def _wait(stop: Event, wait_s: float) -> None:
-    """Before the next attempt; there is none once the memory is being closed."""
+    """Wait before the next attempt. Raises StoreUnavailable if the memory is being closed."""
     if stop.wait(wait_s):
         raise StoreUnavailable("The memory is being closed.", hint="Open it again.")
 
 
 def event_at(store: Store, position: int) -> str:
-    """The event at a position: by it a derived index knows its store's past again."""
+    """The event at a position. A derived index compares it to check that it belongs to the store's history."""
     return store.read(lambda reader: reader.event_at(position))

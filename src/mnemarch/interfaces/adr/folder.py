@@ -1,4 +1,4 @@
-"""Imports a folder of decision records as decisions, and exports them with their present status."""
+"""Imports a folder of decision records as decisions, and exports them with their current status."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class AdrOutcome(Frozen):
 
 
 class _Known:
-    """The records that a memory knows, by file name: the text that was read last, and the newest decision made of it.
+    """The imported records, by file name: the text that was read last, and the newest decision made from it.
 
-    A file that was read is evidence, tagged with its name. A decision belongs to a file if it cites that evidence and
-    has the same text.
+    A file's text is stored as evidence, tagged with the file's name. A decision belongs to a file if it cites that
+    evidence and has the same text.
     """
 
     def __init__(self, seat: Seat) -> None:
         self.text: dict[str, str] = {}
         self.evidence: dict[str, str] = {}
         self.made: dict[str, Decision] = {}
-        # The text of the file that the decision was made of.
+        # The file's text from which the decision was made.
         self.made_of: dict[str, str] = {}
         readings: dict[str, tuple[str, str]] = {}
         for unit in _units(seat, "evidence"):
@@ -66,11 +66,11 @@ class _Known:
                     self.made[name], self.made_of[name] = one, text
 
     def owner(self, decision: Decision) -> str | None:
-        """The file that a decision was made of."""
+        """The name of the file from which a decision was made, or None."""
         return next((name for name, one in self.made.items() if one.id == decision.id), None)
 
     def in_force(self, name: str, record: Record) -> Decision | None:
-        """The decision in force for a file: its own, or one that was decided here since; never another file's."""
+        """The decision in force for a file: its own, or a later version decided here; never another file's."""
         made = self.made.get(name)
         one = self.active.get(record.mark if made is None else made.root_id)
         is_ours = one is not None and (self.owner(one) is None or (made is not None and one.id == made.id))
@@ -86,7 +86,7 @@ def _units(seat: Seat, kind: str) -> list[Unit]:
 
 
 def _name_in(unit: Unit) -> str:
-    """The file name of a unit of evidence. Below project level anybody can tag evidence, so that does not count."""
+    """The file name in the tags of a unit, or "". Anybody can tag evidence below project level, so that is ignored."""
     tags = unit.attributes.get("tags")
     if not isinstance(tags, list | tuple) or _TAG not in tags or unit.level < Level.PROJECT:
         return ""
@@ -96,7 +96,7 @@ def _name_in(unit: Unit) -> str:
 
 
 def superseded(records: Mapping[str, Record]) -> dict[str, set[str]]:
-    """For each record, the records that it supersedes, whichever of the two says so."""
+    """The records that each record supersedes. Either of the two may state it."""
     numbers = {str(records[name].number): name for name in sorted(records, reverse=True)}
     older: dict[str, set[str]] = {
         name: set() for name in sorted(records, key=lambda name: (records[name].number or 0, name))
@@ -116,9 +116,10 @@ def superseded(records: Mapping[str, Record]) -> dict[str, set[str]]:
 def import_folder(
     seat: Seat, folder: str, progress: Callable[[int], None] | None = None, *, override: str | None = None
 ) -> list[AdrOutcome]:
-    """Take over every record of a folder. Importing it again changes only what the files say anew.
+    """Import every record of a folder. A repeated import applies only the changes in the files.
 
-    What the guardian blocks is done if a person says why (`override`); what was not done is tried again next time.
+    `override` is a person's reason to commit decisions that the guardian blocks. Failed records are tried again at the
+    next import.
     """
     texts, unread = _texts_in(folder)
     # The memory redacts secrets, so the comparison needs redacted texts.
@@ -135,7 +136,7 @@ def import_folder(
 
 
 def _texts_in(folder: str) -> tuple[dict[str, str], list[AdrOutcome]]:
-    """The texts of the files of a folder that may be records, and what can't be read of them."""
+    """The texts of the files in a folder that may be records, and an outcome for each unreadable file."""
     if not os.path.isdir(folder):
         raise InvalidInput(f"{folder!r} is no folder.", hint="Name a folder of Markdown files.")
     texts, unread = {}, []
@@ -149,7 +150,7 @@ def _texts_in(folder: str) -> tuple[dict[str, str], list[AdrOutcome]]:
 
 
 class _Import:
-    """One import. It first decides the records, older ones first, and then takes superseded ones out of force."""
+    """One import. It decides the records, superseded ones first, and then retires those that are not in force."""
 
     def __init__(self, seat: Seat, files: Mapping[str, tuple[str, Record]], override: str | None) -> None:
         self._seat, self._files, self._override = seat, files, override
@@ -176,7 +177,7 @@ class _Import:
             yield AdrOutcome(name, made.id if made is not None else None, note)
 
     def gone(self, names: set[str]) -> Iterator[AdrOutcome]:
-        """Decisions in force whose files are gone, unless the folder is an unknown one."""
+        """Outcomes for decisions in force whose files are gone; none if no known file is in the folder."""
         here = {self._known.made[name].id for name in self._files if name in self._known.made}
         for name in sorted(self._before - names) if self._before & names else ():
             one = self._known.made.get(name)
@@ -184,14 +185,14 @@ class _Import:
                 yield AdrOutcome(name, one.id, "no longer in the folder; still in force")
 
     def _holds(self, name: str) -> tuple[bool, str]:
-        """Whether a record is in force in this folder, and why not."""
+        """Whether a record is in force in this folder, and the reason if it is not."""
         record, newer = self._files[name][1], self._newer[name]
         if newer and record.was_decided:
             return False, f"superseded by {', '.join(newer)}"
         return record.holds, record.status
 
     def take(self, name: str) -> None:
-        """Keep what a file says as evidence, and decide it if that is new."""
+        """Store a file's text as evidence, and decide its record if it is new or changed."""
         (text, record), known = self._files[name], self._known
         is_new = known.text.get(name) != text
         if record.mark in known.latest and is_as_exported(text) and name not in known.text:
@@ -199,7 +200,7 @@ class _Import:
             return
         try:
             if is_new:
-                # If a former text comes back, the tags name the reading before it, so that it counts as a new one.
+                # With a tag for the reading before, a former text that comes back is no duplicate.
                 tags = [_TAG, _FILE + name, *(f"after:{id}" for file, id in known.evidence.items() if file == name)]
                 kept = self._seat.decisions.add_evidence(text, tags=tags, level=Level.PROJECT)
                 known.text[name], known.evidence[name] = text, kept.id
@@ -210,7 +211,7 @@ class _Import:
             self._refuse(name, error.message)
 
     def _choice(self, name: str, *, is_new: bool) -> tuple[str, bool, Decision | None]:
-        """What to say of a file, whether its record is to be decided, and what it is the next version of."""
+        """The note for a file, whether to decide its record, and the decision that it would revise."""
         record, made = self._files[name][1], self._known.made.get(name)
         current = self._known.in_force(name, record)
         holds, why = self._holds(name)
@@ -247,7 +248,7 @@ class _Import:
             self._notes[name] = f"says what {first} says"
 
     def end(self, name: str) -> None:
-        """Take a decision out of force that is not in force in the folder; a next version has done so already."""
+        """Reject a file's decision if the folder says that it is not in force, unless a next version replaced it."""
         current, made = self._known.in_force(name, self._files[name][1]), self._known.made.get(name)
         holds, why = self._holds(name)
         if holds or current is None or self._refused.intersection([name, *self._newer[name]]):
@@ -270,10 +271,10 @@ class _Import:
 
 
 def export_folder(seat: Seat, folder: str) -> list[AdrOutcome]:
-    """Write every imported file as it was read last, with its status as the memory knows it, and a record for each
-    decision of the project that is in force and has no file.
+    """Write every imported file as it was read last, with its current status, and a new record for each decision of the
+    project that is in force and has no file.
 
-    A file that somebody changed since is left as it is. Each file is written whole or stays as it was.
+    A file that was changed since its import stays as it is. Each file is written whole or not at all.
     """
     return sorted(_Export(seat, folder).outcomes(), key=lambda outcome: outcome.name)
 
@@ -287,12 +288,12 @@ class _Export:
         own = {name: read_record(text, name) for name, text in self._known.text.items()}
         there = {name: read_record(text, name) for name, text in self._there.items()}
         self._superseded = {old for olds in superseded(own).values() for old in olds}
-        # A file that was renamed in the folder is not written under its old name again.
+        # A renamed file is not written again under its old name.
         contents = {record.content for name, record in there.items() if name not in own}
         self._renamed = {name for name, record in own.items() if name not in there and record.content in contents}
         numbers = [record.number for record in (*own.values(), *there.values())] + [number_of(name) for name in there]
         number = max((each for each in numbers if each is not None), default=0)
-        # The file of each decision that was made here, by the id of its first version.
+        # The files of decisions without an imported record, by the id of the first version.
         self._native = {record.mark: name for name, record in there.items() if record.mark and name not in own}
         for one in self._known.active.values():
             is_native = self._known.owner(one) is None and one.unit.level >= Level.PROJECT
@@ -313,7 +314,7 @@ class _Export:
                 yield self._put(name, one.id, text)
 
     def _with_status(self, name: str, text: str) -> str | None:
-        """The text of an imported file with its status as the memory knows it; None if it can't be put there."""
+        """The text of an imported file with its current status; None if the status can't be changed in place."""
         one = self._known.made.get(name)
         is_active = one is not None and self._known.active.get(one.root_id) == one
         if one is None or is_active is read_record(text, name).holds or name in self._superseded:
@@ -321,7 +322,7 @@ class _Export:
         return with_status(text, "accepted" if is_active else "deprecated", self._link_to_next(one))
 
     def _link_to_next(self, decision: Decision) -> str:
-        """A link to the record that took the place of this decision's."""
+        """A link to the record of the version that replaced this one, or ""."""
         one = self._known.active.get(decision.root_id)
         if one is None or one == decision:
             return ""

@@ -1,4 +1,4 @@
-"""Reads a Markdown decision record as far as a decision needs it: title, status, links, text and reason.
+"""Reads the parts of a Markdown decision record that a decision needs: title, status, links, text and reason.
 
 The forms are those of Nygard (a section "Status") and MADR (front matter, or a line "Status: ..." below the title), in
 English and Korean.
@@ -18,9 +18,9 @@ from markdown_it import MarkdownIt
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
 from mnemarch.model.value import Frozen
 
-# A line's place and text.
+# A line's index and text.
 Line = tuple[int, str]
-# The words and level of a heading, and the lines where it and its body start.
+# A heading's words and level, the line of the heading, and the line where its body starts.
 Heading = tuple[str, int, int, int]
 
 _SECTIONS = {
@@ -35,7 +35,7 @@ _SECTIONS = {
     "beside": "date|deciders|decision makers|날짜|일자|결정자",
 }
 _ROLES = {name: role for role, names in _SECTIONS.items() for name in names.split("|")}
-# These lines say where a record stands, not what it decides.
+# Sections and lines that describe the record and are no part of its content.
 _BESIDE_CONTENT = frozenset({"status", "links", "beside"})
 _BESIDE_DECISION = _BESIDE_CONTENT | {"context", "options", "consequences"}
 _STATUSES = {
@@ -45,7 +45,7 @@ _STATUSES = {
     "deprecated": "deprecated|obsolete|retired|withdrawn|폐기|철회",
     "superseded": "super[sc]eded|replaced|대체",
 }
-# A status is followed by nothing, a sign, a number or one of few words: "승인 대기" is not accepted.
+# Only the line's end, a sign, a number or one of a few words may follow a status: "승인 대기" is not accepted.
 _STATUS = re.compile(
     r"[\W_]*(?:(?:status|상태)[\W_]*)?(?:"
     + "|".join(f"(?P<{status}>{words})" for status, words in _STATUSES.items())
@@ -72,7 +72,7 @@ _FILE_NUMBER = re.compile(r"(?:adr[-_ ]?)?(?![0-9]{4}-[0-9]{2}-[0-9]{2})([0-9]{1
 _NO_RECORD = re.compile(
     r"(?:(?:0+|m?adr|decision|record)[-_ ])*(?:readme|index|template|목차|템플릿)(?:[-_. ].*)?", re.I
 )
-# The decision that was exported to a record, by the id of its first version, and a digest of the file.
+# The mark of an exported record: the id of the decision's first version, and a digest of the file.
 MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: ([0-9a-f]{16}))? -->")
 # A section without a heading: a paragraph that begins with **Decision.** or **Decision:**
 _LEAD = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)[.:：]?[ \t]*")
@@ -84,11 +84,11 @@ _LINE_CHARS_MAX = 2_000
 
 
 class Record(Frozen):
-    """What a decision record says.
+    """The parts of a decision record.
 
-    `links` are pairs of a relation ("supersedes", "superseded_by") and a file's name or number. `content` is everything
-    that decides something. `mark` is the decision that was exported to this record. `status_at` is the line that tells
-    the status in the place that `status_in` names: "section", "front", "head", or "title" for a record without one.
+    `links` are pairs of a relation ("supersedes", "superseded_by") and a file's name or number. `content` is the text
+    without status, links and dates. `mark` is the id of the decision that was exported to this record. `status_at` is
+    the line of the status. `status_in` is its place: "section", "front", "head", or "title" for a record without one.
     """
 
     number: int | None
@@ -105,31 +105,31 @@ class Record(Frozen):
 
     @property
     def holds(self) -> bool:
-        """Whether the record says of itself that it is in force. An unknown status is none that is."""
+        """Whether the record says that it is in force. A missing status counts as in force, an unknown one does not."""
         return self.status in {"", "accepted"}
 
     @property
     def was_decided(self) -> bool:
-        """Whether it is in force, or was."""
+        """Whether the decision is or was in force."""
         return self.holds or self.status in {"deprecated", "superseded"}
 
     @property
     def text(self) -> str:
-        """The decision in words: the title and what was decided, once where the one begins the other."""
+        """The title and the decision's text; without the title if the text begins with it."""
         if titled(self.decision) == self.title:
             return self.decision or "(untitled)"
         return f"{self.title}\n\n{self.decision}".strip()
 
     @property
     def reason(self) -> Reason:
-        """Why, and what it costs, as far as a reason has room."""
+        """The context and the consequences as a reason, each cut to the length limit."""
         summary = " ".join(self.context.split()) or self.title or "imported"
         return Reason("other", _cut(summary, SUMMARY_CHARS_MAX), _cut(self.consequences, SUMMARY_CHARS_MAX) or None)
 
 
 @lru_cache(maxsize=1_024)
 def read_record(text: str, name: str = "") -> Record:
-    """The record that a Markdown text is; any text can be read as one."""
+    """Read a Markdown text as a record. Every text can be read; missing parts are empty."""
     outline = _Outline(text)
     status, status_at = outline.status()
     links = tuple(dict.fromkeys(outline.links()))
@@ -142,7 +142,7 @@ def read_record(text: str, name: str = "") -> Record:
         status="superseded" if "superseded_by" in dict(links) else status,
         links=links,
         context=texts.get("context", ""),
-        # Under a heading that is not known, what was decided is what has no other role.
+        # Without a known heading for the decision, it is the text that has no other role.
         decision=texts.get("decision") or (outline.body(_BESIDE_DECISION) if "context" in texts else body),
         consequences=texts.get("consequences", ""),
         content=" ".join([title, *body.split()]),
@@ -153,7 +153,7 @@ def read_record(text: str, name: str = "") -> Record:
 
 
 class _Outline:
-    """A text in parts: its front matter, its title, the sections, and the lines that may tell a status or links."""
+    """The parts of a text: front matter, title, sections, and the lines that may have a status or links."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -185,7 +185,7 @@ class _Outline:
                     self.told.get(self.role_at[at], []).append((at, _COMMENT.sub("", line[:_LINE_CHARS_MAX])))
 
     def place_of_status(self) -> tuple[str, list[Line]]:
-        """The kind of place that tells the status (a section, the front matter, a line of the head), and its lines."""
+        """The place of the status ("section", "front", "head", or "title" if there is none), and its lines."""
         places = {
             "section": self.told["status"],
             "front": [(at, entry) for at, key, entry in self.front if role_of(key) == "status"],
@@ -194,9 +194,9 @@ class _Outline:
         return next(((place, lines) for place, lines in places.items() if lines), ("title", []))
 
     def status(self) -> tuple[str, int]:
-        """The status and the line that tells it: a later line outdates an earlier one.
+        """The status and its line. A line that names a successor comes first; else the last known status counts.
 
-        An unknown status is given in its own words. Where none is lines, it belongs behind the title.
+        An unknown status is returned as it is written. Without a status, the line is that of the title.
         """
         lines = self.place_of_status()[1]
         known = [(status.lastgroup or "", at) for at, line in lines if (status := _STATUS.match(line))]
@@ -205,14 +205,14 @@ class _Outline:
         return (superseded or known or unknown[:1] or [("", lines[0][0] if lines else self.title_end - 1)])[-1]
 
     def links(self) -> Iterator[tuple[str, str]]:
-        """The links of the status, and of other lines that begin with a relation."""
+        """The links in the status, and in other lines that begin with a relation."""
         others = [*(f"{key} {entry}" for _, key, entry in self.front)]
         others += [line for _, line in (*self.told["head"], *self.told["links"])]
         lines = [line for _, line in self.place_of_status()[1]] + list(filter(_begins_with_relation, others))
         return (link for line in lines for link in links_in(line))
 
     def body(self, left_out: Set[str] = _BESIDE_CONTENT) -> str:
-        """Everything that decides something: the text without the sections of these roles."""
+        """The text without the sections of these roles, and without lines for status, links and dates."""
         head = self.told["head"]
         beside = {at for at, line in head if _role_of_key(line) in _BESIDE_CONTENT or _begins_with_relation(line)}
         lines = enumerate(self.lines[self.title_end :], start=self.title_end)
@@ -230,10 +230,10 @@ def _begins_with_relation(line: str) -> bool:
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[list[tuple[int, str, str]], int]:
-    """The place, key and value of every simple entry of the front matter, and the line after it."""
+    """The line, key and value of every simple entry of the front matter, and the line after the front matter."""
     end = lines.index("---", 1) if lines[0] == "---" and "---" in lines[1:] else 0
     if any(line.strip() and ":" not in line and line.lstrip()[0] not in "#-" for line in lines[1:end]):
-        return [], 0  # It is text between two rules.
+        return [], 0  # This is text between two horizontal rules.
     entries = []
     for at, line in enumerate(lines[1:end], start=1):
         key, _, entry = line.partition(":")
@@ -244,14 +244,14 @@ def _front_matter(lines: Sequence[str]) -> tuple[list[tuple[int, str, str]], int
 
 
 def role_of(heading: str) -> str:
-    """What a heading announces: "context" for "## 2. Context and Problem Statement", "" for a name of its own."""
+    """The role of a heading: "context" for "## 2. Context and Problem Statement", "" if it is unknown."""
     bare = re.sub(r"[*_`]+", "", _COMMENT.sub("", heading[:200])).replace("-", " ")
     return _ROLES.get(re.sub(r"^[\W\d]+", "", bare).rstrip(" .:：").casefold(), "")
 
 
 def _sections(headings: Sequence[Heading], lines: int) -> Iterator[tuple[str, int, int, int]]:
-    """Role, start, start of the body and end. What stands below a section with a role belongs to it, but for the
-    consequences of a decision; of several sections with one role the first counts."""
+    """Role, start, start of the body and end of each section. A subsection belongs to the section above it, if that has
+    a role, except for the consequences below a decision. Of several sections with one role the first counts."""
     opened: list[Heading] = []
     for heading, level, start, body in headings:
         above, level_above = opened[-1][:2] if opened else ("", 0)
@@ -265,7 +265,7 @@ def _sections(headings: Sequence[Heading], lines: int) -> Iterator[tuple[str, in
 
 
 def links_in(line: str) -> Iterator[tuple[str, str]]:
-    """The records that a line names, each with the relation that was said before it; in Korean it is said behind."""
+    """The records that a line names, each with its relation: before the name in English, after it in Korean."""
     plain = _MARKDOWN_LINK.sub(lambda link: f" {unquote(link[1].partition('#')[0])} ", line)
     marks = [*_RELATION.finditer(plain)]
     ends = [*(mark.start() for mark in marks[1:]), len(plain)]
@@ -281,7 +281,7 @@ def links_in(line: str) -> Iterator[tuple[str, str]]:
 
 
 def record_in(text: str, name: str) -> Record | None:
-    """The record that a file is; None for a README, an index, a template, or anything else."""
+    """The record in a file, or None for a README, an index, a template, or any other text."""
     if not is_name_of_record(name):
         return None
     record = read_record(text, name)
@@ -297,7 +297,7 @@ def is_name_of_record(name: str) -> bool:
 
 
 def is_as_exported(text: str) -> bool:
-    """Whether nobody changed a record since it was exported."""
+    """Whether a record is unchanged since its export."""
     mark = MARK.search(text)
     return mark is not None and mark[2] == digest_of(text)
 

@@ -1,4 +1,4 @@
-"""Writes decision records: one for a decision that has no file, and another status into one that has."""
+"""Writes decision records: a new one for a decision without a file, or a changed status in an existing one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from unicodedata import category, normalize
 from mnemarch.interfaces.adr.record import digest_of, read_record, titled
 from mnemarch.model.decision import Decision
 
-# Some encrypted file systems stop at 143 bytes.
+# Some encrypted file systems allow 143 bytes in a file's name.
 _SLUG_BYTES_MAX = 120
 _KOREAN = {"accepted": "승인됨", "deprecated": "폐기됨", "superseded": "대체됨"}
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-# What stands before the status on its line.
+# The text before the status on its line, by the status's place.
 _BEFORE_STATUS = {"section": re.compile(r"[ \t]*(?:[*+-][ \t]+)?"), "front": re.compile(r"[^:]*:[ \t]*")}
 _BEFORE_STATUS["head"] = re.compile(r"[^:：]*[:：][*_]*[ \t]*")
 
 
 def file_name(number: int, title: str) -> str:
-    """0012-kebab-case-of-title.md, in whatever script the title is written."""
+    """The file name of a record: 0012-kebab-case-of-title.md, in the title's own script."""
     plain = normalize("NFC", normalize("NFKC", title).lower())
     letters = "".join(each if each.isalnum() or category(each)[0] == "M" else " " for each in plain)
     slug = "-".join(letters.split()).encode()[:_SLUG_BYTES_MAX].decode(errors="ignore").strip("-")
@@ -33,9 +33,9 @@ def reference(number: int | None, title: str, name: str) -> str:
 
 
 def new_record(decision: Decision, number: int, supersedes: Sequence[str] = ()) -> str:
-    """A decision as a record in the form of Nygard, from which the same decision can be read.
+    """A decision as a record in Nygard's form. Reading the record gives the same decision.
 
-    A remark holds the id of the decision's first version and a digest of the file.
+    A comment in it has the id of the decision's first version and a digest of the file.
     """
     text = decision.text.strip()
     first, _, rest = text.partition("\n")
@@ -56,7 +56,7 @@ def new_record(decision: Decision, number: int, supersedes: Sequence[str] = ()) 
 
 
 def _quoted_if_needed(text: str) -> str:
-    """A text that would break the outline of a record, say by a heading, becomes a quotation."""
+    """The text, as a quotation if it would break the record's outline, for example by a heading."""
     record = read_record(f"# T\n\n## Context\n\n{text}\n\n## Decision\n\nend\n")
     if not text or (record.context, record.decision) == (text.rstrip(), "end"):
         return text
@@ -64,9 +64,9 @@ def _quoted_if_needed(text: str) -> str:
 
 
 def with_status(text: str, status: str, by: str = "") -> str | None:
-    """The text with another status, or superseded by the record that `by` links to; every other line stays.
+    """The text with another status: `status`, or "superseded by" the link in `by`. Every other line stays.
 
-    None if the status can't be changed in place.
+    Returns None if the status can't be changed in place.
     """
     record, status = read_record(text), "superseded" if by else status
     lines = _LINE.findall(text.removeprefix("\ufeff"))

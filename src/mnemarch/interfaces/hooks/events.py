@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mnemarch.text import prompt as prompts
 
     Later = Callable[[], object]
-    # Tells the host what the agent should know, or None.
+    # Sends the host its answer; None if there is nothing to tell.
     Say = Callable[[dict[str, Any] | None], None]
 else:
     prompts = Lazy("mnemarch.text.prompt")
@@ -45,31 +45,31 @@ _WARNING_TOKENS = 300
 _ANCHORED_MAX = 6
 _SHOWN_CHARS = 120
 _SORTS_OF_BRANCH = ("bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor", "release", "test")
-# The rule that keeps a verified unit in its worktree. The author can change that, so it is told.
+# The rule that keeps a verified unit in its worktree. The agent is told, since it can add a better test.
 _LOCAL_ONLY = "R20"
 
 
 class Moment:
-    """One event of one session, at the place where it happened."""
+    """One event of one session, with its memory and its seat."""
 
     def __init__(self, event: HookEvent, session: Session, memory: Memory, home: Home) -> None:
         self.event, self.session, self.memory, self.home = event, session, memory, home
         self.rules = memory.config.hook
-        # What is recorded after the agent was told.
+        # Writes that run after the answer was sent.
         self.later: list[Later] = []
         self.seat = self._seat()
 
     @property
     def domain(self) -> str | None:
-        """The domain of this event's folder by the declared mapping; the longest match counts."""
+        """The domain of this event's folder in the settings; of several matches the longest."""
         here = tools.path_in(self.event.cwd, self.home.root, self.event.cwd) + "/"
         named = [folder for folder in self.rules.domains if here.startswith(f"{folder.strip('/')}/")]
         return self.rules.domains[max(named, key=len)] if named else None
 
     def _seat(self) -> Seat:
-        """The seat of this event. The actor is the host, with the type of a subagent.
+        """The seat of this event. The actor is the host, followed by the subagent's type if there is one.
 
-        The task is the one that the host names, else the branch, else the session.
+        The task is that of MNEMARCH_TASK, else the host's, else the branch, else the session.
         """
         event, home = self.event, self.home
         name = f"{event.host.actor}/{event.agent}" if event.agent else event.host.actor
@@ -85,20 +85,20 @@ class Moment:
         return self.memory.seat(Actor.agent(name), Scope(**where), session=event.session, root=home.root)
 
 
-# What the agent is told
+# Handlers: each returns the text for the agent
 
 
 def start(moment: Moment) -> str:
-    """The binding decisions and what is known for this task; a resumed session gets only what is new.
+    """The binding decisions and the units for this task; a resumed session gets only new ones.
 
-    After a compaction everything is told again, since the agent has forgotten it.
+    After a compaction the agent gets everything again, since it has forgotten it.
     """
     session, rules = moment.session, moment.rules
     session.clean()
     known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
     session.change(lambda state: state.update(shown=known, warned=[], met=[]))
     if rules.reports and "CLAUDE_ENV_FILE" in moment.event.environ:
-        with suppress(OSError):  # Where nothing can be written, the memory is still told.
+        with suppress(OSError):  # The context is still handed over if the folder can't be written.
             _have_reports_written(moment.session.reports)
     if not rules.start_tokens:
         return ""
@@ -109,7 +109,7 @@ def start(moment: Moment) -> str:
 
 
 def _task_in_words(moment: Moment) -> str:
-    """A description of the task: the words of its name, and the person's last prompt."""
+    """The words of the task's name and, in a continued session, the last prompt: a question for recall."""
     task = moment.seat.scope.task
     named = ""
     if task is not None and task != moment.event.session:
@@ -123,7 +123,7 @@ def _task_in_words(moment: Moment) -> str:
 
 
 def _prompts(moment: Moment, count: int) -> list[str]:
-    """The last prompts of this session, as the log has them; the newest first."""
+    """The last prompts of this session from the log, newest first."""
     texts = []
     for entry_id in reversed(moment.session.listed("prompts")[-count:]):
         with suppress(NotFound):
@@ -133,7 +133,7 @@ def _prompts(moment: Moment, count: int) -> list[str]:
 
 
 def _have_reports_written(folder: str) -> None:
-    """Place a recorder of tests for the commands of this session: a terse run names no test that passed."""
+    """Place a test recorder for the commands of this session, since a terse run names no passed tests."""
     from mnemarch.witness.run import place_recorder
 
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -141,15 +141,15 @@ def _have_reports_written(folder: str) -> None:
 
 
 def prompt(moment: Moment) -> str:
-    """What is known about the prompt and was not shown yet; nothing if nothing matches well."""
+    """The units that match the prompt well and were not shown yet; "" if there are none."""
     if moment.event.prompt.lstrip().startswith(_NOTICE):
         return ""
-    # People paste what recall told them; it is not treated as new.
+    # People paste recalled text into prompts; it is not recorded as new.
     own = prompts.without_fenced(moment.event.prompt).strip()[:_PROMPT_CHARS_MAX]
     if not own:
         return ""
     if moment.rules.records:
-        # The prompt is classified at the end of the turn, when nobody waits.
+        # The prompt is classified at the end of the turn, when nobody waits for the hook.
         moment.later.append(lambda: _log_prompt(moment, own))
     if not moment.rules.prompt_tokens:
         return ""
@@ -174,7 +174,7 @@ def _log_prompt(moment: Moment, text: str) -> None:
 
 
 def before_tool(moment: Moment) -> str:
-    """Warnings about the files that are to be changed, once a session, and about an edit or approach that failed."""
+    """Warnings: units about the files that will change (once a session), and an edit or approach that failed before."""
     event, session, root = moment.event, moment.session, moment.home.root
     if event.tool_kind == "shell":
         tools.forget_report(moment.session.reports)
@@ -202,7 +202,7 @@ def before_tool(moment: Moment) -> str:
 
 
 def after_tool(moment: Moment) -> str:
-    """Log what was done. A test run verifies the task's claims; after a failure the agent gets the verdict (S6)."""
+    """Log the tool call. A test run verifies the task's claims; after a failure the agent gets the verdict (S6)."""
     event, rules, root, seat = moment.event, moment.rules, moment.home.root, moment.seat
     entries = tools.entries_of(event, root) if rules.records else []
     if entries:
@@ -223,7 +223,7 @@ def after_tool(moment: Moment) -> str:
 
 
 def _verdict(moment: Moment, loop: LoopVerdict | None) -> list[str]:
-    """The verdict's instruction and, once a session, what other tasks say about the error, fenced as data."""
+    """The verdict's instruction and, once a session, other tasks' episodes about the error, fenced as data."""
     if loop is None:
         return []
     error = loop.details["error_hash"]
@@ -234,7 +234,7 @@ def _verdict(moment: Moment, loop: LoopVerdict | None) -> list[str]:
 
 
 def _raised(judged: Promotion) -> list[str]:
-    """The units that the run verified, for the agent that claimed them."""
+    """Lines about the units that the run verified, for the agent that claimed them."""
     from mnemarch.policy.loops import quoted
 
     local = {refused.unit_id: [refused.reason] for refused in judged.refused if refused.rule == _LOCAL_ONLY}
@@ -247,15 +247,15 @@ def _raised(judged: Promotion) -> list[str]:
 
 
 def _trust_changed(judged: Promotion) -> list[str]:
-    """The other changes of trust by this run (R2)."""
+    """Lines about the other trust changes of this run (R2)."""
     raised = {unit.id for unit in judged.units}
     changes = [change for change in judged.trust_changes if change.unit_id not in raised]
     return [f"Unit {short_id(c.unit_id)}: trust {c.before:.2f} to {c.after:.2f} ({c.signal})." for c in changes]
 
 
 def compact(moment: Moment) -> str:
-    """Keep the person's prompts, word for word, behind an anchor, so that they are found after the compaction (D1)."""
-    if moment.event.host.name == "gemini" or not moment.rules.records:  # It says so before every call of its model.
+    """Keep the prompts word for word as evidence behind an anchor, to be found after the compaction (D1)."""
+    if moment.event.host.name == "gemini" or not moment.rules.records:  # Gemini sends this before every model call.
         return ""
     asked = _prompts(moment, _ANCHORED_MAX)
     if not asked:
@@ -268,11 +268,11 @@ def compact(moment: Moment) -> str:
     def keep() -> None:
         evidence = decisions.add_evidence(snapshot, ["compaction"])
         if evidence.mentions > 1:
-            return  # Nothing was asked since an earlier compaction.
+            return  # No prompt has come since an earlier compaction.
         hint = f"Before a compaction in task {moment.seat.scope.task}: {asked[0][:_SHOWN_CHARS]}"
         anchor, earlier = decisions.add_anchor(hint, evidence.id, "entrypoint"), moment.session.state.get("anchor")
         moment.session.change(lambda state: state.update(anchor=anchor.id))
-        with suppress(NotAllowed, NotFound):  # Somebody else uses it, or it was erased.
+        with suppress(NotAllowed, NotFound):  # Another actor uses the anchor, or it was erased.
             if earlier:
                 moment.seat.withdraw(earlier, "a later compaction of the same session")
 
@@ -283,12 +283,12 @@ def compact(moment: Moment) -> str:
 def stop(moment: Moment) -> str:
     """Turn the prompts into claims, log the agent's last message, and keep the task's episode.
 
-    Test runs were judged when they happened. Nothing is told: a host would take it as a reason to go on.
+    Test runs were judged when they happened. The answer is empty, since a host would take a text as a reason to go on.
     """
     said = prompts.without_fenced(moment.event.said).strip()[:_SAID_CHARS_MAX]
     if said and moment.rules.records and not moment.event.payload.get("stop_hook_active"):
         moment.later.append(lambda: moment.seat.log("assistant", said))
-    # The prompts belong to the main agent; a subagent has a name of its own.
+    # The prompts belong to the main agent, so the end of a subagent leaves them.
     if moment.session.state.get("asked") and moment.event.name != "subagent_stop":
         moment.later.append(lambda: _take_up_prompts(moment))
     if moment.session.state.get("untold"):
@@ -309,7 +309,7 @@ def _take_up_prompts(moment: Moment) -> None:
 
 
 def _shown(moment: Moment, pack: Pack) -> None:
-    """Note the units that were shown in full, and those that a shown episode covers."""
+    """Note the units that were shown in full or are covered by a shown episode, so that none is shown twice."""
     from mnemarch.recall.context import TOLD_ELSEWHERE
 
     told = [each.unit_id for each in pack.left_out if each.reason == TOLD_ELSEWHERE]

@@ -1,4 +1,4 @@
-"""The hosts as data: their names for events, tools and fields, and the form of their answers. Pure."""
+"""The hosts as data: their names for events, tools and fields, and the form of answers to them. Pure."""
 
 from __future__ import annotations
 
@@ -54,19 +54,20 @@ _TOOL_OF = {word: kind for kind, words in _TOOLS.items() for word in words.split
 _TEXTS = ("stdout", "stderr", "output", "llmContent", "text_result_for_llm", "textResultForLlm", "text", "content")
 _EXITS = ("exit", "exitCode", "exit_code")
 _TEXT_DEPTH_MAX = 4
-# Gemini puts a hook's context in front of the prompt.
+# Gemini puts a hook's context before the prompt; it is cut off.
 _HANDED = r"(?s)\A(?:<hook_context>.*?</hook_context>\s*)+"
 _FAILED = r"\AExit code (\d+)\n"
-# Every pattern of an exit code contains this; without it no pattern is compiled.
+# Every pattern of an exit code contains this text. An output without it is not searched.
 _EXIT_SIGN = "xit "
 
 
 class Host(Frozen):
     """One host. `actor` is the name of its agents in the log.
 
-    `context` says where it looks for context: `nested` in hookSpecificOutput, at the `top`, or in `both`; `key` is what
-    it is called there; `before_tools` whether it takes any then. `exit` is where the output of a command tells its exit
-    code, `exit_else` what it is if it does not, and `label` what stands before the output.
+    `context` is the place where the host looks for context: `nested` in hookSpecificOutput, at the `top`, or in `both`.
+    `key` is the name of the context there. `before_tools` tells whether the host takes context before a tool runs.
+    `exit` is the pattern of the exit code in a command's output, `exit_else` the exit code if nothing matches, and
+    `label` the pattern of a label before the output.
     """
 
     name: str
@@ -84,7 +85,7 @@ HOSTS = {
     for host in (
         Host("claude-code", "claude-code", exit=_FAILED, exit_else=0),
         Host("codex", "codex"),
-        # It looks at the top, but before a tool inside; Claude Code, started from its shell, looks inside.
+        # Copilot reads the top, but before a tool the nested place, as does a Claude Code started from its shell.
         Host("copilot", "copilot-cli", context="both", exit=r"completed with exit code (\d+)>\s*\Z"),
         Host(
             "gemini",
@@ -101,7 +102,7 @@ HOSTS = {
 }
 # Fields that only one host sends, and variables that hosts set for the programs they start; the first match counts.
 _PAYLOAD_SIGNS = {"cursor_version": "cursor", "hookEventName": "vscode", "turn_id": "codex"}
-# Codex names its transcripts so; at the start and the end of a session this is the only sign of it.
+# Part of the name of Codex's transcripts: the only sign of Codex at the start and the end of a session.
 _ROLLOUT = "/rollout-"
 _VARIABLES = {
     "COPILOT_CLI": "copilot",
@@ -112,13 +113,13 @@ _VARIABLES = {
     "CLAUDE_PROJECT_DIR": "claude-code",
     "CLAUDECODE": "claude-code",
 }
-# Hosts that run the hooks of another's files too, by their own rules.
+# Hosts that also run the hooks in other hosts' files, by their own rules.
 _READ_OTHERS = {"copilot": ("claude-code", "vscode"), "cursor": ("claude-code",), "vscode": ("claude-code", "copilot")}
 
 
 class HookEvent(Frozen):
-    """One event in our words. `native` is the host's name of it, `exit` the exit code of a command, if it is known;
-    `environ` are the variables of the process that the host started.
+    """One event under Mnemarch's names. `native` is the host's name of the event. `exit` is the exit code of a command,
+    if known. `environ` has the variables of the process that the host started.
     """
 
     host: Host
@@ -143,7 +144,7 @@ class HookEvent(Frozen):
 
 
 def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Host:
-    """The host that sent the payload: the named one, unless a host was seen that also runs that one's hooks."""
+    """The host that sent the payload: the named host, unless signs show a host that also runs the named one's hooks."""
     by_payload = next((name for sign, name in _PAYLOAD_SIGNS.items() if sign in payload), None)
     if _ROLLOUT in str(payload.get("transcript_path")):
         by_payload = "codex"
@@ -155,7 +156,7 @@ def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str,
 
 
 def read(host: Host, payload: Mapping[str, Any], cwd: str, environ: Mapping[str, str]) -> HookEvent | None:
-    """The event in our words; None if it is not handled."""
+    """The event of a payload, or None if it is not handled."""
     field = {name: _first(payload, words.split()) for name, words in _FIELDS.items()}
     native = str(field["event"] or "")
     name = _EVENT_OF.get(native) or next((event for sign, event in _TOLD_BY.items() if sign in payload), None)
@@ -189,7 +190,7 @@ def read(host: Host, payload: Mapping[str, Any], cwd: str, environ: Mapping[str,
 
 
 def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
-    """The answer that makes the host pass the text to its agent; None if it would not."""
+    """The answer that makes the host pass the text to its agent; None if the host would not pass it."""
     host = event.host
     if not text or (event.name == "before_tool" and not host.before_tools):
         return None

@@ -1,8 +1,8 @@
-"""Hooks that a running server of this repository answers: the MCP server of a session, or `mnemarch serve`.
+"""Lets a running server of this repository answer hooks: the MCP server of a session, or `mnemarch serve`.
 
 A server has everything loaded, so a hook that asks it costs little more than starting Python. The server also searches
 by meaning, and it reaches PostgreSQL, which a cold process can't open in time. The hook sends the host's payload and
-prints the answer. Everybody who may enter the user's state folder may ask; they could start a hook as well.
+prints the answer. Whoever may enter the user's state folder may ask the server; they could also start a hook.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _REQUEST_BYTES_MAX = 64 << 20
 _PART_BYTES = 65_536
 # A stalled hook delays the end of a server by at most this long.
 _STALLED_S_MAX = 2.0
-# The server sends this byte when it has the request. A hook that gets none handles the event itself.
+# The byte that the server sends when it has read the request. A hook that gets none handles the event itself.
 _HAS_IT = b" "
-# How long a hook waits for that byte; longer where it can't handle the event itself.
+# How long a hook waits for that byte, and how long if it can't handle the event itself.
 _SILENCE_S_MAX, _BUSY_S_MAX = 0.5, 3.0
 _POLL_S = 0.1
 # The variables that a hook sends, since the server has another environment.
@@ -45,23 +45,23 @@ SILENT = (
 
 
 def place_of(folder: str) -> str:
-    """The folder of a repository's server socket. With PostgreSQL, hooks also keep their sessions there."""
+    """The folder of a repository's server socket. For a memory on PostgreSQL, it also has the hooks' session files."""
     name = blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return user.state_path_of(os.path.join("hooks", name))
 
 
 def prepare(folder: str) -> str:
-    """Create the folder, so that the hooks of this repository look for a server."""
+    """Create that folder. Hooks look for a server only if it exists."""
     place = place_of(folder)
     os.makedirs(place, mode=0o700, exist_ok=True)
     return place
 
 
-# The side of the hook
+# In the hook's process
 
 
 def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
-    """A server's answer to an event that the hook can't handle itself; without a server, a notice once a session."""
+    """A server's answer to an event that the hook can't handle itself. Without a server, a notice once a session."""
     if not os.path.isdir(place_of(folder)):
         return None
     is_done, told = asked(event, folder, _BUSY_S_MAX)
@@ -70,13 +70,13 @@ def answer(event: HookEvent, folder: str) -> dict[str, Any] | None:
     from mnemarch import checkout
 
     url = event.environ.get("MNEMARCH_STORE") or checkout.load(folder).store.url
-    # The folder may also be left by a server that found no memory.
+    # The folder may be the remainder of a server that found no memory.
     return hosts.answer(event, SILENT) if url.startswith("postgres") else None
 
 
 def asked(event: HookEvent, folder: str, patience_s: float = _SILENCE_S_MAX) -> tuple[bool, dict[str, Any] | None]:
-    """Whether a server handled the event, and its answer. It must serve the memory that the hook would use."""
-    import _socket  # The half of `socket` in C: the other half takes longer than the answer.
+    """Whether a server handled the event, and its answer. A server of another memory does not handle it."""
+    import _socket  # The C part of `socket`: importing the rest takes longer than the answer.
 
     environ = {name: event.environ[name] for name in _VARIABLES if name in event.environ}
     request: dict[str, Any] = {"host": event.host.name, "cwd": event.cwd, "session": event.session}
@@ -98,12 +98,12 @@ def asked(event: HookEvent, folder: str, patience_s: float = _SILENCE_S_MAX) -> 
     return bool(told), from_json(told.decode()) if told else None
 
 
-# The side of the server
+# In the server's process
 
 
 @contextmanager
 def serving(folder: str, url: str) -> Iterator[bool]:
-    """Answer the hooks of a repository in this context. Yields False if another server does so already."""
+    """Answer the hooks of a repository in this context. Yields False if another server does, or no socket works."""
     from socketserver import ThreadingMixIn, UnixStreamServer
     from threading import Thread
 
@@ -111,7 +111,7 @@ def serving(folder: str, url: str) -> Iterator[bool]:
 
     class Server(ThreadingMixIn, UnixStreamServer):
         def handle_error(self, *_: Any) -> None:
-            """Ignored: a hook that gets no answer handles the event itself, or is silent."""
+            """Do nothing: a hook that gets no answer handles the event itself or stays silent."""
 
     with ExitStack() as stack:
         place = prepare(folder)
@@ -124,7 +124,7 @@ def serving(folder: str, url: str) -> Iterator[bool]:
         try:
             _remove(path)
             server = stack.enter_context(Server(path, performer.handler()))
-        except OSError:  # A home with a very long name, or a file system without sockets.
+        except OSError:  # The path is too long for a socket, or the file system has none.
             yield False
             return
         stack.callback(_remove, path)
@@ -136,12 +136,12 @@ def serving(folder: str, url: str) -> Iterator[bool]:
 
 
 def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):  # The first time; or somebody cleared the folder.
+    with suppress(FileNotFoundError):  # There was no socket yet, or somebody cleared the folder.
         os.remove(path)
 
 
 class _Performer:
-    """Handles the events of one repository; the events of one session in order."""
+    """Handles the events of one repository. Events of one session are handled in order."""
 
     def __init__(self, folder: str, url: str) -> None:
         from collections import defaultdict
@@ -176,12 +176,12 @@ class _Performer:
             def handle(self) -> None:
                 self._is_answered = False
                 request = from_json(self.rfile.read(_REQUEST_BYTES_MAX).decode())
-                self.wfile.write(_HAS_IT)  # It fails if the hook didn't wait: then it does it alone.
+                self.wfile.write(_HAS_IT)  # This fails if the hook gave up waiting: it handles the event itself.
                 if performer.sees_to(request, self._say):
                     self._say(None)
 
             def _say(self, told: dict[str, Any] | None) -> None:
-                """The hook prints it and ends; what is to be recorded is recorded after that."""
+                """Send the answer, so that the hook prints it and ends. Recording continues after that."""
                 if not self._is_answered:
                     self._is_answered = True
                     self.wfile.write(to_json(told).encode())
@@ -191,7 +191,7 @@ class _Performer:
         return Handler
 
     def sees_to(self, request: Mapping[str, Any], say: Say) -> bool:
-        """Handle an event, and tell whether; if the settings changed meanwhile, the hook has to."""
+        """Handle an event and return True. Returns False for another memory or other settings: the hook handles it."""
         from mnemarch.code.home import home_of
         from mnemarch.interfaces.hooks import events
         from mnemarch.interfaces.hooks.sessions import trouble
@@ -201,7 +201,7 @@ class _Performer:
         home = home_of(event.cwd) if event is not None else None
         if event is None or home is None or home.folder != self._folder or not self._is_meant(request):
             return False
-        memory = self._opened()  # If that fails, the hook tries and reports why.
+        memory = self._opened()  # If this fails, the hook opens the memory itself and reports the error.
         with self._turns[request["session"]]:
             try:
                 events.perform(replace(event, session=request["session"]), home, memory, self._place, say)
@@ -210,22 +210,22 @@ class _Performer:
         return True
 
     def _is_meant(self, request: Mapping[str, Any]) -> bool:
-        """Whether the hook would use the same memory, with the settings that it was opened with."""
+        """Whether the hook would use the same memory with the same settings."""
         from mnemarch import checkout
 
         settings = checkout.load(self._folder)
         if self._url != (request["environ"].get("MNEMARCH_STORE") or settings.store.url):
             return False
-        # Without a file there is no memory, and a hook creates none.
+        # `_identity` fails without a file: there is no memory then, and a hook creates none.
         return self._is_remote or (self._file in (_NO_FILE, self._identity()) and settings == self._settings)
 
     def _identity(self) -> tuple[int, int]:
-        """Which file the memory is; a folder that was deleted and made again has another."""
+        """Device and inode of the memory's file. They differ if the folder was deleted and made again."""
         file = os.stat(os.path.join(self._place, "memory.db"))
         return file.st_dev, file.st_ino
 
     def _opened(self) -> Memory:
-        """The memory, opened for the first event."""
+        """The memory, opened at the first event."""
         from mnemarch.wiring import open_for_hooks
 
         with self._opening:

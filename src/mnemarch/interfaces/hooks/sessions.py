@@ -1,7 +1,7 @@
-"""What the hooks of one session know of each other: a small private file, and the proof that they ran.
+"""The state that the hooks of one session share: a small private file, which also proves that they ran.
 
-.mnemarch/hooks/<session>.json: host, when each event last came, how many bytes of context went to the agent; which
-units it was shown, which files it was warned of, and which events were seen, so that one that comes twice counts once.
+.mnemarch/hooks/<session>.json has the host, the time of each last event, the bytes of context that went to the agent,
+the units shown, the files warned about, and the events seen, so that an event sent twice is handled once.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _LOCK = "lock"
 _LOCK_WAIT_S = 1.0
 _FILE_BYTES_MAX = 1 << 20
 _TROUBLE_BYTES_MAX = 65_536
-# Of each list the newest are kept.
+# The most items of a list; the oldest are dropped.
 _LISTED_MAX = 400
 _FILES_MAX = 200
 _KEPT_S = 30 * 24 * 3600
-# Without an id of its own, an event that says the same so soon after, with no other in between, is the same.
+# The time within which an event with the same content as the one before it is a duplicate. If both have ids, only the
+# ids are compared.
 _AGAIN_S = 10.0
 _NAME_CHARS_MAX = 80
 
 
 class Session:
-    """The file of one session below `place`, the memory's folder. Where it can't be written, nothing is remembered."""
+    """The file of one session below `place`, the memory's folder. If it can't be written, the state lasts one event."""
 
     def __init__(self, place: str, name: str, host: str) -> None:
         self.folder = os.path.join(place, FOLDER)
@@ -47,13 +48,13 @@ class Session:
 
     @property
     def reports(self) -> str:
-        """The folder that a runner's report goes to."""
+        """The folder of a test runner's report."""
         return self.path.removesuffix(".json")
 
     def export_to(self, variables: str) -> None:
-        """Let the commands of this session find the recorder of tests, if one was placed.
+        """Put the test recorder, if one was placed, on the PYTHONPATH of this session's commands.
 
-        Only the process that the host told of the file writes to it: whoever asks a server could name any other.
+        Only the process that got the file's name from its host writes to it. A caller of a server could name any file.
         """
         from shlex import quote
 
@@ -62,7 +63,7 @@ class Session:
                 file.write(f'export PYTHONPATH={quote(self.reports)}"${{PYTHONPATH:+:$PYTHONPATH}}"\n')
 
     def admits(self, event: HookEvent) -> bool:
-        """Whether this event comes for the first time; it is noted in the same moment, among all processes."""
+        """Whether this event is new. It is noted under the same lock, so that one process admits it."""
         is_new = True
 
         def note(state: dict[str, Any]) -> None:
@@ -82,12 +83,12 @@ class Session:
         return [str(item) for item in self.state.get(name) or ()]
 
     def add(self, name: str, items: list[str]) -> None:
-        """Add to one of the lists; the oldest go."""
+        """Add items to a list, and drop its oldest beyond the limit."""
         if items:
             self.change(lambda state: state.update({name: _newest([*(state.get(name) or ()), *items])}))
 
     def gave(self, event: str, size_bytes: int) -> None:
-        """Note that so many bytes of context went to the agent."""
+        """Add to the count of context bytes that went to the agent."""
 
         def note(state: dict[str, Any]) -> None:
             state["context_bytes"] = state.get("context_bytes", 0) + size_bytes
@@ -96,21 +97,21 @@ class Session:
         self.change(note)
 
     def change(self, work: Callable[[dict[str, Any]], object]) -> None:
-        """Change the file as it is now, which another process may have written since."""
+        """Apply a change to the file's present state, which another process may have written since."""
         is_changed = False
         try:
             make_folder(self.folder)
             with locked(os.path.join(self.folder, _LOCK), _LOCK_WAIT_S):
                 self.state = self._read()
                 work(self.state)
-                is_changed = True  # A second time, an event that was just noted would seem to come twice.
+                is_changed = True  # Applied twice, an event noted above would look like a duplicate.
                 write_private(self.path, to_json(self.state).encode())
         except (OSError, StoreUnavailable):
             if not is_changed:
                 work(self.state)
 
     def clean(self) -> None:
-        """Remove what sessions of long ago left, and the oldest of too many."""
+        """Remove the files of old sessions, and the oldest files beyond the limit."""
         with suppress(OSError):
             files = sorted(
                 ((entry.stat().st_mtime, entry.path) for entry in os.scandir(self.folder) if entry.name != TROUBLE),
@@ -136,7 +137,7 @@ class Session:
 
 
 def trouble(place: str, words: str) -> None:
-    """Tell what went wrong in a file of the memory's folder: the host must not see it."""
+    """Append an error to a file in the memory's folder, since the host must not see it."""
     path = os.path.join(place, FOLDER, TROUBLE)
     with suppress(OSError):
         make_folder(os.path.dirname(path))
@@ -163,7 +164,7 @@ def _file_name(session: str) -> str:
 
 
 def _is_known(event: HookEvent, seen: list[list[Any]], at: float) -> bool:
-    """By its id; where one of the two has none, by its content if nothing else came in between."""
+    """Whether the event was seen: by its id or, if it or the event just before it has none, by its content."""
     if event.tool_id and any(key == f"{event.name}:{event.tool_id}" for key, _, _ in seen):
         return True
     key, digest, then = seen[-1] if seen else ("", "", 0.0)

@@ -1,4 +1,4 @@
-"""Turns a tool call into log entries (commands, edits, files) and into a test run, if it was one. Mostly pure."""
+"""Turns a tool call into log entries (commands, edits, files) and, if it ran tests, into a test run. Mostly pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEFORE = ("old_string", "oldString", "old_str")
 _AFTER = ("new_string", "newString", "new_str", "content", "contents", "file_text", "new_source")
 _PATCHES = ("patch", "patchText", "input", "command")
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
-# A longer text is not kept at all: half an edit would teach a wrong rule.
+# An edit with a longer side is kept without its text: half an edit would teach a wrong rule.
 _SIDE_CHARS_MAX = 20_000
 _COMMAND_CHARS_MAX = 4_000
 _FILE_CHARS_MAX = 1_000_000
@@ -33,7 +33,7 @@ _EDITS = ("sed -i", "rm ", "mv ", "cp ", "tee ", "truncate ", "patch ", "git che
 
 
 def edits_of(event: HookEvent, root: str) -> list[dict[str, Any]]:
-    """The edits of a tool call, each with its path from the root and both sides, or as a patch."""
+    """The edits of a tool call: each has its path from the root, and either both sides or a patch."""
     told = event.input
     patch = next((told[name] for name in _PATCHES if _is_patch(told.get(name))), None)
     if patch is not None:
@@ -66,7 +66,7 @@ def entries_of(event: HookEvent, root: str) -> list[Entry]:
 
 
 def _edited(event: HookEvent, root: str) -> list[Entry]:
-    """The edits of a tool call, each with the function or class around it, if that is known."""
+    """The log entries of a tool call's edits, each with the function or class around it, if known."""
     entries = []
     for edit in edits_of(event, root):
         name = _name_in(root, edit["path"], edit["after"]) if edit.get("before") else ""
@@ -94,7 +94,7 @@ def digest_of(edit: Mapping[str, Any]) -> str:
 
 
 def paths_changed(event: HookEvent, root: str) -> list[str]:
-    """The files that a tool is about to change; for a shell command, the existing files that it names."""
+    """The files that a tool is about to change. For a shell command that edits: the existing files that it names."""
     paths = [edit["path"] for edit in edits_of(event, root)]
     command = _text(event.input, ("command", "cmd")) if event.tool_kind == "shell" else ""
     if any(word in command for word in _EDITS):
@@ -105,7 +105,7 @@ def paths_changed(event: HookEvent, root: str) -> list[str]:
 
 
 def path_in(path: str, root: str, cwd: str) -> str:
-    """A path from the root of the working tree, if it lies there."""
+    """The path from the root of the working tree, or the absolute path if it lies outside."""
     whole = os.path.normpath(os.path.join(cwd, path))
     for base in (root, os.path.realpath(root)):
         if whole.startswith(f"{base}{os.sep}"):
@@ -114,13 +114,13 @@ def path_in(path: str, root: str, cwd: str) -> str:
 
 
 def run_in(event: HookEvent, seat: Seat, root: str, configured: tuple[str, ...], reports: str) -> TestRun | None:
-    """The test run of a command, if it was one. If the runner wrote a report, the tests are read from that."""
+    """The test run of a command, or None if it ran no tests. A report of the runner supplies the tests if it exists."""
     command = _text(event.input, ("command", "cmd"))
     if event.tool_kind != "shell" or not command.strip():
         return None
     from mnemarch.witness.commands import runner_of
 
-    if runner_of(command, configured) is None:  # Most commands: what reads the output of runners is not loaded.
+    if runner_of(command, configured) is None:  # Most commands run no tests and load nothing more.
         return None
     from mnemarch.witness.output import from_output
 
@@ -147,7 +147,7 @@ def run_in(event: HookEvent, seat: Seat, root: str, configured: tuple[str, ...],
 
 
 def forget_report(reports: str) -> None:
-    """Remove the report of an earlier run, so that it is not taken for the next one's."""
+    """Remove an earlier run's report, so that the next run does not read it."""
     try:
         os.remove(os.path.join(reports, "results.jsonl"))
     except OSError:

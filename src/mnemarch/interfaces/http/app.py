@@ -1,7 +1,7 @@
 """The HTTP server: a route for each verb of the table, and routes for health, metrics and the stream of the log.
 
-A route is `POST /v1/OWNER/VERB` with the parameters as a JSON object, since addresses end up in logs. The token alone
-decides actor, org and project; worktree, task and session come from the query.
+A route is `POST /v1/OWNER/VERB`. Its parameters are a JSON object in the body, since addresses end up in logs. The
+token alone decides actor, org and project; worktree, task and session come from the query.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 8_000_000
 _BODY_S_MAX = 30.0
-# Threads. Recalls compute, so more of them only compete for the interpreter. Writes wait for the store, and one of them
-# commits for all that wait.
+# Numbers of threads. Recalls compute, so more threads would only compete for the interpreter. Writes wait for the
+# store, and one thread commits for all waiting writes.
 _READING, _WRITING = 8, 64
 _FOLLOWERS_MAX = 64
 _POLL_S = 0.25
@@ -78,7 +78,7 @@ class _Place(Frozen):
 
 
 class Server:
-    """Serves one memory. `closing` tells when streams must end; `hosts` are the names under which it may be called."""
+    """Serves one memory. Streams end once `closing` returns True. `hosts` are the allowed host names (empty: all)."""
 
     def __init__(
         self,
@@ -146,10 +146,10 @@ class Server:
             app.openapi_schema = described
         return app.openapi_schema
 
-    # Who comes in
+    # Tokens
 
     def _token(self, request: Request, profile: str) -> Token:
-        """The token of a request. Raises if it is missing, invalid, too narrow, or over its rate."""
+        """The token of a request. Raises if it is missing or invalid, has too narrow a profile, or exceeds its rate."""
         if self._hosts and request.url.hostname not in self._hosts:
             raise Refusal(421, InvalidInput("This server has another name.", hint=f"Call it {self._hosts[0]}."))
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
@@ -168,7 +168,7 @@ class Server:
         return token
 
     def _spend(self, id: str) -> None:
-        """Rate limit: a token has so many requests a second, and a burst of twice as many."""
+        """Apply the rate limit: each token has a number of requests per second, and a burst of twice that number."""
         now = time.monotonic()
         left, at = self._budgets.get(id, (2 * self._rate, now))
         left = min(2 * self._rate, left + (now - at) * self._rate)
@@ -190,7 +190,7 @@ class Server:
 
         def work(token: Token, body: dict[str, Any], *where: str | None) -> bytes:
             given = read_all(verb.name, offered(verb), body)
-            # The parser also takes numbers as texts, as a shell gives them; a program has to send the right type.
+            # `read_all` also takes numbers as texts, for the shell. A program has to send the right JSON type.
             problem = next(validator.iter_errors(body), None)
             if problem is not None:
                 place = "/".join(map(str, problem.absolute_path))
@@ -260,7 +260,7 @@ class Server:
         self._followers.inc()
         try:
             silent_s, news = _ALIVE_S, NewsOf(seat)
-            # A token that is revoked or over ends the stream too.
+            # A revoked or expired token ends the stream too.
             while not self.closing() and self.tokens.is_valid(token):
                 events = await to_thread.run_sync(partial(_news, seat, position))
                 for event in events:
@@ -305,7 +305,7 @@ class Server:
 
 @contextmanager
 def _report_file(text: str) -> Iterator[str]:
-    """The path of a private file with this text, for as long as a verb reads it."""
+    """The path of a private temporary file with this text, removed at the end of the context."""
     with NamedTemporaryFile("w", encoding="utf-8", suffix=".report") as file:
         file.write(text)
         file.flush()
@@ -328,13 +328,13 @@ def _written(content: Any) -> bytes:
 
 
 def _news(seat: Seat, position: int) -> list[Any]:
-    """The next entries after a position. The newest is read first, which is cheap if there is nothing new."""
+    """The next entries after a position. It reads the newest entry first, which is cheap if nothing is new."""
     newest = seat.events(limit=1)
     return seat.events(beyond=position, limit=_PAGE) if newest and newest[0].position > position else []
 
 
 async def _body_of(request: Request) -> bytes:
-    """The body, up to the limit. One that announces more bytes is not read at all."""
+    """The body. Raises if it exceeds the limit; a body that announces more bytes is not read."""
     said = request.headers.get("content-length", "0")
     too_long = Refusal(
         413, InvalidInput(f"The body has more than {BODY_BYTES_MAX:,} bytes.", hint="Send less at a time.")

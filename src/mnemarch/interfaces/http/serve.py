@@ -1,8 +1,8 @@
-"""`mnemarch serve`: the memory for other machines and other languages; `mnemarch token`: who may come in, as whom, in
-which project, with which rights, and until when.
+"""`mnemarch serve` offers a memory to other machines and languages. `mnemarch token` manages access: each token has an
+actor, a project, a profile and an end.
 
-Tokens stand in a file of the user's own, outside of every repository: an agent that may write there can't let itself
-in. Of each only a digest is stored.
+Tokens are in the user's own configuration, outside every repository, so an agent that may write in a repository can't
+make itself one. Only a digest of each secret is stored.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _HEADER_BYTES_MAX = 32_768
 _KEEP_ALIVE_S = 30
 _PORT_MAX = 65_535
 _BACKLOG = 1_024
-# After each statement a writer asks for the interpreter again, and gets it this much later from a thread that computes:
-# with Python's own 5 ms a batch of writes waits for longer than it works.
+# The interval after which a computing thread yields the interpreter. A writer waits for it after each statement. With
+# Python's default of 5 ms, a batch of writes waits longer than it works.
 _SWITCH_S = 0.001
 
 
 class Token(Frozen):
-    """One token: what it lets in, until when; `digest` is that of its secret."""
+    """One token: its actor, place, profile and end, and the digest of its secret."""
 
     id: str
     digest: str
@@ -63,7 +63,7 @@ class Token(Frozen):
 
     @property
     def shown(self) -> dict[str, str]:
-        """All but the digest."""
+        """The fields that may be shown: all but the digest."""
         return {name: getattr(self, name) for name in _PUBLIC}
 
     def allows(self, profile: str) -> bool:
@@ -74,7 +74,7 @@ class Token(Frozen):
 
 
 class Tokens:
-    """The tokens of one memory, by the folder it is in. What another process changes is seen at the next request."""
+    """The tokens of the memory in one folder. A change by another process is seen at the next request."""
 
     def __init__(self, folder: str, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         name = blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=16).hexdigest()
@@ -83,7 +83,7 @@ class Tokens:
         self._read: tuple[object, dict[str, Token]] = (None, {})
 
     def create(self, actor: Actor, scope: Scope, profile: str, days: int) -> tuple[Token, str]:
-        """A new token, and its text, which nothing but this answer has."""
+        """Make a token. Returns it with its text, which is not stored anywhere."""
         require_outsider(actor)
         checked_name(actor.id, "an actor's id")
         if profile not in PROFILES:
@@ -113,7 +113,7 @@ class Tokens:
         return token
 
     def named_by(self, text: str) -> Token | None:
-        """The token of this text, if there is one and its time is not over."""
+        """The valid token with this text, or None."""
         beginning, _, rest = text.partition("_")
         id, _, secret = rest.partition("_")
         token = self.all().get(id) if beginning == _BEGINNING else None
@@ -122,11 +122,11 @@ class Tokens:
         return token if is_it else None
 
     def is_valid(self, token: Token) -> bool:
-        """Whether it still lets in."""
+        """Whether a token is neither revoked nor expired."""
         return self.all().get(token.id) == token and not token.is_over(self._clock())
 
     def all(self) -> dict[str, Token]:
-        """Every token that was not revoked, by its id."""
+        """All tokens that were not revoked, by id."""
         try:
             status = os.stat(self._path)
         except FileNotFoundError:
@@ -143,7 +143,7 @@ class Tokens:
         return self._read[1]
 
     def _change(self, change: Callable[[dict[str, Token]], dict[str, Token]]) -> None:
-        """Write what becomes of the tokens; those whose time is over go."""
+        """Apply a change to the tokens, drop the expired ones, and write the file."""
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         with locked(f"{self._path}.lock", _WAIT_S_MAX):
             now = self._clock()
@@ -157,7 +157,7 @@ class Tokens:
 
 def _create(call: Call) -> Answer:
     actor: Actor = call.options.who
-    # The word of a person is evidence, so only a person hands out the right to give it.
+    # A person's word is evidence, so only a person makes tokens for people and orchestrators.
     if actor.kind is not ActorKind.AGENT and call.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
             f"{call.actor} may not make a token for {actor} (rule R4: a person names people and orchestrators).",
@@ -206,7 +206,7 @@ def _serve(call: Call) -> Answer:
             uvicorn.Config(
                 server.app(),
                 log_level="warning",
-                access_log=False,  # An address may carry what nobody should read in a log.
+                access_log=False,  # Addresses may have parts that must not get into a log.
                 server_header=False,
                 proxy_headers=False,
                 http="h11",
@@ -217,7 +217,7 @@ def _serve(call: Call) -> Answer:
             )
         )
         server.closing = lambda: running.should_exit
-        # The server raises them again when it has ended; then the memory is still to be closed.
+        # uvicorn raises the signals again at its end. This handler keeps the process alive to close the memory.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, running.handle_exit)
         address = f"[{options.host}]" if ":" in options.host else options.host
@@ -231,7 +231,7 @@ def _serve(call: Call) -> Answer:
 
 
 def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
-    """The socket that is served. Others than this computer are let near it only on request: it speaks plain HTTP."""
+    """The listening socket. It speaks plain HTTP, so other computers can reach it only if `is_exposed`."""
     import socket
     from ipaddress import ip_address
 
@@ -248,7 +248,7 @@ def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
         )
     try:
         listening = socket.create_server(place[4][:2], family=place[0], backlog=_BACKLOG)
-        # Else the body of an answer waits until its head was acknowledged, for 40 ms.
+        # Without this, an answer's body waits 40 ms for the acknowledgement of its head.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:

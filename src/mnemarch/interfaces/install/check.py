@@ -1,4 +1,4 @@
-"""Checks an installed host: its entries are there, their command runs, a hook ran, and its context arrived."""
+"""Checks an installed host: whether its entries exist, their command runs, a hook ran, and its context arrived."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from mnemarch.model.outcome import Finding
 _SECONDS_MAX = 20
 _FILE_BYTES_MAX = 256 << 20
 _TOKENS_MIN = 400
-# What stands in every context that a hook hands over.
+# One of these texts is in every context that a hook hands over.
 _MARKS = (b"<mnemarch-memory", b"shared memory. Prompts, edits and commands")
 _COMMAND = r'"((?:[^"\\]|\\.)*hook --host {})"|COMMAND = (\[[^\n]*\])'
 
 
 def findings(call: Call) -> Iterator[Finding]:
-    """What is to be said of each host whose hooks are here or in the user's own files; nothing where none is."""
+    """Findings for each host whose hooks are in this repository or in the user's own files."""
     for name, host in HOSTS.items():
         commands = []
         for of_user in (False, True):
@@ -49,13 +49,13 @@ def findings(call: Call) -> Iterator[Finding]:
 
 
 def _sessions(call: Call) -> str:
-    """The folder in which hooks note what they did."""
+    """The folder of the hooks' session files."""
     place = place_of(call.home.folder) if call.is_on_server else local_place(call.store or call.home.folder)
     return os.path.join(place, SESSIONS)
 
 
 def _registered(name: str, text: str) -> str | None:
-    """The shell command of the hooks as it stands in the file."""
+    """The shell command of the hooks in the file's text, or None."""
     found = re.search(_COMMAND.format(name), text)
     if found is None:
         return None
@@ -71,11 +71,10 @@ def _missing_server(name: str, places: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _tried(name: str, command: str, call: Call) -> Finding:
-    """Start a session of no agent by the command that the host has, with hardly any environment.
+    """Run the host's hook command for a session start, with a minimal environment, and check its output.
 
-    It is in the doctor's own place, so that what the doctor wrote there has to come out in the host's words, and
-    nobody's tasks get one more. Only if it is this very program: the file may have come with a clone, and so may the
-    command in it.
+    The session is in the doctor's own scope: it adds no task to anybody's, and the output has to have the sentence
+    that the doctor stored there. Only this program's own command is run, since the file may have come with a clone.
     """
     title, hooks = HOSTS[name].title, HOSTS[name].hooks
     words = shlex.split(command)
@@ -104,7 +103,7 @@ def _tried(name: str, command: str, call: Call) -> Finding:
         with suppress(OSError):
             os.remove(f"{proof}.json")
         shutil.rmtree(proof, ignore_errors=True)
-    # Who lets hooks tell little at the start of a session is told little.
+    # With a small `start_tokens` setting, the sentence may not fit.
     if is_proved and (SENTENCE.encode() in told or call.memory.config.hook.start_tokens < _TOKENS_MIN):
         return good(f"{title}: its hooks run, and hand over what the memory knows.")
     trouble = "runs, but hands nothing over" if is_proved else "doesn't run, or leaves no trace"
@@ -114,7 +113,7 @@ def _tried(name: str, command: str, call: Call) -> Finding:
 
 
 def _last_seen(name: str, title: str, todo: list[str], folder: str) -> Finding:
-    """When a hook last ran in this repository, and whether the transcript of that session has its context."""
+    """The time of the last hook in this repository, and whether that session's transcript has its context."""
     states = [_state_in(str(path)) for path in Path(folder).glob("*.json")]
     sessions = [state for state in states if state.get("host") == name]
     if not sessions:

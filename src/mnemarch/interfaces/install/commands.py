@@ -1,7 +1,7 @@
-"""`mnemarch install` and `mnemarch uninstall`: a host's hooks and its MCP server, in the host's own files.
+"""`mnemarch install` and `mnemarch uninstall`: writes a host's hooks and MCP server into the host's own files.
 
-A file is changed whole or not at all. A copy of the file before the change is the backup. If there is no copy, or the
-file was changed since, Mnemarch's entries are recognised by their form.
+Each file is changed whole or not at all. A copy from before the change is the backup. Without a copy, or if the file
+was changed since, Mnemarch's entries are recognised by their form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FILE_BYTES_MAX = 64 << 20
 
 
 class Change(Frozen):
-    """One file as it is, as it is to be, and as it is without Mnemarch's entries; None: it is not there."""
+    """One file's text before the change, after it, and without Mnemarch's entries. None stands for a missing file."""
 
     path: str
     now: str | None
@@ -60,8 +60,8 @@ def planned(path: str, entries: Entries, *, installs: bool) -> Change:
 
 
 def carried_out(change: Change, base: str) -> None:
-    """Write the file with its note, or remove both, and the folders below `base` that are empty then."""
-    if text_of(change.path) != change.now:  # Hosts write their files, too.
+    """Write the file and its backup, or restore the original and remove the backup and empty folders below `base`."""
+    if text_of(change.path) != change.now:  # Hosts also write to these files.
         raise InvalidInput(f"{change.path} changed in this moment; it was left as it is.", hint="Run this again.")
     place, folder = _place_of(change.path), os.path.dirname(os.path.realpath(change.path))
     if change.then == change.original:
@@ -90,7 +90,7 @@ def backup_of(path: str) -> str | None:
 
 
 def text_of(path: str) -> str | None:
-    """The text of a file, None if it does not exist. Binary files and dangling links are refused."""
+    """The text of a file, or None if it does not exist. Raises for binary files and dangling links."""
     try:
         return read_small(path, _FILE_BYTES_MAX).decode()
     except FileNotFoundError:
@@ -104,7 +104,7 @@ def text_of(path: str) -> str | None:
 
 
 def _place_of(path: str) -> str:
-    """The path of a file's backup, in the user's state folder, since the memory's folder may be removed first."""
+    """The path of a file's backup. It is in the user's state folder, since the memory's folder may be removed first."""
     digest = blake2b(os.path.realpath(path).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return user.state_path_of(os.path.join("installed", f"{digest}-{os.path.basename(path)}"))
 
@@ -125,7 +125,7 @@ def _remove_empty(folder: str, base: str) -> None:
 
 
 def own_command() -> list[str]:
-    """The command by which a host starts this program. The path is absolute, since a hook's PATH may be bare."""
+    """The command that starts this program. Its path is absolute, since a hook's PATH may be minimal."""
     started = sys.argv[0] if os.path.basename(sys.argv[0]) == "mnemarch" else ""
     beside = os.path.join(os.path.dirname(sys.executable), "mnemarch")
     path = shutil.which(started) or shutil.which(beside)
@@ -133,7 +133,7 @@ def own_command() -> list[str]:
 
 
 def places_of(name: str, root: str, *, of_user: bool) -> dict[str, Entries]:
-    """The files of a host, each with what is to stand in it."""
+    """The files of a host, each with its entries."""
     host, base = HOSTS[name], os.path.expanduser("~") if of_user else root
     hooks, servers = (os.path.join(base, file) for file in host.files(of_user=of_user))
     if form_of(servers) == "json" and not os.path.exists(servers) and os.path.exists(f"{servers}c"):
@@ -147,7 +147,7 @@ def places_of(name: str, root: str, *, of_user: bool) -> dict[str, Entries]:
 def is_installed(name: str, root: str, *, of_user: bool) -> bool:
     """Whether a host's hooks have an entry of Mnemarch."""
     path = next(iter(places_of(name, root, of_user=of_user)))
-    # A script has the words of its command as a list.
+    # A script has its command as a list of words.
     return f"hook --host {name}" in (text_of(path) or "").replace('", "', " ")
 
 
@@ -163,7 +163,7 @@ def _changes(call: Call, name: str, *, installs: bool) -> list[Change]:
 
 
 def _others_with(name: str, path: str, root: str, *, of_user: bool) -> list[str]:
-    """Other hosts that are installed and read the server from the same file."""
+    """Other installed hosts that read the MCP server from the same file."""
     return [
         other
         for other in HOSTS
@@ -174,7 +174,7 @@ def _others_with(name: str, path: str, root: str, *, of_user: bool) -> list[str]
 
 
 def _require_inside(path: str, root: str, *, of_user: bool) -> None:
-    """Refuse a link in a project that leads to a file outside: it may have come with a clone."""
+    """Raise if a file of a project is a link that leads outside: it may have come with a clone."""
     real, top = os.path.realpath(path), os.path.realpath(root)
     if not of_user and os.path.commonpath([real, top]) != top:
         raise InvalidInput(
@@ -209,7 +209,7 @@ def _run(call: Call, *, installs: bool) -> Answer:
 
 
 def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
-    """Remarks for this user, beside the host's general ones."""
+    """Notes for this installation, beside the host's general ones."""
     from importlib.util import find_spec
 
     places = places_of(name, call.home.root, of_user=call.options.user)

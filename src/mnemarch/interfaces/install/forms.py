@@ -1,5 +1,5 @@
-"""The hosts of coding agents, read from `hosts.toml`, and their entries in the forms that they want: JSON with
-comments, TOML, or a script. Pure: a text in, a text out.
+"""The hosts of coding agents, read from `hosts.toml`, and the forms of their entries: JSON with comments, TOML, or a
+script. Pure: it takes a text and returns a text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Hooks(Frozen):
     seconds_of: dict[str, int] = {}  # noqa: RUF012 - a value copies it
 
     def entry(self, event: str, command: str) -> dict[str, Any]:
-        """What stands in the list of an event."""
+        """The item for the list of an event."""
         seconds = self.seconds_of.get(event, _SECONDS)
         handler = {"type": "command", "command": command, "timeout": seconds * self.timeout_per_s}
         matcher = {"matcher": self.events[event]} if self.events[event] else {}
@@ -37,7 +37,7 @@ class Hooks(Frozen):
 
 
 class Host(Frozen):
-    """One host: its files, and the form of what stands in them."""
+    """One host: its files, and the form of the entries in them."""
 
     title: str
     hook_file: str
@@ -76,7 +76,7 @@ _SCRIPT_HEAD = "// Mnemarch for "
 
 
 class Entries(Frozen):
-    """What is to stand in one file of a host: its hooks by their shell command, its MCP server, or both."""
+    """The entries for one file of a host: its hooks, its MCP server, or both."""
 
     host: Host
     name: str
@@ -89,13 +89,13 @@ class Entries(Frozen):
         return [*self.command, "hook", "--host", self.name]
 
     def put(self, text: str | None, form: str) -> str:
-        """The text with the entries; None is a file that is not there yet. A ValueError says why it can't be."""
+        """The text with the entries added. `text` is None for a new file. Raises ValueError if they can't be added."""
         return _PUT[form](self, text)
 
     def taken(self, text: str, form: str, before: str | None, *, is_noted: bool) -> str | None:
-        """The text without the entries, None where nothing else was in it.
+        """The text without the entries, or None if nothing else was in it.
 
-        If it `is_noted`, `before` is what the file was before the entries came, None if it was not there.
+        If `is_noted`, `before` is the file's text from before the installation, None if there was no file.
         """
         return _TAKEN[form](self, text, before, is_noted)
 
@@ -105,7 +105,7 @@ def form_of(path: str) -> str:
 
 
 def has_server(entries: Entries, text: str, form: str) -> bool:
-    """Whether a server of this name stands in the text, whoever put it there."""
+    """Whether the text has a server of this name, whoever wrote it."""
     data = tomllib.loads(text) if form == "toml" else jsonc.parsed(text).value
     servers = data.get(entries.host.server_key) if isinstance(data, dict) else None
     return isinstance(servers, dict) and SERVER in servers
@@ -150,7 +150,7 @@ def _is_owned(entries: Entries, before: str | None, path: Path, content: Any) ->
 
 
 def _is_own_hook(entries: Entries, content: Any) -> bool:
-    """Whether this handler, or every handler of this group, is Mnemarch's."""
+    """Whether this handler, or every handler in this group, is Mnemarch's."""
     if not isinstance(content, dict) or entries.host.hooks is None:
         return False
     handlers = content.get("hooks")
@@ -161,7 +161,7 @@ def _is_own_hook(entries: Entries, content: Any) -> bool:
 
 
 def _is_own_server(entries: Entries, content: Any) -> bool:
-    """Whether a server has the form that is written here; one with a bare command was written by hand."""
+    """Whether a server has the form that `install` writes. One without an absolute path was written by hand."""
     if not isinstance(content, dict):
         return False
     command, arguments = content.get("command"), content.get("args", [])
@@ -221,11 +221,11 @@ def _taken_toml(entries: Entries, text: str, before: str | None, is_noted: bool)
     if not is_safe:
         raise ValueError(f"{_TABLE} stands in it in a form that can't be taken out safely")
     if is_inside and before and not before.endswith("\n"):
-        rest = rest.removesuffix("\n").removesuffix("\r")  # The line end before the table came with it.
+        rest = rest.removesuffix("\n").removesuffix("\r")  # The line end before the table was added with the table.
     return rest or (before if is_noted else None)
 
 
-# A script of our own
+# Script
 
 
 def _put_script(entries: Entries, text: str | None) -> str:

@@ -1,4 +1,4 @@
-"""JSON with comments, changed by as little text as can be: what is put in can be taken out again, to the byte."""
+"""Edits JSON with comments with minimal changes of the text. Removing an insertion restores the text to the byte."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOSES = {"{": "}", "[": "]"}
 
 
 class Node(Frozen):
-    """One JSON value, and where it stands in the text; `items` are its members or elements."""
+    """One JSON value and its place in the text. `items` are its members or elements."""
 
     value: Any
     start: int
@@ -30,7 +30,7 @@ class Node(Frozen):
 
 
 class Item(Frozen):
-    """A member or an element: where it begins (a member at its key), and where a comma follows it."""
+    """A member or an element: its start (a member's is its key's), its node, and the place of the comma after it."""
 
     key: str | int
     start: int
@@ -39,7 +39,7 @@ class Item(Frozen):
 
 
 def parsed(text: str) -> Node:
-    """The value of a text; a ValueError says in which line it is no JSON."""
+    """Parse a text. Raises ValueError with the number of the line that is no JSON."""
     node = _value(text, _skip(text, 0), 0)
     if _skip(text, node.end) != len(text):
         raise _wrong(text, _skip(text, node.end))
@@ -91,7 +91,7 @@ def _wrong(text: str, at: int) -> ValueError:
 
 
 def _child(node: Node, key: str | int) -> Node | None:
-    # Of two members of one name the last one counts, for hosts too.
+    # Of two members with one name the last counts, as in the hosts' parsers.
     return next((item.node for item in reversed(node.items) if item.key == key), None)
 
 
@@ -105,7 +105,7 @@ def _at(node: Node, path: Path) -> Node | None:
 
 
 def inserted(text: str, path: tuple[str, ...], content: Any, *, is_element: bool) -> str:
-    """The text with a new member at `path`, or a new last element of the list there; missing containers are made."""
+    """The text with a new member at `path`, or a new last element in the list there. Missing containers are added."""
     node = parsed(text)
     for depth, key in enumerate(path):
         if not isinstance(node.value, dict):
@@ -135,7 +135,7 @@ def _put(text: str, container: Node, content: Any, key: str) -> str:
         lines = json.dumps(content, ensure_ascii=False, indent=unit).split("\n")
         rendered, head = f"{newline}{margin}{unit}".join(lines), f"{newline}{margin}{unit}"
         tail = "" if "\n" in inner else f"{newline}{margin}"
-    # Behind the last comment, which belongs to what stands before it.
+    # The new item goes after the last comment, which belongs to the item before.
     at = container.start + 1 + len(inner.rstrip())
     if last is not None and last.comma is not None:
         return f"{text[:at]}{head}{key}{rendered},{tail}{text[at:]}"
@@ -145,7 +145,7 @@ def _put(text: str, container: Node, content: Any, key: str) -> str:
 
 
 def without(text: str, owned: Owned, before: str | None) -> str:
-    """The text without what is owned, and without containers that hold nothing else; those of `before` stay."""
+    """The text without owned items and without containers that become empty, except containers that `before` has."""
     original = None if before is None else parsed(before)
     while True:
         node = parsed(text)
@@ -173,7 +173,7 @@ def _owned_paths(node: Node, path: Path, owned: Owned) -> Iterator[Path]:
 
 
 def _cut(text: str, root: Node, path: Path, blank: str) -> str:
-    """The text without one member or element, the space before it and one comma; an empty container gets `blank`."""
+    """The text without one item, the space before it and one comma. A container that becomes empty gets `blank`."""
     container = _at(root, path[:-1])
     assert container is not None
     number = next(n for n, item in reversed(list(enumerate(container.items))) if item.key == path[-1])
