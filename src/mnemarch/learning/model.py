@@ -235,7 +235,7 @@ class ApiModel:
         return text
 
     def _client(self, sdk: Any, retries_max: int) -> Any:
-        """A client that follows no redirect, sends no header from the environment, and limits an answer's size."""
+        """A client that follows no redirect, sends no header from the environment, and bounds the answer."""
         hooks = {"request": [self._strip], "response": [self._bound]}
         http = sdk.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks)
         return getattr(sdk, self._api.client)(
