@@ -135,17 +135,18 @@ ODD_TEXTS += ["Use SQLite\n\nIn WAL mode", "word " * 60 + "THE END\nand more", "
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS)
-def test_decisions_made_here_come_out_and_go_in_again(seat, tmp_path, text):
-    proposal = seat.decisions.propose(
-        text, reason=Reason("risk", "은행이 막는다", "느리다"), evidence=[seat.decisions.add_evidence("측정 결과").id]
-    )
+@pytest.mark.parametrize(("strength", "domain"), [("normal", "global"), ("lock", "주문 처리")])
+def test_decisions_made_here_come_out_and_go_in_again(seat, tmp_path, text, strength, domain):
+    evidence = [seat.decisions.add_evidence("측정 결과").id]
+    reason, firm = Reason("risk", "은행이 막는다", "느리다"), {"strength": strength, "domain": domain}
+    proposal = seat.decisions.propose(text, reason=reason, evidence=evidence, **firm)
     seat.decisions.commit(proposal)
     (name,) = export_folder(seat, str(tmp_path / "out"))
     with mnemarch.open(tmp_path / "elsewhere") as memory:
         other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         import_folder(other, str(tmp_path / "out"))
-        (decision,) = other.decisions.active()
-        assert decision.text == text
+        (decision,) = other.decisions.active(domain)
+        assert (decision.text, decision.strength, decision.unit.domain) == (text, strength, domain)
         assert (decision.reason.summary, decision.reason.tradeoff) == ("은행이 막는다", "느리다")
         export_folder(other, str(tmp_path / "again"))
     assert read(tmp_path / "again") == {name: (tmp_path / "out" / name).read_bytes()}

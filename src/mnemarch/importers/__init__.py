@@ -18,15 +18,15 @@ from mnemarch.importers import markdown
 from mnemarch.importers.source import Note, Source, head_of, moment_of, words_of
 from mnemarch.model.value import Frozen
 
-# Where the stores of agents keep the text of a memory.
+# The fields in which agents' stores keep the text of a memory.
 _TEXTS = ("memory", "text", "content", "data", "fact", "summary")
 _OWNERS = ("user_id", "agent_id", "app_id", "run_id")
-# The parts of a session's summary, as claude-mem names them.
+# claude-mem's columns for the parts of a session's summary.
 _PARTS = ("learned", "completed", "investigated", "next_steps", "notes")
 
 
 def mem0(source: Source) -> Iterator[Note]:
-    """What `get_all()` gives, written as JSON: a list, or an object with `results`; or one memory a line."""
+    """The notes of a mem0 export: the JSON of `get_all()` as a list or an object with `results`, or a memory a line."""
     for place, record in source.records():
         text = _text(record)
         if not text:
@@ -48,14 +48,14 @@ def mem0(source: Source) -> Iterator[Note]:
 
 
 def mcp_memory(source: Source) -> Iterator[Note]:
-    """The file of the reference server: an entity or relation a line. Each observation is a note, each relation too."""
+    """The notes of the reference server's file, an entity or relation a line. Observations and relations are notes."""
     for place, record in source.records():
         fields = record if isinstance(record, dict) else {}
         named, other = _plain(fields.get("name")), _plain(fields.get("to"))
         if named and isinstance(fields.get("observations"), list):
             tags = words_of([fields.get("entityType")])
             for item in fields["observations"]:
-                # A fork of the server gives observations a time.
+                # A fork of the server stores observations as objects with a timestamp.
                 said = item if isinstance(item, dict) else {"content": item}
                 text = _plain(said.get("content"))
                 if text:
@@ -71,7 +71,7 @@ def mcp_memory(source: Source) -> Iterator[Note]:
 
 
 def langgraph(source: Source) -> Iterator[Note]:
-    """A SqliteStore's database, or items of any store as JSON."""
+    """The notes of a SqliteStore's database, or of any store's items as JSON."""
     if source.tables():
         for row in source.rows("store", "prefix, key"):
             try:
@@ -102,7 +102,7 @@ def _item(source: Source, namespace: list[str], row: Mapping[str, Any], content:
 
 
 def claude_mem(source: Source) -> Iterator[Note]:
-    """Observations and summaries of sessions in claude-mem's database. A row of an older version has fewer columns."""
+    """The observations and session summaries of claude-mem's database. Older versions have fewer columns."""
     for row in source.rows("observations", "id"):
         facts = "".join(f"\n- {fact}" for fact in words_of(row.get("facts")))
         head = _plain(row.get("title"))
@@ -126,7 +126,7 @@ def _row(source: Source, row: Mapping[str, Any], place: str, text: str) -> Itera
 
 
 def _text(record: Any, depth: int = 2) -> str:
-    """The text of a record, which some keep one or two levels deeper."""
+    """The text of a record. Some stores keep it one or two levels deeper."""
     if isinstance(record, str):
         return record.strip()
     if not isinstance(record, dict) or depth < 0:
@@ -146,7 +146,7 @@ EVERY = "*"
 
 
 class Format(Frozen):
-    """One format. `is_parted`: a file of it is about several projects, of which one is meant."""
+    """One format. `is_parted` says that one file holds several projects, of which one is imported."""
 
     says: str
     read: Callable[[Source], Iterator[Note]]
@@ -219,7 +219,7 @@ FORMATS = {
 
 
 def format_of(path: str) -> str:
-    """The format of a file or folder, if it can only be one. Markdown is what is nothing more special."""
+    """The format of a file or folder. Raises if it is unclear. Markdown is chosen only if no other format fits."""
     source = Source(path)
     if not source.is_folder and head_of(path).lstrip()[:12].replace(b" ", b"").startswith(b'{"mnemarch"'):
         return EXPORT

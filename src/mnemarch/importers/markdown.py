@@ -1,4 +1,4 @@
-"""Notes in Markdown: basic-memory and plain folders, and the files that Claude Code and Codex keep for themselves."""
+"""Reads notes in Markdown: basic-memory, plain folders, and the files of Claude Code and Codex."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _WIKI = re.compile(r"\[\[([^\]|]{1,200})(?:\|([^\]]*))?\]\]")
 _TAG = re.compile(r"(?<!\S)#([^\s#]{1,60})")
 _TASK = re.compile(r"\[[ xX-]\] +")
 _KEY = re.compile(r"([\w-]{1,60})\s*:\s*(.*)")
-# A bullet of a word or two means nothing without its heading, and under one that forbids it means the contrary.
+# An item of a word or two gets its heading, without which it means nothing. So does an item below a prohibition.
 _LONE_WORDS_MAX = 2
 _FORBIDS = re.compile(
     r"(?i)\b(?:do not|don['’]?t|never|avoid|not?|forbidden|prohibited|anti-?patterns?)\b|금지|하지|말 ?것|마세요|않"
 )
 _DATES = ("updated_at", "updated", "modified", "last_updated", "date", "created_at", "created")
 _OF_CLAUDE = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
-# In Codex's handbook these list where a thing came from, and by which words it is found.
+# Headings in Codex's handbook whose items are sources and search words.
 _NO_KNOWLEDGE = frozenset({"keywords", "rollout_summary_files"})
 _APPLIES_TO = re.compile(r"(?m)^applies_to:.*?\bcwd=([^;\n]+)")
 
 
 class Block(Frozen):
-    """A paragraph or an item of a list, the heading above it, and its first and last line."""
+    """A paragraph or a list item, with the heading above it and its first and last line."""
 
     heading: str
     text: str
@@ -46,7 +46,7 @@ class Block(Frozen):
 
 
 def blocks_in(text: str, line: int = 0) -> Iterator[Block]:
-    """The paragraphs and items of a text that begins after so many lines; code, tables and comments are left out."""
+    """The paragraphs and items of a text that begins after line `line`. Code, tables and comments are left out."""
     heading, depth = "", 0
     tokens = _MARKDOWN.parse(text)
     for number, token in enumerate(tokens):
@@ -60,7 +60,7 @@ def blocks_in(text: str, line: int = 0) -> Iterator[Block]:
 
 
 def _without_comments(text: str) -> str:
-    """The text without HTML comments, each looked for once: a pattern would begin anew at every one that has no end."""
+    """The text without HTML comments. A pattern would take quadratic time if many comments have no end."""
     parts, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
         parts.append(text[at:start])
@@ -69,13 +69,13 @@ def _without_comments(text: str) -> str:
 
 
 def rules_in(text: str) -> list[tuple[str, tuple[int, int]]]:
-    """The items of a rules file in order, each with its first and last line; a short one with its heading."""
+    """The items of a rules file in order, each with its first and last line. A short item includes its heading."""
     _, body, line = front_matter(text)
     return [(block.statement, block.lines) for block in blocks_in(body, line) if block.is_item]
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str, int]:
-    """The simple entries of a front matter, the text after it, and how many lines came before that."""
+    """The simple entries of a front matter, the text after it, and the number of lines before that text."""
     lines = text.splitlines()
     end = next((at for at, line in enumerate(lines[1:], start=1) if line.rstrip() in {"---", "..."}), 0)
     if not lines or lines[0].rstrip() != "---" or not end:
@@ -94,7 +94,7 @@ def front_matter(text: str) -> tuple[dict[str, str], str, int]:
 
 
 def markdown(source: Source) -> Iterator[Note]:
-    """A folder of notes, or one: observations, relations, and every other paragraph and item."""
+    """The notes of a file or a folder: observations, relations, and every other paragraph and item."""
     for file in source.files():
         yield from _notes_in(source, file)
 
@@ -136,7 +136,7 @@ def _note(
 
 
 def claude_code(source: Source) -> Iterator[Note]:
-    """CLAUDE.md, the rules beside it, and a folder of memories: a repository's, those of `~/.claude`, or the folder."""
+    """The notes of CLAUDE.md, its rules and memories, in a repository, in `~/.claude`, or in a folder of memories."""
     if not source.is_folder:
         yield from _rules(source, [source.path])
         return
@@ -148,7 +148,7 @@ def claude_code(source: Source) -> Iterator[Note]:
 
 
 def _memory_of(source: Source) -> str:
-    """Where `~/.claude` keeps what was learned in the repository of whoever imports."""
+    """The folder in `~/.claude` with the memories of the importer's repository."""
     slug = re.sub(r"[^A-Za-z0-9]", "-", source.root or "?")
     return os.path.join("projects", slug, "memory")
 
@@ -168,13 +168,13 @@ def _rules(source: Source, files: Iterable[str]) -> Iterator[Note]:
     for file in files:
         entries, body, line = front_matter(source.text(file))
         for block in blocks_in(body, line):
-            # A paragraph introduces the rules; the rules are the items. `@file` only points to another one.
+            # The items are the rules; paragraphs only introduce them. `@file` only points to another file.
             if block.is_item and not block.text.startswith("@"):
                 yield _note(source, file, block, block.statement, entries)
 
 
 def _memories(source: Source, files: Iterable[str]) -> Iterator[Note]:
-    """One fact a file, whose front matter names it; MEMORY.md lists them, unless it holds them itself."""
+    """The notes of memory files. A file whose front matter names it is one note. MEMORY.md lists or holds notes."""
     files = list(files)
     for file in files:
         is_index = os.path.basename(file) == "MEMORY.md"
@@ -192,7 +192,7 @@ def _memories(source: Source, files: Iterable[str]) -> Iterator[Note]:
 
 
 def _is_pointer(block: Block) -> bool:
-    """Whether an item of an index only leads to a file."""
+    """Whether an item of an index only points to a file."""
     return bool(re.match(r"\[[^\]]*\]\([^)]*\.md\)|`?[\w./-]+\.md`?(?:\W|$)", block.text))
 
 
@@ -200,7 +200,7 @@ def _is_pointer(block: Block) -> bool:
 
 
 def codex(source: Source) -> Iterator[Note]:
-    """AGENTS.md, and the handbook among Codex's memories: of a repository, of `~/.codex`, or the folder itself.
+    """The notes of AGENTS.md and of Codex's handbook, in a repository, in `~/.codex`, or in a folder of memories.
 
     A group of the handbook that applies to another folder than the importer's is left out.
     """
@@ -213,7 +213,7 @@ def codex(source: Source) -> Iterator[Note]:
         file = os.path.join(source.path, name)
         if os.path.lexists(file):
             yield from _handbook(source, file)
-            return  # The raw ones are what the handbook was made of.
+            return  # Codex makes the handbook from the raw memories.
 
 
 def _handbook(source: Source, file: str) -> Iterator[Note]:
@@ -230,6 +230,6 @@ def _handbook(source: Source, file: str) -> Iterator[Note]:
 
 
 def _is_near(cwd: str, root: str) -> bool:
-    """Whether one folder is the other, or in it."""
+    """Whether one folder is, or contains, the other. A relative path counts as near."""
     paths = [os.path.realpath(os.path.expanduser(path)) for path in (cwd, root)]
     return os.path.commonpath(paths) in paths if all(map(os.path.isabs, (cwd, root))) else True

@@ -1,4 +1,4 @@
-"""What another memory wrote, read without trusting it: its files, records and rows, and what is wrong with them."""
+"""Reads the files, records and rows of another memory without trusting them, and lists their problems."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ TEXT_BYTES_MAX = 512 << 10
 _DOCUMENT_BYTES_MAX = 64 << 20
 _LINE_BYTES_MAX = 4 << 20
 _HEAD_BYTES = 65_536
-# Of whatever kind: a folder with more of them is a disk, not a memory.
+# Files and folders of any kind. A folder with more is a disk, not a memory.
 _SEEN_MAX = 100_000
 _CELL_BYTES_MAX = 4 << 20
 _LOCK_WAIT_S = 3.0
 _SQLITE = b"SQLite format 3\0"
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _PASSED_OVER = frozenset({"node_modules", "__pycache__"})
-# What a document may have its records in.
+# The fields of a JSON document that may hold its records.
 _LISTS = ("results", "memories", "items", "entities", "relations")
 _SECONDS_MAX = 100_000_000_000  # A larger number counts milliseconds.
 
 
 class Note(Frozen):
-    """One thing that another memory knew. `id` is by what it is known there, `place` where it stands.
+    """One entry of another memory. `id` is its id there, and `place` says where it was read.
 
-    `file` and `lines` are of a text file; `group` is the project, user or namespace that it is of.
+    `file` and `lines` are set for a text file. `group` is its project, user or namespace.
     """
 
     text: str
@@ -54,9 +54,9 @@ class Note(Frozen):
 
 
 class Source:
-    """A file or a folder. What can't be read of it is noted among the `problems`, and the rest is read.
+    """A file or a folder to import. Unreadable parts are added to `problems`, and the rest is read.
 
-    `root` is the working tree of whoever imports.
+    `root` is the importer's working tree.
     """
 
     def __init__(self, path: str, root: str | None = None) -> None:
@@ -76,13 +76,13 @@ class Source:
         self.problems.append(Problem(place, problem))
 
     def place_of(self, file: str) -> str:
-        """How a file is called: its path in the folder, or the name of the only one."""
+        """The name of a file in messages: its path in the folder, or its base name if the source is one file."""
         return os.path.relpath(file, self.path).replace(os.sep, "/") if self.is_folder else os.path.basename(file)
 
     # Files
 
     def files(self, end: str = ".md") -> Iterator[str]:
-        """The files of the folder with this ending, in order; or the file itself. No link leads out of the folder."""
+        """The files of the folder with this ending, in order, or the file itself. No link may leave the folder."""
         if not self.is_folder:
             yield self.path
             return
@@ -103,7 +103,7 @@ class Source:
                     yield file
 
     def text(self, file: str) -> str:
-        """The text of a file; of one that can't be read, nothing."""
+        """The text of a file. An unreadable file is noted as a problem and gives an empty text."""
         try:
             with opened(file) as handle:
                 return decoded(_at_most(handle, TEXT_BYTES_MAX))
@@ -114,7 +114,7 @@ class Source:
     # Records
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        """The JSON values of the file, each with its place: those of a list, or one for each line."""
+        """The JSON values of the file, each with its place: the items of a list, or one value for each line."""
         with opened(self.path) as file:
             is_lines = _is_lines(file)
             if is_lines:
@@ -147,7 +147,7 @@ class Source:
     # Databases
 
     def tables(self) -> dict[str, set[str]]:
-        """The tables of a SQLite file with their columns; of any other file, none."""
+        """The tables of a SQLite file with their columns. Empty for any other file."""
         if self.is_folder or head_of(self.path)[: len(_SQLITE)] != _SQLITE:
             return {}
         try:
@@ -159,10 +159,10 @@ class Source:
             raise self._unreadable(error) from None
 
     def rows(self, table: str, order: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table that `tables` named, by the names of their columns."""
+        """The rows of a table, as dictionaries by column. `tables` lists the tables."""
         try:
             with closing(self._connected()) as database:
-                # Both are names that a reader of a format writes down.
+                # Both names are constants in the readers of formats.
                 cursor = database.execute(f'SELECT * FROM "{table}" ORDER BY {order}')  # noqa: S608
                 names = [column[0] for column in cursor.description]
                 for row in cursor:
@@ -171,7 +171,7 @@ class Source:
             raise self._unreadable(error) from None
 
     def _connected(self) -> sqlite3.Connection:
-        """A connection that can only read. What a schema of somebody else's calls is not done."""
+        """A connection that can only read. Functions that a foreign schema calls are not run."""
         uri = f"file:{quote(os.path.abspath(self.path))}?mode=ro"
         database = sqlite3.connect(uri, uri=True, timeout=_LOCK_WAIT_S)
         database.text_factory = lambda raw: raw.decode("utf-8", "replace")
@@ -186,7 +186,7 @@ class Source:
 
 
 def opened(path: str) -> BinaryIO:
-    """A regular file to read. A pipe, a device or a folder is an OSError, and never waited for."""
+    """Open a regular file for reading. A pipe, a device or a folder raises OSError and is never waited for."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -200,7 +200,7 @@ def head_of(path: str) -> bytes:
 
 
 def decoded(raw: bytes) -> str:
-    """Text as UTF-8, or as what a mark at its beginning says. Binary data and other encodings are a ValueError."""
+    """The text of bytes in UTF-8, or in the encoding of a byte order mark. Raises ValueError for anything else."""
     encoding = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), "utf-8")
     try:
         text = raw.decode(encoding)
@@ -212,7 +212,7 @@ def decoded(raw: bytes) -> str:
 
 
 def moment_of(stamp: Any) -> datetime | None:
-    """An instant from ISO 8601, or from seconds or milliseconds since 1970; None if it is none."""
+    """An instant from ISO 8601, or from seconds or milliseconds since 1970. None if it can't be read."""
     try:
         if isinstance(stamp, str) and not stamp.strip().isdigit():
             at = datetime.fromisoformat(stamp.strip())
@@ -226,7 +226,7 @@ def moment_of(stamp: Any) -> datetime | None:
 
 
 def words_of(item: Any) -> tuple[str, ...]:
-    """The texts of a list, of a list in JSON, or between commas."""
+    """The texts of a list, of a JSON list, or of a text with commas."""
     if isinstance(item, str):
         try:
             item = json.loads(item) if item.startswith("[") else item.split(",")
@@ -237,7 +237,7 @@ def words_of(item: Any) -> tuple[str, ...]:
 
 
 def _listed(document: Any) -> list[Any]:
-    """The list in a document that has one: its results, memories or items; else the document itself."""
+    """The records in the lists of a document, such as its results or memories. Without a list, the document itself."""
     if isinstance(document, dict):
         lists = [document[name] for name in _LISTS if isinstance(document.get(name), list)]
         if lists:
@@ -246,7 +246,7 @@ def _listed(document: Any) -> list[Any]:
 
 
 def _is_lines(file: BinaryIO) -> bool:
-    """Whether each line is a record by itself: the first one is, or it is damaged and the second one is."""
+    """Whether each line is a record. The first line decides, or the second one if the first is damaged."""
     first, second = _record(file.readline(_LINE_BYTES_MAX)), file.readline(_LINE_BYTES_MAX)
     file.seek(0)
     if first is None:

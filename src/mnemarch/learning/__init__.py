@@ -1,7 +1,7 @@
 """Learning. Takes: patches, what agents did and said, logs of tasks. Gives: code rules, claims in buckets, lessons,
 working and core memory, what a model says of a task. Never: changes a file, or says what is true.
 
-What type checkers read of these names is `__init__.pyi`, which a test makes of this list.
+Type checkers read these names in `__init__.pyi`, which a test generates from this list.
 """
 
 from __future__ import annotations

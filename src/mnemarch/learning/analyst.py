@@ -1,7 +1,8 @@
-"""Analyst: a task analysed, or a text classified, by a model (G8, M2). What it says is checked against the log.
+"""Asks a model to analyse a task or to classify a text, and checks the answer against the log (G8, M2).
 
-The log is sent as data between marks that it can't forge. Of the answer only that is kept which the log bears out:
-decisions that a step says, commands that were run, names that were logged. How the task ended, verification says.
+The log is sent as data between marks that it can't forge. Only parts of the answer that the log supports are kept:
+decisions that a step states, commands that were run, names that were logged. The model can't turn a failed verification
+into a success.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _SCHEMA = _object(
     skill_name=_TEXT,
     skill_steps={"type": "array", "items": _STEP},
 )
-# Whoever logs these says what an agent chose. What tools print, files hold and users ask is not its choice.
+# The kinds of entries in which an agent states its own choices. Tool output, files and requests are not its choices.
 _AGENTS_OWN = CHOICE | PROSE | {"hypothesis", "approach", "edit", "patch"}
 _SHOWN_DATA = ("command", "exit", "path", "rationale", "approach", "code", "patch", "before", "after")
 _STEP_CHARS_MAX = 1_500
@@ -54,9 +55,9 @@ _DECISIONS_MAX = 5
 _NAME_CHARS_MAX = 60
 _WHY_CHARS_MAX = 200
 _FAILED_SCORE_MAX = 0.5
-# So much of the words of a choice, or of its reason, must be in the log.
+# The share of the words of a choice, or of its reason, that must be in the log.
 _SHARE_MIN = 0.6
-# Names that can be looked up in the log: paths, tests, commits, and what stands between backticks.
+# Names that can be looked up in the log: paths, tests, commits, and text between backticks.
 _NAMES = (
     r"`([^`\n]+)`|([\w.-]+(?:/[\w.-]+)+|\w+\.(?:py|js|ts|tsx|go|rs|java|kt|rb|c|h|cpp|toml|json|ya?ml|md|sql|sh)\b)"
 )
@@ -67,7 +68,7 @@ _SENTENCE_END = r"(?<=[.!?。])\s+"
 def analysis_by_model(
     model: Model, name: str, steps: Sequence[LoggedStep], *, passed: bool, tests: Sequence[str], tokens_max: int
 ) -> Analysis:
-    """The model's analysis as far as the log bears it out; the rules fill in what is missing."""
+    """The model's analysis, limited to what the log supports. The rules fill in the rest."""
     shown = _shown(steps, tests, passed, tokens_max)
     material = fenced(list(shown.values()))
     answer = model.answer(_INSTRUCTION.format(verdict=_VERDICTS[passed]), material, _SCHEMA)
@@ -89,9 +90,9 @@ def analysis_by_model(
 
 
 def _shown(steps: Sequence[LoggedStep], tests: Sequence[str], passed: bool, tokens_max: int) -> dict[int, str]:
-    """The steps as the model sees them, by number; of a long log the first few and the newest that fit.
+    """The steps as the model sees them, by number. A long log is cut to its first five steps and the newest that fit.
 
-    Number 0 is what verification said.
+    Number 0 is the result of the verification.
     """
     verdict = f"[0 verification {'passed' if passed else 'failed'}]"
     shown = {0: entry(verdict, ", ".join(tests[:20]) or "no test was named")}
@@ -111,7 +112,7 @@ def _shown(steps: Sequence[LoggedStep], tests: Sequence[str], passed: bool, toke
 def _decisions(
     said: Sequence[Mapping[str, Any]], steps: Sequence[LoggedStep], shown: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """Those that a step of the agent's own says, in about these words; a reason that the log has not is left out."""
+    """The decisions that one of the agent's own steps states in similar words. A reason not in the log is left out."""
     everything = frozenset(tokens("\n".join(shown.values())))
     kept: dict[str, None] = {}
     for each in said:
@@ -130,7 +131,7 @@ def _is_said(text: str, words: Collection[str]) -> bool:
 
 
 def _borne_out(critique: str, material: str) -> str:
-    """The sentences of a critique that name nothing which the log has not."""
+    """The sentences of a critique whose names all occur in the log."""
     sentences = pattern(_SENTENCE_END).split(in_a_line(critique, _CRITIQUE_CHARS_MAX))
     names = [["".join(groups) for groups in pattern(_NAMES).findall(sentence)] for sentence in sentences]
     return " ".join(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
+from _thread import allocate_lock  # the same as threading.Lock, and loads a millisecond faster
 from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class TimedCache:
-    """The answers that were asked for last, each for a while."""
+    """The most recently used answers. Each expires `ttl_s` seconds after it was made."""
 
     def __init__(self, size_max: int, ttl_s: float, clock: Callable[[], float] = monotonic) -> None:
         self._size_max, self._ttl_s, self._clock = size_max, ttl_s, clock
@@ -19,7 +19,7 @@ class TimedCache:
         self._hits = self._misses = 0
 
     def answer(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """What is known under the key, else what `make` gives."""
+        """The cached answer for the key, or the result of `make`, which is then cached."""
         with self._lock:
             known = self._answers.get(key)
             if known is not None and self._clock() - known[0] < self._ttl_s:
@@ -36,7 +36,7 @@ class TimedCache:
         return made
 
     def drop(self, pattern: str | None = None) -> int:
-        """Forget what was asked with these words, or all; gives how many went."""
+        """Drop the answers whose key contains this text, or all. Returns how many were dropped."""
         with self._lock:
             gone = [key for key in self._answers if pattern is None or any(pattern in str(part) for part in key)]
             for key in gone:

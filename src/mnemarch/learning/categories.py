@@ -1,4 +1,4 @@
-"""What sort of change a patch is: the five categories of rules (M21), a second tag, and the six of patterns (M17)."""
+"""Classifies changes: the five categories of rules (M21), a second tag, and the six categories of patterns (M17)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mnemarch.text.words import in_a_line
 
 _SIDE_CHARS_MAX, _READ_CHARS_MAX = 56, 2_000
 _RUN = re.compile(r"\${3}\w+")
-# All but the last words before what differs, and all but the first after it.
+# The parts cut from a name: all but about 30 characters before the change, and all but about 12 after it.
 _HEAD, _TAIL = re.compile(r"\A.+\b(?=.{30})"), re.compile(r"(?<=.{12})\b.+\Z")
 _COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
 _OCTAL = re.compile(r"0o?[0-7]{3,4}")
@@ -26,7 +26,7 @@ _EXCEPTION = re.compile(r"[A-Z]\w*(Error|Exception|Warning)|IOError|OSError|Base
 
 
 class Category(Names):
-    """The five of M21."""
+    """The five categories of rules (M21)."""
 
     NULL_SAFETY = "null_safety"
     ERROR_HANDLING = "error_handling"
@@ -48,7 +48,7 @@ def _tokens(nodes: Iterable[Node], kinds: Kinds) -> Counter[str]:
 
 
 def category_of(patch: Patch, site: Site) -> str:
-    """One of the five, by the tokens that a change takes and brings and by the line on which it stands."""
+    """The category of a change, from the tokens that it removes and adds and from the line on which it stands."""
     kinds, words = patch.before.kinds, _words()
     old, new = _tokens(site.before, kinds), _tokens(site.after, kinds)
     lost, gained = old - new, new - old
@@ -58,7 +58,7 @@ def category_of(patch: Patch, site: Site) -> str:
     around = {leaf.text for leaf in changed.walk() if leaf.kind in kinds.names}
     values_only = not any(token.isidentifier() and token not in kinds.no_words for token in both)
     is_guarded = _callee(site, kinds) in words["security"] or (values_only and around & words["security"])
-    # Octal numbers are written for the modes of files.
+    # Octal numbers are nearly always file modes.
     if is_guarded or both & words["security"] or any(map(_OCTAL.fullmatch, gained)):
         return "security"
     if changed.kind in kinds.imports:
@@ -81,13 +81,13 @@ def category_of(patch: Patch, site: Site) -> str:
 
 
 def _callee(site: Site, kinds: Kinds) -> str:
-    """The last word of what a changed call calls."""
+    """The last word of the callee of a changed call, or "" if no call changed."""
     node = site.before[0]
     return [leaf.text for leaf in node.children[0].walk()][-1] if node.kind in kinds.calls and node.children else ""
 
 
 def _is_annotation(site: Site, kinds: Kinds) -> bool:
-    """Whether the change stands in a type annotation, or is one."""
+    """Whether the change is in a type annotation, or is one."""
     path = [*site.parents, *zip(site.before, site.after, strict=False)]
     stripped = [[_without_types(node, kinds) for node in side] for side in (site.before, site.after)]
     if stripped[0] == stripped[1]:
@@ -99,14 +99,14 @@ def _is_annotation(site: Site, kinds: Kinds) -> bool:
 
 
 def _is_guard(lost: Counter[str], gained: Counter[str], site: Site, kinds: Kinds) -> bool:
-    """Whether a change makes or changes a test for nothing, or puts a default beside what may be nothing."""
+    """Whether a change adds or changes a test for null, or adds a default for a value that may be null."""
     before, after = (_tested_nothings(side, kinds) for side in (site.before, site.after))
     is_compared = bool((lost + gained).keys() & _COMPARED) and before + after > 0
     return is_compared or before != after or (not lost and bool(gained.keys() & _words()["defaulting"]))
 
 
 def _tested_nothings(nodes: Iterable[Node], kinds: Kinds) -> int:
-    """How often nothing stands there, other than passed or returned: there it is a value like others."""
+    """How often null occurs, except as an argument or a returned value: there it is a plain value."""
     holders = (holder for root in nodes for holder in root.walk())
     testing = (
         each for each in holders if each.kind not in kinds.arguments | kinds.keyword and "return" not in each.kind
@@ -116,7 +116,7 @@ def _tested_nothings(nodes: Iterable[Node], kinds: Kinds) -> int:
 
 
 def _is_looped_over_less(site: Site, kinds: Kinds) -> bool:
-    """Whether a loop goes over a part of what it went over, or over another literal of the same items."""
+    """Whether a loop now iterates over a part of its old iterable, or over a literal of another kind."""
     for loops in (*site.parents, *zip(site.before, site.after, strict=False)):
         old, new = (next((b for a, b in pairwise(loop.children) if a.text == "in"), loop) for loop in loops)
         is_literal = {old.kind, new.kind} <= kinds.literals.keys() and old.kind != new.kind
@@ -132,7 +132,7 @@ def _is_loop_gone(site: Site) -> bool:
 
 
 def tag_of(patch: Patch, site: Site) -> str:
-    """What the five have no place for: `api` (it is called otherwise now), `types`, `correctness`, or nothing."""
+    """A tag beside the category: `api` (names or imports changed), `types`, `correctness`, or ""."""
     kinds = patch.before.kinds
     if _is_annotation(site, kinds):
         return "types"
@@ -144,7 +144,7 @@ def tag_of(patch: Patch, site: Site) -> str:
 
 
 def name_of(before: str, after: str) -> str:
-    """A rule's name: its two patterns, each in a line; of long ones where they differ, and what stands around that."""
+    """A rule's name: its two patterns, each on one line. Long patterns are cut to the change and some context."""
     old, new = (in_a_line(_RUN.sub("…", text), _READ_CHARS_MAX) for text in (before, after))
     start = len(commonprefix([old, new]))
     rest = old[start:], new[start:]
@@ -154,7 +154,7 @@ def name_of(before: str, after: str) -> str:
     return " → ".join(f"{head}{part[:_SIDE_CHARS_MAX]}{'…' * (len(part) > _SIDE_CHARS_MAX)}{tail}" for part in changed)
 
 
-# The six of code patterns, by structure
+# The six categories of code patterns, by structure
 
 
 def pattern_category(before: str, after: str, language: str = "python") -> str | None:
@@ -178,7 +178,7 @@ def pattern_category(before: str, after: str, language: str = "python") -> str |
 
 
 def _without_types(node: Node, kinds: Kinds) -> object:
-    """The shape of a tree without annotations and the imports that they need."""
+    """The shape of a tree without annotations and imports."""
     children: list[object] = []
     skip = False
     for child in node.children:
@@ -196,7 +196,7 @@ def _without_types(node: Node, kinds: Kinds) -> object:
 
 
 def _is_rename(old: Node, new: Node, kinds: Kinds) -> bool:
-    """Whether both have the same shape, and in each statement that differs one name for each name."""
+    """Whether both trees have the same shape, and each differing statement maps old names to new names one to one."""
     if len(old.children) != len(new.children):
         return False
     pairs = zip(old.children, new.children, strict=True)
@@ -217,7 +217,7 @@ def _is_renamed(old: Node, new: Node, kinds: Kinds) -> bool:
 
 
 def _all_statements(root: Node, kinds: Kinds) -> Counter[tuple[int, ...]]:
-    """The statements of a tree, wherever they stand; of one that holds others its head."""
+    """All statements of a tree. A statement that contains a block counts without the block."""
     blocks = (node for node in root.walk() if node.kind in kinds.blocks)
     statements = (child.children or [child] for block in blocks for child in block.children)
     return Counter(tuple(part.hash for part in parts if part.kind not in kinds.blocks) for parts in statements)
@@ -231,7 +231,7 @@ def _new_constant(old: Node, new: Node, kinds: Kinds) -> bool:
 
 
 def _new_function(old: Node, new: Node, kinds: Kinds) -> bool:
-    """Whether a new function is called whose statements, or expressions, were there before."""
+    """Whether the new code calls a new function whose statements or expressions were there before."""
     known = {node.hash for node in old.walk()}
     defined = [{names[0] for node in root.walk() if (names := _defined(node, kinds))} for root in (old, new)]
     called = {leaf.text for node in new.walk() if node.kind in kinds.calls for leaf in node.children[0].walk()}
@@ -246,6 +246,6 @@ def _new_function(old: Node, new: Node, kinds: Kinds) -> bool:
 
 
 def _defined(node: Node, kinds: Kinds) -> list[str]:
-    """The name of the function that a node defines."""
+    """The identifiers of a function definition, its name first; empty for other nodes."""
     has_list = any(child.kind in kinds.parameters for child in node.children)
     return [child.text for child in node.children if "identifier" in child.kind] if has_list else []

@@ -57,7 +57,7 @@ _READ_CHARS_MAX = 4_000
 _CLAUSES = r"(?<=[.!?。？！…])\s+|\n+|;\s+"
 _CODE = r"(?m)```(?s:.*?)(?:```|\Z)|^[ \t]*>.*$"
 _WORD = r"[^\W_][\w'-]*"
-# The files that hold the words: data/buckets.txt.
+# The word lists are in data/buckets.txt.
 _FILE = "buckets"
 _RULES_FILE, _USER = "rules-file", "user"
 _PATTERNS = Patterns(_FILE, "moods", "signs", "importance")
@@ -80,7 +80,7 @@ _BE = frozenset({"is", "are", "be", "being", "am", "get", "gets", "it's", "that'
 _PAST_WORDS = frozenset({"was", "were", "had", "did", "didn't", "wasn't"})
 _ED_CHARS_MIN = 5
 _FINAL_SS = "\u11bb"
-# They end like a past and are none: there is, there is not, will.
+# Syllables that end like the past tense but are not: 있 (there is), 없 (there is not), 겠 (will).
 _NO_PAST = frozenset("있없겠")
 _IMPORTANCE = {
     Bucket.PREFERENCE: 0.7,
@@ -94,7 +94,7 @@ _IMPORTANCE_MIN, _IMPORTANCE_OF_QUESTIONS = 0.2, 0.1
 
 
 class RuleBasedClassifier:
-    """By the source first, and by words on what is asserted second; English and Korean."""
+    """Classifies by the source and by the words of assertions, in English and Korean."""
 
     def classify(self, event: MemoryEvent) -> Classified:
         weights = dict.fromkeys(Bucket, 0.0)
@@ -135,14 +135,14 @@ def clauses_of(text: str) -> list[str]:
 
 
 def without_telling(text: str) -> str:
-    """A text without the words that tell one to remember the rest: "Remember that", "... 기억해줘"."""
+    """A text without words that ask to remember the rest: "Remember that", "... 기억해줘"."""
     return _PATTERNS["told in korean"].sub("다", _PATTERNS["told to remember"].sub("", text))
 
 
 def standing_wishes(text: str) -> str:
     """The clauses of a text that state a preference."""
     wishes = [_wish_in(clause) for clause in clauses_of(text) if _is_wish(clause)]
-    # Whatever stood between two that end without a mark.
+    # A semicolon separates wishes that end without a punctuation mark.
     ended = [wish if not wish[-1:].isalnum() else f"{wish};" for wish in wishes[:-1]]
     return " ".join([*ended, *wishes[-1:]])
 
@@ -227,7 +227,7 @@ def _is_order(lowered: str) -> bool:
 
 
 def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
-    """The signs in a clause: all of an assertion; of a request only those that make it a lasting wish."""
+    """The signs in a clause. An assertion gives all, a request only those of a lasting wish, any other mood none."""
     if mood and mood != "request":
         return []
     signs = _signs_in(clause.lower())
@@ -271,7 +271,7 @@ def _listed(section: str) -> frozenset[str]:
 
 @cache
 def _sources() -> dict[str, list[tuple[Bucket, float]]]:
-    """What each source adds to which bucket."""
+    """The weight that each source adds to each bucket."""
     return {
         source: [(Bucket(name := word.rstrip("+-.0123456789")), float(word.removeprefix(name))) for word in words]
         for source, words in grouped(_FILE, "sources").items()

@@ -81,7 +81,7 @@ def reinforce_rule(rule: CodeRule, success: bool, ema_alpha: float = EMA_ALPHA) 
 
 
 def _checked(rule: CodeRule) -> CodeRule:
-    """The rule, if each of its columns is what M21 says."""
+    """The same rule, if its fields are valid (M21). Raises `InvalidInput` if not."""
     checked_name(rule.name, "a rule's name")
     member_of(Category, rule.category, "category")
     for name in ("before_pattern", "after_pattern", "description"):
@@ -136,7 +136,7 @@ def cleanup_weak_rules(rules: Sequence[CodeRule], min_observations: int = 3) -> 
 
 @typed
 def merge_duplicate_rules(rules: Sequence[CodeRule]) -> list[CodeRule]:
-    """Merge rules with the same patterns and languages: counts are summed, the name is that of the surest."""
+    """Merge rules with the same patterns and languages. Counts are summed; the most confident rule gives the rest."""
     merged: dict[object, CodeRule] = {}
     for rule in sorted(rules, key=lambda rule: -rule.confidence):
         known = merged.get(_patterns(rule))
@@ -253,7 +253,7 @@ class CodeRules:
     def find_code_rules(
         self, category: str | None = None, language: str | None = None, confidence: float = 0.0
     ) -> list[CodeRule]:
-        """The rules of the project, the surest first; of a category or a language, and at least so sure."""
+        """The project's rules, the most confident first, filtered by category, language and minimum confidence."""
         wanted = None if category is None else str(member_of(Category, category, "category"))
         rows = self._log.store.read(lambda reader: reader.code_rules(self._project_id))
         rules = [_rule_of(row) for row in rows if wanted in {None, row["category"]}]
@@ -271,7 +271,7 @@ class CodeRules:
         return named[0]
 
     def find_similar_rules(self, name: str, category: str) -> list[CodeRule]:
-        """Rules that may be the same as one of this name: of its category, with most of its words."""
+        """The rules of this category whose names contain more than half of the words of `name`."""
         words = set(name.lower().split())
         rules = self.find_code_rules(category)
         return [rule for rule in rules if len(words & set(rule.name.lower().split())) * 2 > len(words)]

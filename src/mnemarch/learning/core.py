@@ -1,7 +1,8 @@
 """Core memory (M19): short sections that stand in every prompt, and the five tools by which an agent keeps them.
 
-A section is made of entries, each a unit with its author: what two processes append at once both stays, one entry can
-be erased, and undoing an actor takes only its own. An agent writes for its worktree and a person for the project (R20).
+A section consists of entries, and each entry is a unit with its author. So concurrent appends both stay, one entry can
+be erased, and undoing an actor removes only its own entries. An agent writes for its worktree, a person for the project
+(R20).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
     class Archive(Protocol):
-        """The memory that is searched, as far as the tools need it: a seat."""
+        """The part of a seat that the tools need to store and search memories."""
 
         def remember(self, content: str) -> Stored | Refused: ...
         def recall(self, query: str, k: int) -> Found: ...
@@ -46,20 +47,21 @@ if TYPE_CHECKING:
     # The text of a new entry, "" for none, and the entries that it replaces.
     Edit = tuple[str, Sequence[Unit]]
 
-# An agent's persona is its own; what is said of the task holds for the task.
+# The persona section belongs to one agent. The task section is kept at the level of the task.
 _OWN, _OF_THE_TASK = "persona", "task"
 _REMOVED = "(removed)"
 _ENTRIES_MAX = 10_000
 _HISTORY_MAX = 1_000
 _PAGE_MAX = 1_000
-# Kinds of log entries that are turns of a conversation; so many of the newest entries are searched, of each scope.
+# The kinds of log entries that are turns of a conversation.
 _TURNS = frozenset({"user", "assistant", "system", "human", "prompt", "message", "question", "answer", "reply"})
+# The newest entries of each scope that a search reads.
 _SEARCHED_MAX = 20_000
 
 
 class CoreSection(Frozen):
-    """A section as a seat sees it. `version` is the number of its last change in the log, `room` the characters that
-    this seat can add, and each entry a unit."""
+    """A section as a seat sees it. `version` is the number of its last change in the log. `room` is how many characters
+    this seat can add."""
 
     name: str
     text: str
@@ -69,7 +71,7 @@ class CoreSection(Frozen):
 
 
 class Turn(Frozen):
-    """One turn of a conversation; `score` says how much of the question it has."""
+    """One turn of a conversation. `score` says how well it matches the question."""
 
     id: str
     kind: str
@@ -109,13 +111,13 @@ class CoreMemory:
         return fenced(entries)
 
     def history(self, section: str) -> list[Unit]:
-        """Every entry that a section ever had and that was not erased, the oldest first; a removal is one too."""
+        """Every entry that the section ever had, oldest first. Removals are included, erased entries are not."""
         name, keys = self._known(section), self._caller.visible_keys
         units = self._log.store.read(lambda reader: reader.units_in(keys, kind=Kind.CORE, limit=_HISTORY_MAX))
         return sorted((unit for unit in units if self._is_mine(unit) and _is_in(name, unit)), key=_version)
 
     def _live(self, reader: Reader) -> list[Unit]:
-        """The live entries of all sections, the widest scope first, in their places."""
+        """The live entries of all sections, ordered by level, widest first, and then by place."""
         live = reader.units_in(self._caller.visible_keys, kind=Kind.CORE, live=True, limit=_ENTRIES_MAX)
         mine = [unit for unit in live if self._is_mine(unit)]
         return sorted(mine, key=lambda unit: (-unit.level, unit.attributes.get("place", 0), unit.id))
@@ -135,7 +137,7 @@ class CoreMemory:
         )
 
     def _written_here(self, name: str, units: Sequence[Unit]) -> list[Unit]:
-        """The entries of a section, and its last removal, where this seat writes."""
+        """The entries and the last removal of a section, at the address where this seat writes."""
         scope, level, owner = self._caller.scope, self._level(name), self._owner(name)
         key = scope.at(level).key if level >= scope.level else None
         there = [unit for unit in units if unit.scope.key == key and unit.attributes.get("owner") == owner]
@@ -157,7 +159,7 @@ class CoreMemory:
     # Changing
 
     def core_memory_append(self, section: str, content: str, *, expected_version: int | None = None) -> CoreSection:
-        """Add a text to a section. What the section says already is not added again."""
+        """Add a text to a section. A text that is already an entry is not added again."""
         text = self._cleaned(checked_text(content, "The content", self._log.config.limits.text_bytes_max)).strip()
         if not text:
             raise InvalidInput("This is only what memory handed out.", hint="Say what is new in it.")
@@ -170,7 +172,7 @@ class CoreMemory:
     def core_memory_replace(
         self, section: str, old: str, new: str, *, expected_version: int | None = None
     ) -> CoreSection:
-        """Change a text in a section, which must occur there once; an empty `new` removes it."""
+        """Replace a text, which must occur exactly once in the section. An empty `new` removes it."""
         checked_text(old, "The old text", self._log.config.limits.text_bytes_max)
         if new:
             new = self._cleaned(checked_text(new, "The new text", self._log.config.limits.text_bytes_max))
@@ -181,7 +183,7 @@ class CoreMemory:
         return self._changed(section, replaced, expected_version)
 
     def _may_change(self, unit: Unit) -> bool:
-        """What somebody vouched for changes only who may supersede it (R4)."""
+        """Whether this actor may change an entry. A trusted entry takes the right to supersede (R4)."""
         allows = self._log.config.policy.allows
         return unit.status not in TRUSTED or allows(self._caller.actor.kind, Deed.SUPERSEDE, unit.level)
 
@@ -192,7 +194,7 @@ class CoreMemory:
     def _changed(
         self, section: str, edited: Callable[[Sequence[Unit]], Edit | None], expected_version: int | None
     ) -> CoreSection:
-        """One change, decided on what the section says inside the transaction: no other change is lost."""
+        """Make one change. It is decided inside the transaction, so no concurrent change is lost."""
         name = self._known(section)
 
         def work(act: Act) -> CoreSection:
@@ -231,7 +233,7 @@ class CoreMemory:
             )
 
     def _write(self, act: Act, name: str, text: str, replaced: Sequence[Unit], removals: Sequence[Unit]) -> None:
-        """Keep a new entry, or that entries were removed, in place of those it replaces."""
+        """Record a new entry, or a removal, and retire the entries that it replaces."""
         actor, level = self._caller.actor, self._level(name)
         scope = self._caller.scope.at(level)
         number = act.transaction.next_number(self._caller.stream)
@@ -265,18 +267,18 @@ class CoreMemory:
     # Searching
 
     def archival_memory_insert(self, content: str) -> Stored | Refused:
-        """Remember something, through the gate; it is searched, and not in every prompt."""
+        """Remember a text through the gate. It can be searched, but does not stand in every prompt."""
         return self._archive.remember(content)
 
     def archival_memory_search(self, query: str, page: int = 0) -> list[Recalled]:
-        """A page of what was remembered, the best first."""
+        """A page of matching units, best first."""
         start = checked_count(page, "page", _PAGE_MAX) * tools.PAGE_ITEMS
         return list(self._archive.recall(query, start + tools.PAGE_ITEMS).items[start:])
 
     def conversation_search(self, query: str, page: int = 0) -> list[Turn]:
-        """A page of what was said in the seat's session, the best first and of equals the newest.
+        """A page of matching turns of the seat's session, best first. Turns with equal scores are newest first.
 
-        Only the newest 20,000 entries of each scope are read. Without a session it is all that was said in its scopes.
+        Only the newest 20,000 entries of each scope are read. Without a session, the turns of all its scopes count.
         """
         start = checked_count(page, "page", _PAGE_MAX) * tools.PAGE_ITEMS
         turns = self._log.store.read(self._turns)
@@ -306,7 +308,7 @@ class CoreMemory:
         return tools.schemas(style, self._rules.sections)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> str:
-        """Do what a model asks for, and give the text to answer it with; what it did wrong is told there too."""
+        """Run a model's tool call and return the text for the model. That text also reports the model's mistakes."""
         try:
             checked = tools.checked_arguments(name, arguments)
             return tools.told(name, getattr(self, name), checked)
@@ -333,9 +335,9 @@ def _said(units: Sequence[Unit]) -> str:
 
 
 def _replaced(section: str, part: Sequence[Unit], old: str, new: str) -> Edit:
-    """The entries that a text stands in, and what they say with another in its place."""
+    """The edit that replaces one text: the new content, and the entries that it replaces."""
     whole = _said(part)
-    if old not in whole:  # Where it was copied from a prompt, its lines are indented.
+    if old not in whole:  # A text that was copied from a prompt has indented lines.
         old = "\n".join(line.removeprefix("  ") for line in old.split("\n"))
     places = [at for at in range(len(whole)) if whole.startswith(old, at)]
     if len(places) != 1:
@@ -355,7 +357,7 @@ def _replaced(section: str, part: Sequence[Unit], old: str, new: str) -> Edit:
 
 
 def _ranked(turns: Sequence[Turn], wanted: Sequence[str]) -> list[Turn]:
-    """The turns that have one of these tokens, by how many and how rare they are; of equals the first."""
+    """The turns that contain one of these tokens, scored by how many and how rare they are. Ties keep their order."""
     has = [(turn, set(wanted).intersection(telling_tokens(turn.text))) for turn in turns]
     seen = {token: sum(token in tokens for _, tokens in has) for token in wanted}
     weights = {token: logarithm(1 + len(turns) / count) for token, count in seen.items() if count}

@@ -1,4 +1,4 @@
-"""Rules from patches: each site of a patch goes down the ladder until a generalisation passes every gate."""
+"""Learns rules from patches. Each site tries the rungs of the ladder until a generalisation passes every gate."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _SOURCE_CHARS_MAX = 400_000
 
 @typed
 def detect_code_rules_from_patch(before: str, after: str, language: str = "python") -> list[CodeRule]:
-    """The rules that one patch teaches; together they turn `before` into `after`. None if there is no such rule.
+    """The rules that one patch teaches. Together they turn `before` into `after`; if they can't, the list is empty.
 
-    Each was tried on its own patch and, in Python, on a part of the standard library, which it must leave alone.
+    Each rule was tried on its own patch. A Python rule was also tried on a part of the standard library, where it must
+    hardly ever apply.
     """
     patch = _patch(before, after, language)
     sites = [] if patch is None else list({site.key: site for site in patch.sites}.values())
@@ -44,11 +45,10 @@ def detect_code_rules_from_patch(before: str, after: str, language: str = "pytho
 
 @typed
 def learn_code_rules(patches: Sequence[tuple[str, str]], language: str = "python") -> list[CodeRule]:
-    """The rules that several patches of one habit teach, those that explain most of them first.
+    """The rules that several patches of one habit teach. Rules that explain the most patches come first.
 
-    What two patches have in common gives a more general rule. A rule that is wrong on any of them is dropped, and so is
-    one that would change an import alone where a patch changes more. What a word means is told by the patches that
-    import it.
+    Two patches together can give a more general rule. A rule that is wrong on any patch is dropped. So is a rule that
+    changes an import alone where a patch changes more. The patches that import a word tell where it comes from.
     """
     rules = [rule for before, after in patches for rule in detect_code_rules_from_patch(before, after, language)]
     read = [patch for before, after in patches if (patch := _patch(before, after, language)) is not None]
@@ -69,7 +69,7 @@ def learn_code_rules(patches: Sequence[tuple[str, str]], language: str = "python
 
 
 def _code_of(rule: CodeRule) -> tuple[object, ...]:
-    """What makes two rules the same, however they are written."""
+    """The identity of a rule. Rules that differ only in formatting have the same one."""
     form = rule.form
     return form.origins, form.needed, *(node.hash for node in (*form.nodes, *form.new))
 
@@ -79,7 +79,7 @@ def _is_of_imports(rule: CodeRule) -> bool:
 
 
 def _with_origins(rule: CodeRule, patches: Sequence[Patch]) -> CodeRule:
-    """The rule with the imports that other patches show for its words, if they all show the same."""
+    """The rule with an import added for each of its words that the patches import in one way only."""
     form = rule.form
     unknown = set() if _is_of_imports(rule) else form.words - {name for names in form.origins for name in names}
     lines: dict[str, set[str]] = {}
@@ -95,9 +95,9 @@ def _with_origins(rule: CodeRule, patches: Sequence[Patch]) -> CodeRule:
 
 
 def verdict(rules: Sequence[CodeRule], before: str, after: str, language: str) -> str:
-    """What rules do to a known change: nothing (`silent`), `right`, `partly` (nearer to what it became) or `wrong`.
+    """How rules fit a known change: `silent` (no effect), `right`, `partly` (nearer to `after`) or `wrong`.
 
-    Imports are no part of it: whether one is left over depends on the rest of a file.
+    Imports don't count, since the rest of the file decides whether one is still used.
     """
     made = apply_rules(rules, before, language)
     if made == before:
@@ -125,24 +125,24 @@ def _patch(before: str, after: str, language: str) -> Patch | None:
 
 
 def _rule_for(patch: Patch, site: Site) -> CodeRule | None:
-    """The first rung of the ladder that gives a rule."""
+    """The rule of the first rung of the ladder that gives one."""
     if not site.before or not site.after:
         return None
     rungs = ((rung, _wider(site, rung.wider, patch)) for rung in LADDER)
     tried = (_tried(patch, wide, rung) for rung, wide in rungs if wide is not None)
-    # A value that is mended in one place stays as it is written there; of a bound the same words elsewhere say nothing.
+    # A fixed bound teaches no rule. A fixed value teaches one only if `_may_be_general` allows it.
     mended = mends(site.before, site.after, patch.before.kinds)
     rules = (rule for rule in tried if rule is not None)
     return None if mended == "bound" else next((rule for rule in rules if not mended or _may_be_general(rule)), None)
 
 
 def _may_be_general(rule: CodeRule) -> bool:
-    """Whether a value that changed is kept, or set for safety's sake: a key's size, say."""
+    """Whether a fixed value may become a rule: it has no variables, or it concerns security, such as a key's size."""
     return rule.category == Category.SECURITY or "$" not in rule.before_pattern
 
 
 def joint_rule(one: Patch, other: Patch) -> CodeRule | None:
-    """The rule that two patches of one site each have in common beyond what either shows alone."""
+    """The more general rule that two patches of one site each share."""
     kinds = one.before.kinds
     if not all(site.before and site.after for site in (*one.sites, *other.sites)):
         return None
@@ -158,7 +158,7 @@ def joint_rule(one: Patch, other: Patch) -> CodeRule | None:
 
 
 def joint_rules(patch: Texts, others: Mapping[str, Texts], language: str) -> list[tuple[CodeRule, str]]:
-    """The rules that a patch has in common with others, each with the other's id. None is wrong on any of them."""
+    """The rules that a patch shares with others, each with the other's id. No rule is wrong on any of these patches."""
     new = _patch(*patch, language)
     if new is None or len(new.sites) != 1:
         return []
@@ -182,9 +182,9 @@ def _wider(site: Site, steps: int, patch: Patch) -> Site | None:
 
 
 def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None = None) -> CodeRule | None:
-    """The rule of one rung, if it passes every gate, leaves the new side alone and does what the patch did."""
+    """The rule of one rung, if it passes every gate, never changes the new code and does a part of the patch."""
     if site.before[0].start < len(patch.before.prefix) or site.after[0].start < len(patch.after.prefix):
-        return None  # What completed a fragment is not the author's.
+        return None  # The author did not write the text that completes a fragment.
     texts = Generaliser(patch, site, rung, holes).patterns()
     language = patch.before.kinds.language
     if texts is None or (old := pattern_of(texts[0], language)) is None:
@@ -192,7 +192,7 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     is_import = site.before[0].kind in patch.before.kinds.imports
     words = set() if is_import else old.words | {imported_name(line) for line in patch.lost}
     origins = origins_of(patch.before, words)
-    # What the new side takes from an import that was there already must be there wherever the rule applies.
+    # Imports that the new side uses and that were there before must be there wherever the rule applies.
     used = set() if is_import or (new := pattern_of(texts[1], language)) is None else new.words
     origins += [line for line in origins_of(patch.after, used) if line not in (*origins, *patch.gained)]
     stay = [line for line in origins if line not in patch.lost]

@@ -1,4 +1,4 @@
-"""Where two trees differ: the sites of a patch, each a pair of what stood there and what stands there now."""
+"""Finds where two trees differ: the sites of a patch, each with its nodes before and after."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mnemarch.learning.trees import Kinds, Node, Tree, imports_of, without_impor
 
 
 class Site(NamedTuple):
-    """A changed place: the nodes before and after, side by side; the pairs of nodes that hold them, outermost first.
+    """A changed place: its nodes before and after, and the pairs of nodes around them, outermost first.
 
-    A range of statements has several nodes, or none; every other site has one on each side.
+    A range of statements may have several nodes or none on a side. Every other site has one node on each side.
     """
 
     before: tuple[Node, ...]
@@ -24,7 +24,7 @@ class Site(NamedTuple):
         return tuple(node.hash for node in self.before), tuple(node.hash for node in self.after)
 
     def wider(self) -> Site | None:
-        """The same change with the expression or statement around it; None at the top."""
+        """The site of the node around this change; None at the top."""
         if not self.parents:
             return None
         before, after = self.parents[-1]
@@ -46,9 +46,9 @@ class Patch(NamedTuple):
 
 
 def patch_of(before: Tree, after: Tree) -> Patch:
-    """The sites of a patch, each lifted to an expression or a statement; several in one statement are one.
+    """The patch of two trees. Each site is lifted to an expression or a statement; sites in one statement are joined.
 
-    Imports are no sites where anything else changes: a rule names those that it needs.
+    Imports are not sites if other code changes too: a rule names the imports that it needs.
     """
     kinds = before.kinds
     old, new = imports_of(before), imports_of(after)
@@ -65,7 +65,7 @@ def patch_of(before: Tree, after: Tree) -> Patch:
 
 
 def opcodes(before: list[Node], after: list[Node]) -> list[tuple[str, int, int, int, int]]:
-    """How one list of nodes becomes the other, by their hashes."""
+    """The edit operations that turn one list of nodes into the other, compared by hash."""
     hashes = [node.hash for node in before], [node.hash for node in after]
     codes = SequenceMatcher(None, *hashes, autojunk=False).get_opcodes()
     return [(str(code[0]), *code[1:]) for code in codes]
@@ -97,7 +97,7 @@ def _sites(before: Node, after: Node, parents: tuple[tuple[Node, Node], ...], ki
 
 
 def lifted(site: Site, kinds: Kinds) -> Site:
-    """The next expression or statement around a changed token, name or argument."""
+    """The site of the nearest expression or statement around a changed token, name or argument."""
     while _is_part(site, kinds) and (wider := site.wider()) is not None:
         site = wider
     return site
@@ -116,7 +116,7 @@ def _is_part(site: Site, kinds: Kinds) -> bool:
 
 
 def _joined(sites: list[Site], kinds: Kinds) -> list[Site]:
-    """Different sites inside one statement become one at their lowest common ancestor; the same edit twice stays."""
+    """Join different sites in one statement at their lowest common ancestor. Repeats of one edit stay separate."""
     by_statement: dict[int, list[Site]] = {}
     for site in sites:
         around = [*(before for before, _ in site.parents), *site.before[:1]]

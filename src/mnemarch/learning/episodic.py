@@ -1,4 +1,4 @@
-"""Episodes found again: by the error that was met, by what was done, by words (M10-M12)."""
+"""Searches episodes by the error that they met, by what was done, and by words (M10-M12)."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
     from mnemarch.text import tokens
     from mnemarch.units.remember import Intake
 
-    # Who matches, how well, and by what.
+    # Matching units: the id, the score, and the parts of the score.
     Scores = list[tuple[str, float, dict[str, float]]]
 else:
-    # What only a search needs: the look at every failure is short.
+    # Loaded late: only a search needs these, and the check at every failure must be fast.
     sparse = Lazy("mnemarch.embedding.sparse")
     embedding = Lazy("mnemarch.embedding.sparse")
     tokens = Lazy("mnemarch.text.tokens")
 
 _TEXT_BYTES_MAX = 1_048_576
 _FOUND_MAX = 1_000
-# So many are compared with, the newest.
+# The newest episodes that a search compares with.
 _EPISODES_MAX = 5_000
 _SAME_FAULT_MAX = 40
 _READERS_MAX = 8
-# Below it two texts have only a few words in common.
+# Texts below this score have only a few words in common.
 _SIMILAR_MIN = 0.15
 _SHOWN_MAX = 2
 
 
 class _Library:
-    """The live episodes that some scopes hold, as of a position of the log, made ready to be compared with."""
+    """The live episodes of some scopes at a position of the log, indexed for comparison."""
 
     def __init__(self, position: int, episodes: Sequence[Unit]) -> None:
         self.position = position
@@ -86,7 +86,7 @@ class _Library:
 
 
 class EpisodeCaches:
-    """What the seats of one memory share, as of one position of the log: what is written after it empties them."""
+    """Caches that the seats of one memory share. They hold for one position of the log; a later write empties them."""
 
     def __init__(
         self, cache_size: int = 100, cache_ttl_seconds: float = 300, clock: Callable[[], float] = monotonic
@@ -109,7 +109,7 @@ class EpisodeCaches:
         return library
 
     def drop(self, pattern: str | None = None) -> int:
-        """Forget answers with these words, or everything; gives how many answers went."""
+        """Drop the answers whose key contains this text, or everything. Returns how many answers were dropped."""
         if pattern is None:
             self._libraries = {}
         return self.similarity.drop(pattern) + self.embedding.drop(pattern)
@@ -117,7 +117,7 @@ class EpisodeCaches:
 
 @typed_methods
 class EpisodicMemoryManager:
-    """What happened before in the tasks that a caller may know of. Searching records nothing."""
+    """The episodes of the tasks that a caller may see. Searching records nothing."""
 
     def __init__(
         self,
@@ -147,9 +147,9 @@ class EpisodicMemoryManager:
         citations: Sequence[Citation] = (),
         attributes: Mapping[str, Any] | None = None,
     ) -> Stored | Refused:
-        """Keep an account of work that no verification here has seen; it goes through the gate like any claim.
+        """Store an episode of work that was not verified here. It passes the gate like any claim.
 
-        `approach` is what worked in the end. A task that was verified here has its episode already.
+        `approach` is what worked in the end. A task that was verified here already has its episode.
         """
         named = checked_text(task, "The task", self._log.config.limits.text_bytes_max)
         met = [seen_error(checked_text(error, "An error", _TEXT_BYTES_MAX)) for error in checked_list(errors, "errors")]
@@ -179,7 +179,7 @@ class EpisodicMemoryManager:
     # By an error
 
     def search(self, error: str | None = None, query: str | None = None, limit: int = 20) -> list[Recalled]:
-        """The episodes that met an error, or are about something, best first; else the newest."""
+        """The episodes that met an error or match a question, best first. Without either, the newest."""
         checked_count(limit, "limit", _FOUND_MAX)
         if error is not None and query is not None:
             raise InvalidInput("An error and a question are two searches.", hint="Ask for one of them.")
@@ -194,15 +194,15 @@ class EpisodicMemoryManager:
     def find_by_error_pattern(
         self, error_type: str | None, error_message: str, use_fuzzy: bool = True, top_k: int = 10
     ) -> list[Unit]:
-        """The episodes that met this error, the most alike first; none if nobody met one like it.
+        """The episodes that met this error or a similar one, most similar first.
 
-        The message may be a whole output with its trace. Without `use_fuzzy` only the same fingerprint counts.
+        The message may be a whole output with its trace. Without `use_fuzzy`, only equal fingerprints match.
         """
         found = self._by_error(told_error(error_type, error_message), top_k, use_fuzzy=use_fuzzy)
         return [item.unit for item in found]
 
     def match_error_patterns_batch(self, patterns: Sequence[tuple[str | None, str]]) -> list[list[Unit]]:
-        """The same for several pairs of type and message, in order."""
+        """Call `find_by_error_pattern` for several pairs of type and message. The results are in order."""
         return [self.find_by_error_pattern(*pattern) for pattern in checked_list(patterns, "patterns")]
 
     def _by_error(self, text: str, limit: int, *, use_fuzzy: bool) -> list[Recalled]:
@@ -220,10 +220,10 @@ class EpisodicMemoryManager:
         return self._found(("error", error.key, error.line, use_fuzzy), compared, limit)
 
     def last_time(self, fault: str, reader: Reader | None = None, met: Sequence[Unit] | None = None) -> str:
-        """The lesson of a fault, or what came of it when other tasks met it; empty if none did.
+        """The lesson about a fault, or how it went in other tasks that met it; empty if none did.
 
-        `fault` is a fingerprint's hash; `met` are the newest units that cite it, if they were read. One look into an
-        index: it is asked at every failure.
+        `fault` is a fingerprint's hash. `met` are the newest units that cite it, if already read. This is one lookup in
+        an index, since every failure calls it.
         """
         if reader is None:
             return self._log.store.read(lambda reader: self.last_time(fault, reader))
@@ -236,7 +236,7 @@ class EpisodicMemoryManager:
         known = [item for item in items if item.unit.kind is not Kind.EPISODE]
         if not known:
             return told_before([item.unit for item in items], fault)
-        first = min(known, key=lambda item: item.unit.kind)  # A fact, which somebody vouches for, before a lesson.
+        first = min(known, key=lambda item: item.unit.kind)  # Verified facts come before lessons.
         is_fact, unit = first.unit.kind is Kind.FACT, first.unit
         text = quoted(unit.content) if is_fact else unit.content
         return f"{first.label} {text} See {'unit' if is_fact else 'lesson'} {short_id(unit.id)}."
@@ -244,11 +244,11 @@ class EpisodicMemoryManager:
     # By what was done
 
     def find_similar(self, query: str, top_k: int = 10) -> list[Unit]:
-        """The episodes that are most like a task or a question."""
+        """The episodes most similar to a task or a question."""
         return [item.unit for item in self.hybrid_search(query, top_k=top_k)]
 
     def find_similar_batch(self, queries: Sequence[str], max_concurrency: int = 5) -> list[list[Unit]]:
-        """The same for several questions, some at a time, in order."""
+        """Call `find_similar` for several questions, some concurrently. The results are in order."""
         asked = checked_list(queries, "queries")
         from concurrent.futures import ThreadPoolExecutor
 
@@ -256,11 +256,11 @@ class EpisodicMemoryManager:
             return list(pool.map(self.find_similar, asked))
 
     def find_by_semantic_similarity(self, query_text: str, top_k: int = 10) -> list[Unit]:
-        """The episodes nearest in their words, by inverse document frequency."""
+        """The episodes with the most similar words, weighted by inverse document frequency."""
         return [item.unit for item in self.hybrid_search(query_text, None, 1.0, 0.0, 0.0, top_k)]
 
     def find_by_project(self, project: str | None = None, top_k: int = 50) -> list[Unit]:
-        """The newest episodes of the caller's project; another project's are not the caller's to see (R3)."""
+        """The newest episodes of the caller's project. For another project the list is empty (R3)."""
         if project not in {None, self._caller.scope.project}:
             return []
         return [item.unit for item in self.search(limit=top_k)]
@@ -274,9 +274,10 @@ class EpisodicMemoryManager:
         keyword_weight: float = 0.3,
         top_k: int = 10,
     ) -> list[Recalled]:
-        """The episodes that are most like a text: by rare words, by letters (also of their errors), by shared words.
+        """The episodes most similar to a text: by rare words, by trigrams (of task and errors), and by shared words.
 
-        The weights are relative to each other; each score is from 0 to 1. `error_type` is the type of an error in it.
+        The weights are relative to each other. Each score is from 0 to 1. `error_type` is the type of an error in the
+        text.
         """
         weights = {"semantic": semantic_weight, "fuzzy": fuzzy_weight, "keyword": keyword_weight}
         if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < sum(weights.values()) < math.inf:
@@ -308,11 +309,11 @@ class EpisodicMemoryManager:
     # Caches
 
     def invalidate_cache(self, pattern: str | None = None) -> int:
-        """Forget the answers to questions with these words, or all of them; gives how many."""
+        """Drop the cached answers whose key contains this text, or all. Returns their number."""
         return self._caches.drop(pattern)
 
     def get_cache_stats(self) -> dict[str, dict[str, float]]:
-        """How full both caches are, and how often they had the answer."""
+        """The size and the hit rate of both caches."""
         return {
             "similarity_cache": self._caches.similarity.stats(),
             "embedding_cache": self._caches.embedding.stats(),
@@ -331,7 +332,7 @@ class EpisodicMemoryManager:
         return self._log.store.read(lambda reader: self._admitted(reader, scores, limit, library.episodes))
 
     def _admitted(self, reader: Reader, scores: Scores, limit: int, known: Mapping[str, Unit]) -> list[Recalled]:
-        """The first that the cognitive gate lets through: the code may have changed since they were scored."""
+        """The first units that the cognitive gate admits. The code may have changed since they were scored."""
         now, rules = self._log.clock(), self._log.config.trust
         gate = Gate(now, None, self._code, self._caller.actor)
         gate.reader = reader
@@ -354,26 +355,26 @@ def _labelled(item: Recalled, contested: set[str], elsewhere: Collection[str]) -
 
 
 def told_error(error_type: str | None, message: str) -> str:
-    """Type and message as one text, as a program prints them; the message may have the type in it."""
+    """Type and message as one text, as a program prints them. A type that is in the message is not repeated."""
     if not error_type or error_type in message:
         return message
     return f"{error_type}: {message}"
 
 
 def _tells_of_others(unit: Unit, task_key: str) -> bool:
-    """Whether a unit is the episode of another task, a lesson of several, or how an error is verified to be mended."""
+    """Whether a unit is the episode of another task, a lesson, or a verified fact about an error."""
     if unit.kind is Kind.EPISODE:
         return unit.attributes.get("task_key") != task_key
     return unit.is_derived if unit.kind is Kind.SEMANTIC else unit.kind is Kind.FACT and unit.status in TRUSTED
 
 
 def told_before(episodes: Sequence[Unit], fault: str) -> str:
-    """What came of a fault in other tasks: numbers first, then what changed before it was gone, and what failed."""
+    """A report on a fault in other tasks: the numbers, what worked, what changed before it was gone, what failed."""
     if not episodes:
         return ""
     became = [text for episode in episodes if (text := telling.became_of(episode, fault))]
     mended = [unit for unit in episodes if telling.got_past(unit, fault) and not telling.became_of(unit, fault)]
-    # What was seen comes before what somebody says.
+    # Witnessed episodes come before reported ones.
     worked = sorted(mended, key=lambda episode: not episode.attributes.get("witnessed"))
     line = f"Seen before in {counted(len(episodes), 'other task')}, of which {telling.outcomes(worked)}."
     if became:

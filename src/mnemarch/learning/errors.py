@@ -28,10 +28,10 @@ else:
 # Errors that are less similar have only words in common; the answer is then "no such episode".
 ALIKE_MIN = 0.57
 _TEST_CHARS_MAX = 200
-# How much a match counts if it is only with a part of the line.
+# The weight of a match with only a part of the line.
 _OF_PLAIN = 0.8
 _OF_KEY, _OF_CORE, _OF_WORDS, _OF_LINE = 0.4, 0.25, 0.25, 0.1
-# At most so many are compared letter by letter: those with the same key, or with the rarest words in common.
+# The errors to compare letter by letter: those with the rarest words in common, beside those with the same key.
 _COMPARED_MAX = 60
 _LINE_CHARS_MAX = 400
 _FAULTS_MAX = 50
@@ -41,7 +41,7 @@ _ASIDE = r"[ ,.;:]*\([^()]*\)\W*\Z"
 
 
 class SeenError(Frozen):
-    """An error: its fingerprint's hash and core, and the line that tells it, as it was printed."""
+    """An error: its fingerprint's hash and core, and its most telling line, as it was printed."""
 
     key: str
     core: str
@@ -49,7 +49,7 @@ class SeenError(Frozen):
 
 
 def seen_error(text: str) -> SeenError:
-    """What identifies an error output, and the line to quote."""
+    """The identity of an error output, and the line to quote."""
     made = fingerprint(text)
     return SeenError(key=made.hash, core=made.core, line=telling_line(text)[:_LINE_CHARS_MAX])
 
@@ -74,7 +74,7 @@ def errors_of(episode: Unit) -> list[SeenError]:
 
 
 def what_changed(episode: Unit, key: str, others: Sequence[Unit] = ()) -> str:
-    """What a task changed before a fault was gone, and in which test it met the fault; empty if that is not known.
+    """The changes of a task before a fault was gone, and the test that met the fault; empty if unknown.
 
     It also says in how many of the other episodes the same change failed.
     """
@@ -226,7 +226,7 @@ def got_past(episode: Unit, key: str) -> bool:
 
 
 def became_of(episode: Unit, key: str) -> str:
-    """What happened to the test of a fault, if nothing shows that the fault was fixed; else empty."""
+    """The fate of a fault's test, if nothing shows that the fault was fixed; else empty."""
     return str(_last_fault(episode, key).get("unseen") or "")
 
 
@@ -288,7 +288,7 @@ def grouped(said: Iterable[tuple[str, str]]) -> list[list[str]]:
 
 
 def steps(episode: Unit, name: str) -> set[str]:
-    """What the task did. Commands count as a whole and by their first words, since the rest often names one case."""
+    """The steps of a task. Commands count as a whole and by their first words, since the rest often names one case."""
     items = set(listed(episode, name))
     if name != "commands":
         return items

@@ -1,4 +1,4 @@
-"""The gates: which generalisations are no rules, because they would change what nobody meant or complained of."""
+"""The gates. They reject generalisations that would change code which the patch was not about."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LITERAL_NODES_MAX = 60
 _LONG_STRING_CHARS = 8
 _WEAK_TOKENS = frozenset({".", ":", "=", "->", "::"})
 _ARITHMETIC = frozenset({"<", "<=", ">", ">=", "+", "-", "*", "/", "%", "//", "and", "or", "&&", "||"})
-# Of this language there is code to try rules on.
+# The language whose standard library is there to try rules on.
 _LANGUAGE = "python"
 
 
 def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[Node], rung: Rung) -> str:
-    """Why a generalisation is no rule; empty if it is one."""
+    """The reason to reject a generalisation; empty if it may be a rule."""
     kinds = patch.before.kinds
     old = [node for root in before for node in root.walk()]
     new = [node for root in after for node in root.walk()]
@@ -49,7 +49,7 @@ def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[No
 
 
 def mends(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
-    """What one patch only mends, where a bug is fixed and no habit shown: a "bound", a "value", or "" if it does more.
+    """The kind of a mere bug fix, which shows no habit: "bound" or "value"; "" if the patch does more.
 
     `amount < 0` to `<= 0` and `i < n` to `i < n - 1` are bounds, `sleep(1)` to `sleep(5)` is a value.
     """
@@ -65,21 +65,22 @@ def mends(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
     has_same_shape = [node.kind for node in old if node.children] == [node.kind for node in new if node.children]
     is_of_numbers = {"NUMBER", ""}.issuperset(literals)
     is_off_by_one = not (gone and come) and operators and is_arithmetic and is_of_numbers
-    # Another number as well may come to the same: `>= 1` and `> 0`.
+    # If a number changes too, both tests may be equivalent: `>= 1` and `> 0`.
     is_stricter = operators in ({"<", "<="}, {">", ">="}) and not any(literals)
     if is_stricter or (is_off_by_one and operators <= {"+", "-"}):
         return "bound"
     if is_off_by_one or (gone and come and {"NUMBER"}.issuperset(literals)):
         return "value"
-    # A callee, an attribute, a keyword or a constant is what another place could share: `x == None`.
+    # Code with a callee, an attribute, a keyword or a constant may occur elsewhere: `x == None`.
     says = kinds.calls | kinds.member | kinds.keyword | kinds.constants
     return "value" if has_same_shape and (is_arithmetic or says.isdisjoint(node.kind for node in old)) else ""
 
 
 def _has_anchor(nodes: Sequence[Node], kinds: Kinds, bound: set[str]) -> bool:
-    """Whether a pattern has a word of its own, or two operators, keywords or literals of a kind.
+    """Whether a pattern is specific: it has a name or literal, or two operators, keywords or typed variables.
 
-    Those hold only where rules are tried on code that nobody complained of: elsewhere `$A == $B` would be met all over.
+    Operators and keywords count only in Python, where rules are tried on the standard library. In another language,
+    `$A == $B` would match everywhere.
     """
     weight = 0
     for node in nodes:
@@ -104,7 +105,7 @@ def _is_method_of_anything(node: Node, kinds: Kinds) -> bool:
 
 
 def _free_names(patch: Patch, old: Sequence[Node], new: Sequence[Node], kinds: Kinds) -> set[str]:
-    """Lower-case names that only the new side uses and that nothing there binds, imports or calls."""
+    """The lower-case names that only the new side uses and that it does not bind, import or call."""
     known = {node.text for node in old} | set(dir(builtins)) | sys.stdlib_module_names | imported_names(patch)
     free: set[str] = set()
     for node in new:
@@ -119,7 +120,7 @@ def _free_names(patch: Patch, old: Sequence[Node], new: Sequence[Node], kinds: K
     return free - known - bound_in(new[:1], kinds)
 
 
-# Code that nobody complained of: a rule that would change much of it is too general
+# The standard library as a sample: a rule that would change much of it is too general
 
 _LINES_MAX = 25_000
 _STEP = 5
@@ -128,7 +129,7 @@ _HITS_PER_LINE_MAX = 10 / 100_000
 
 @cache
 def library_sample() -> tuple[Path, ...]:
-    """Every fifth module of the interpreter's own library, up to a number of lines."""
+    """Every fifth module of the standard library, up to about `_LINES_MAX` lines in all."""
     folder = Path(os.__file__).parent
     chosen: list[Path] = []
     lines = 0
@@ -140,7 +141,7 @@ def library_sample() -> tuple[Path, ...]:
 
 
 class _File:
-    """One file of the background: its words, and its nodes by kind with what follows them."""
+    """One file of the sample: its words, and its nodes by kind, each as its siblings and its index among them."""
 
     def __init__(self, path: Path) -> None:
         source = path.read_text("utf-8", "replace")

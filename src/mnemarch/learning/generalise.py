@@ -1,4 +1,4 @@
-"""From one changed place to patterns: what both sides share becomes a variable, as far as a rung allows."""
+"""Turns one changed site into patterns. Code that both sides share becomes a variable, as far as the rung allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VARIABLES_MAX = 20
 
 
 class Rung(NamedTuple):
-    """How far a rung of the ladder goes: how much of what stands around it takes in, and what stays as written."""
+    """One rung of the ladder: how many enclosing nodes the pattern includes, and which code stays as written."""
 
     wider: int = 0
     keep_names: bool = False
@@ -42,7 +42,7 @@ LADDER = (
 
 
 class Generaliser:
-    """Finds the variables of one site. `differing` names nodes that vary because another patch has others there."""
+    """Finds the variables of one site. `differing` names a variable for each node where another patch differs."""
 
     def __init__(self, patch: Patch, site: Site, rung: Rung, differing: Mapping[int, str] | None = None) -> None:
         self.differing = differing or {}
@@ -64,7 +64,7 @@ class Generaliser:
         self.pair: tuple[Node, Node] | None = None
 
     def patterns(self) -> tuple[str, str] | None:
-        """The two patterns as text; None if the source itself has the form of a variable in it."""
+        """The two patterns as text. None if the source contains text like a variable, or needs too many variables."""
         sides = (self.patch.before, self.site.before), (self.patch.after, self.site.after)
         if any(VARIABLE.search(text(tree, nodes)) for tree, nodes in sides):
             return None
@@ -81,7 +81,7 @@ class Generaliser:
     # What may vary
 
     def _prefix(self, node: Node, parent: Node | None, index: int) -> str | None:
-        """What a variable for this node would be called; None if the node stays as written."""
+        """The prefix of a variable for this node; None if the node stays as written."""
         kinds = self.kinds
         if parent is None or not node.named or parent.kind in kinds.blocks or node.kind in kinds.blocks:
             return None
@@ -157,10 +157,10 @@ class Generaliser:
         end = self.kinds.body_end if name.startswith("BODY") else ""
         self.edits.append((node.children[0].start, node.children[-1].end, f"$$${name}{end}"))
 
-    # Changed keyword arguments and parameters: whatever else is passed stays
+    # Changed keyword arguments and parameters: the other items of the list become runs
 
     def _list_of(self, node: Node) -> tuple[Node, Node] | None:
-        """The name and the list of a call or of a definition."""
+        """The name and the argument or parameter list of a call or definition; None for other nodes."""
         kinds = self.kinds
         if node.kind in kinds.calls and len(node.children) == 2 and node.children[1].kind in kinds.arguments:
             return node.children[0], node.children[1]
@@ -169,7 +169,7 @@ class Generaliser:
         return (names[0], lists[0]) if lists and names else None
 
     def _has_list_edit(self, node: Node) -> bool:
-        """Whether a call changes in its keywords only, or a definition in its parameters: the others become runs."""
+        """Whether a call changes only in its keywords, or a definition in its parameters. Sets `pair` if so."""
         may_be_one = not self.pair and not self.rung.keep_literals and node.hash not in self.unchanged
         ours = self._list_of(node) if may_be_one else None
         if ours is None:
@@ -185,7 +185,7 @@ class Generaliser:
         return False
 
     def _rewrite_list(self, node: Node, side: int, walk: Callable[[Node, Node | None, int], None]) -> None:
-        """Write the list anew: runs where nothing changed, and at both ends."""
+        """Rewrite the list, with a run for each unchanged part and at both ends."""
         assert self.pair is not None
         lists = [pair[1] for each in self.pair if (pair := self._list_of(each)) is not None]
         codes = opcodes(lists[0].children, lists[1].children)
@@ -209,7 +209,7 @@ class Generaliser:
 
 
 def _says_what(parent: Node, index: int, kinds: Kinds) -> bool:
-    """Whether a node says what is called, passed or looked up: a callee, a keyword's or an attribute's name."""
+    """Whether a node is a callee, or the name of a keyword or an attribute."""
     if parent.kind in kinds.keyword:
         return index == 0
     return parent.kind in kinds.calls or (parent.kind in kinds.member and index > 0)
@@ -221,7 +221,7 @@ def _changed(before: list[Node], after: list[Node]) -> list[Node]:
 
 
 def _placed(nodes: Sequence[Node], holder: Node | None = None) -> Iterator[tuple[Node, Node | None, int]]:
-    """Every node with the node that holds it and its place there."""
+    """Every node with its parent and its index there."""
     for index, node in enumerate(nodes):
         yield node, holder, index
         yield from _placed(node.children, node)
@@ -232,7 +232,7 @@ def _names_in(nodes: Sequence[Node], kinds: Kinds) -> Iterator[str]:
 
 
 def _bound_names(nodes: Sequence[Node], kinds: Kinds) -> set[str]:
-    """Names that the site binds itself and uses again: what they are called doesn't matter."""
+    """The names that the site itself binds and uses again. Their spelling doesn't matter."""
     used = Counter(_names_in(nodes, kinds))
     return {name for name in bound_in(nodes, kinds) if used[name] > 1}
 
@@ -256,7 +256,7 @@ def text(tree: Tree, nodes: Sequence[Node]) -> str:
 
 
 def _rendered(tree: Tree, nodes: Sequence[Node], edits: list[tuple[int, int, str]]) -> str:
-    """The source of these nodes with variables in it, without comments and without its margin."""
+    """The source of these nodes with the edits applied, without comments and margin."""
     start, end = nodes[0].start, nodes[-1].end
     comments = [(a, b, "") for a, b in tree.comments if start <= a and b <= end]
     taken: list[tuple[int, int, str]] = []
@@ -277,10 +277,10 @@ def _rendered(tree: Tree, nodes: Sequence[Node], edits: list[tuple[int, int, str
 
 
 def differing(one: Site, other: Site, kinds: Kinds) -> dict[int, str] | None:
-    """The nodes of one site where another differs, each with a variable: the least that covers both.
+    """The variables that let one site also cover another: a name for the id of each smallest node that differs.
 
-    Nodes that differ in the same way have the same variable. None if the new sides differ where the old ones don't, or
-    lack what differs in the old ones: a rule must not drop what it doesn't know.
+    Nodes that differ in the same way get the same variable. None if the new sides differ where the old ones don't, or
+    if a variable of the old side is missing on the new side: a rule must not drop unknown code.
     """
     names: dict[tuple[int, int], str] = {}
     holes: tuple[dict[int, str], dict[int, str]] = {}, {}

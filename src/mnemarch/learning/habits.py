@@ -1,4 +1,4 @@
-"""Habits of a project (M14, M15): verified tasks vote in its log, and what enough votes say is kept as a preference."""
+"""Habits of a project (M14, M15). Verified tasks vote in its log, and a clear majority becomes a preference."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
 
-    # A vote by its name: what it is for, and the entries of the log that it was read from.
+    # By the name of a vote: its choice for each topic, and the ids of the log entries behind it.
     Votes = dict[str, tuple[dict[str, str], list[str]]]
 
 _UNITS_MAX = 5_000
-# So many of the newest patches and tasks count: a habit may change.
+# Only the newest votes count, since a habit may change.
 _VOTES_MAX = 400
 _ENTRIES_MAX = 20
 _TOPIC = "habit"
 
 
 def keeper(caller: Caller) -> Caller:
-    """In whose name habits are kept: the program's own, for the project. It is no step of a task."""
+    """The caller in whose name habits are kept: the gate, at the level of the project."""
     return Caller(GATE, caller.scope.at(Level.PROJECT), caller.session, caller.root)
 
 
@@ -44,7 +44,7 @@ def habits_in(reader: Reader, scope: Scope) -> dict[str, Unit]:
 
 
 def vote(act: Act, episode_id: str, votes: Sequence[tuple[dict[str, str], list[str]]]) -> list[Unit]:
-    """Count what a task votes for, once; gives the habits that changed."""
+    """Record the votes of a task, once. Returns the habits that changed."""
     key = f"habits:{episode_id}"
     if not votes or act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key) is not None:
         return []
@@ -54,7 +54,7 @@ def vote(act: Act, episode_id: str, votes: Sequence[tuple[dict[str, str], list[s
 
 
 def resting_on(act: Act, covers: Callable[[Event], bool]) -> list[str]:
-    """The votes that were read from entries of an actor alone."""
+    """The names of the votes whose entries are all covered by `covers`."""
     names = []
     for name, (_, entry_ids) in _standing(act.transaction, act.caller.scope).items():
         entries = [event for id in entry_ids if (event := act.transaction.event(id)) is not None]
@@ -64,7 +64,7 @@ def resting_on(act: Act, covers: Callable[[Event], bool]) -> list[str]:
 
 
 def unfounded(act: Act, withdrawn: Collection[str]) -> list[Unit]:
-    """The habits that nobody would have declared without these votes."""
+    """The habits that would not be declared without these votes."""
     votes = _standing(act.transaction, act.caller.scope)
     supported = {pair for name in withdrawn for pair in votes[name][0].items()}
     tallied = tallies(each for name, (each, _) in votes.items() if name not in withdrawn)
@@ -74,14 +74,14 @@ def unfounded(act: Act, withdrawn: Collection[str]) -> list[Unit]:
 
 
 def withdraw(act: Act, names: Sequence[str], why: str) -> str:
-    """Let votes no longer count; gives what `bring_back` takes."""
+    """Withdraw votes. Returns the event id that `bring_back` takes."""
     event = _note(act, f"Votes withdrawn: {why}", {"withdrawn": list(names)})
     _recounted(act)
     return event.id
 
 
 def bring_back(act: Act, withdrawal: str) -> int:
-    """Let votes count again that were withdrawn; gives how many."""
+    """Revert a withdrawal of votes. Returns how many count again."""
     _note(act, "Votes count again.", {"reverts": withdrawal})
     _recounted(act)
     event = act.transaction.event(withdrawal)
@@ -95,7 +95,7 @@ def _note(act: Act, text: str, data: dict[str, Any], key: str | None = None) -> 
 
 
 def _standing(reader: Reader, scope: Scope) -> Votes:
-    """The newest votes that count, oldest first."""
+    """The newest votes that are not withdrawn, oldest first."""
     votes: Votes = {}
     withdrawn: dict[str, list[str]] = {}
     for event in reader.events_of_subject(f"habits:{scope.at(Level.PROJECT).key}", last=_VOTES_MAX):
@@ -109,7 +109,7 @@ def _standing(reader: Reader, scope: Scope) -> Votes:
 
 
 def _recounted(act: Act) -> list[Unit]:
-    """The habits that changed with the votes that count now."""
+    """Recount the votes and update the habits. Returns those that changed."""
     known = habits_in(act.transaction, act.caller.scope)
     tallied = tallies(each for each, _ in _standing(act.transaction, act.caller.scope).values())
     changed = [_declared(act.by(keeper(act.caller)), tally, known.get(tally.topic)) for tally in tallied]
@@ -117,7 +117,7 @@ def _recounted(act: Act) -> list[Unit]:
 
 
 def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
-    """The habit with its new counts. It goes when most votes are no longer for it, or another is declared."""
+    """The habit of a topic, if it is new or has new counts. A habit without its majority is archived or superseded."""
     attributes: dict[str, Any] = {
         KEPT_AS: LESSON,
         "kept_by": f"{tally.votes} of {tally.of} votes",
@@ -130,10 +130,10 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
     if known is not None and is_same:
         if known.attributes == attributes:
             return None
-        # The text stays as it is, so that a person's no to it lasts.
+        # The text stays the same, so that a person's rejection of it still applies.
         return change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": attributes}})
     if known is not None and known.status in TRUSTED:
-        return None  # A person stands for it: counts alone don't replace it.
+        return None  # It is trusted, so counts alone don't replace it.
     if known is not None and not tally.is_declared:
         from mnemarch.units.undo import retire as archive
 
@@ -149,16 +149,16 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
 
 
 def edits_in(entries: Iterable[Event]) -> list[Edit]:
-    """The edits that entries tell in full; of a patch only parts of the file are known.
+    """The net edits of the entries. Entries with a patch are skipped, since a patch shows only parts of the file.
 
-    What was only tried on the way is no habit, and teaches nothing.
+    Intermediate edits that did not last are left out: they are no habit.
     """
     whole = (event for event in entries if "patch" not in ((event.payload or {}).get("data") or {}))
     return [edit for edit in netted(edits_told(whole)) if edit.changes and edit.after]
 
 
 def votes_of(entries: Sequence[Event]) -> list[tuple[dict[str, str], list[str]]]:
-    """What a task votes for: one vote for each file and topic, and one of the task itself; each with its entries."""
+    """The votes of a task: one for each edited file, and one for the task itself. Each comes with its entries."""
     by_file: dict[str, tuple[dict[str, Counter[str]], list[str]]] = {}
     for edit in edits_in(entries):
         topics, ids = by_file.setdefault(edit.path, ({}, []))

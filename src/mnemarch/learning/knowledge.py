@@ -1,4 +1,4 @@
-"""What tasks taught about a project: bug patterns, code patterns, habits, each with its counts (M13-M15)."""
+"""Knowledge about a project from its tasks: bug patterns, code patterns and habits, with counts (M13-M15)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Refused, Stored
     from mnemarch.stores.sql.reader import Reader
 else:
-    # Most verifications don't need it, and it takes a while to load.
+    # Loaded late: it is slow to load, and most verifications don't need it.
     code_rules = Lazy("mnemarch.learning.code_rules")
 
 _TEXT_BYTES_MAX = 1_048_576
@@ -51,7 +51,7 @@ _RECALLED = (Kind.FACT, Kind.SEMANTIC, Kind.PREFERENCE, Kind.SKILL)
 
 @typed_methods
 class SemanticMemoryManager:
-    """What is known of a project from its tasks. What is derived is kept by the program, for the project (R2, R14)."""
+    """Knowledge about a project from its tasks. Derived units are the program's, for the project (R2, R14)."""
 
     def __init__(self, log: Log, caller: Caller, intake: Intake, recall: Callable[..., Any] | None = None) -> None:
         self._log = log
@@ -62,7 +62,7 @@ class SemanticMemoryManager:
     # Bug patterns
 
     def add_bug_pattern(self, error: str, solution: str, *, citations: Sequence[Citation] = ()) -> Stored | Refused:
-        """Claim how an error is mended; a fact like any other, which is also found by the error."""
+        """Claim how an error is fixed. The claim is an ordinary fact that can also be found by the error."""
         met = seen_error(checked_text(error, "The error", _TEXT_BYTES_MAX))
         mended = checked_text(solution, "The solution", self._log.config.limits.text_bytes_max)
         attributes = {"faults": [{"key": met.key, "line": met.line}], "solution": mended}
@@ -71,7 +71,7 @@ class SemanticMemoryManager:
         return self._intake.remember([claim])[0]
 
     def match_bug_pattern(self, error_type: str | None, error_message: str, top_k: int = 5) -> list[Recalled]:
-        """The bug patterns of an error, the most alike first; none if no pattern is of it."""
+        """The bug patterns of an error or a similar one, most similar first."""
         error = seen_error(checked_text(told_error(error_type, error_message), "The error", _TEXT_BYTES_MAX))
         keys, now = self._caller.visible_keys, self._log.clock()
         units = self._log.store.read(lambda reader: reader.units_in(keys, kind=Kind.FACT, live=True, limit=_UNITS_MAX))
@@ -85,26 +85,26 @@ class SemanticMemoryManager:
         ]
 
     def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
-        """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
+        """The project's facts, lessons, habits and skills about a question, as recall ranks them."""
         return [] if self._recall is None else list(self._recall(query, k, _RECALLED))
 
     # Code patterns
 
     def add_code_pattern(self, before: str, after: str, *, path: str = "", evidence: str | None = None) -> Learned:
-        """Learn a code rule from a change; `seat.rules` has them all."""
+        """Learn code rules from a change. `seat.rules` lists all rules."""
         return code_rules.CodeRules(self._log, self._caller).learn(before, after, path=path, evidence=evidence)
 
     # From episodes
 
     def preferences(self) -> list[Unit]:
-        """The habits that enough patches and tasks bear out."""
+        """The habits that the votes of patches and tasks support."""
         return self._log.store.read(lambda reader: list(habits.habits_in(reader, self._caller.scope).values()))
 
     def learn_from_episode(self, episode_id: str, *, code: bool = True) -> list[Unit]:
-        """Learn from a successful task, once; gives the habits and bug patterns that changed.
+        """Learn from a successful task, once. Returns the habits and bug patterns that changed.
 
-        Its edits and its log vote on habits, what it says of its last error becomes a bug pattern, and its edits teach
-        code rules: those take seconds in a new process, and `code` leaves them out.
+        Its edits and its log vote on habits. The fixes of its errors become bug patterns. Its edits teach code rules,
+        unless `code` is False: that takes seconds in a new process.
         """
         episode = self._log.store.read(lambda reader: reader.unit(episode_id))
         if episode is None or episode.scope.key not in self._caller.visible_keys or episode.kind is not Kind.EPISODE:
@@ -118,9 +118,9 @@ class SemanticMemoryManager:
         return self._log.store.read(lambda reader: entries_of(reader, str(episode.attributes.get("task_key", ""))))
 
     def learn_from_edits(self) -> list[int]:
-        """Learn code rules from the edits of successful tasks that nothing was learned from yet.
+        """Learn code rules from successful tasks whose edits were not read yet.
 
-        Gives how many rules each of them taught.
+        Returns the number of new rules for each task.
         """
         project = self._caller.scope.at(Level.PROJECT)
 
@@ -139,13 +139,13 @@ class SemanticMemoryManager:
 
     def _learn_code(self, episode: Unit) -> int:
         count, standing = 0, episode.attributes.get("standing")
-        # Without a tree to look into nobody knows whether the files are there: nobody saw the edits.
+        # Without a working tree it is unknown whether the edits are in the files, so they are not witnessed.
         is_witnessed = standing is not None and bool(episode.attributes.get("witnessed"))
         for edit in habits.edits_in(self._entries(episode)):
             event = edit.sources[-1]
             if standing is not None and event.id not in standing:
                 continue
-            # Whoever made the edit teaches the rule, and it goes when they are undone.
+            # The rule is learned in the name of the edit's author, so undoing the author removes it.
             author = Caller(event.actor, event.scope, event.session, self._caller.root)
             rules = code_rules.CodeRules(self._log, author, is_witnessed=is_witnessed)
             count += len(rules.learn(edit.before, edit.after, path=edit.path, evidence=event.id).new)
@@ -168,7 +168,7 @@ def has_succeeded(episode: Unit) -> bool:
 
 
 def learn_from_task(log: Log, caller: Caller, episode: Unit, entries: Sequence[Event]) -> list[Unit]:
-    """Let a successful task vote on habits and tell how its last error was mended; gives the units that changed."""
+    """Record the votes and the bug patterns of a successful task. Returns the units that changed."""
     if not has_succeeded(episode):
         return []
     votes, patterns = habits.votes_of(entries), _bug_patterns(episode)
@@ -183,7 +183,7 @@ def learn_from_task(log: Log, caller: Caller, episode: Unit, entries: Sequence[E
 
 
 def entries_of(reader: Reader, task_key: str) -> list[Event]:
-    """What the task logged since it last succeeded before this time, oldest first."""
+    """The task's log entries since the success before its newest one, oldest first."""
     wanted = (EventType.LOGGED, EventType.TASK_VERIFIED)
     entries: list[Event] = []
     successes = 0
@@ -198,9 +198,9 @@ def entries_of(reader: Reader, task_key: str) -> list[Event]:
 
 
 def _bug_patterns(episode: Unit) -> list[Claim]:
-    """How the last error of a task that succeeded was mended, and each that its tests met, if it is known how.
+    """The bug patterns of a successful task: how its last error and the errors of its tests were fixed, where known.
 
-    By the word of an agent alone nothing was (R21).
+    A task whose success was only reported gives none (R21).
     """
     if not episode.attributes.get("witnessed"):
         return []
@@ -241,9 +241,9 @@ def _bug_pattern(episode: Unit, fault: Mapping[str, Any]) -> Claim | None:
 
 
 def _kept_pattern(act: Act, claim: Claim) -> list[Unit]:
-    """The bug pattern of a fault; another task with the same solution counts for it.
+    """Store a bug pattern, or count it for a known one with the same solution. Returns the unit that changed, if any.
 
-    One with another solution takes the place of what one task said, and stands beside what several said.
+    A new solution supersedes an unverified pattern of a single task. It is kept beside any other known pattern.
     """
     attributes = dict(claim.attributes)
     cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _OF_FAULT_MAX)

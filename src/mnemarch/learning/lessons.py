@@ -23,7 +23,7 @@ from mnemarch.units.analysis import is_worth_repeating
 from mnemarch.witness.commands import runner_of
 
 _LISTED_MAX = 2
-# So many of the newest episodes of one fault are compared.
+# The newest episodes of one fault that are compared.
 _COMPARED_MAX = 60
 # A difference is ignored if chance alone makes it more often than this.
 _BY_CHANCE_MAX = 0.2
@@ -31,7 +31,7 @@ _SHARE_MIN = 0.6
 _TOUCHED_MIN = 3
 _AGAIN_MIN = 1.3
 _ARGUMENT = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_]\w*=")
-# Such a line points to another line that is missing ("see the log"), so it does not identify an error.
+# A line that points to another, missing line ("see the log") does not identify an error.
 _SAYS_NOTHING = re.compile(
     r"(?i)(?::|\b(?:exit (?:code|status)|error) \d+|\bsee (?:the )?[^;]*\b(?:details|output|log|above))\W*\Z"
 )
@@ -178,7 +178,7 @@ class ReflectionGenerator:
 
 
 def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
-    """How many tasks got past the fault, how many failed, and in how many nobody saw that it was fixed."""
+    """The number of tasks that got past the fault, that failed, and in which a fix was not seen."""
     if not won and len(lost) == of:
         return "all failed"
     seen = telling.outcomes(won) if len(won) < of else telling.outcomes(won).replace(str(of), "all", 1)
@@ -187,7 +187,7 @@ def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
 
 
 def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
-    """What made a failing command work in two tasks or more, and the sentence that says so.
+    """The change that made a failing command work in two tasks or more, and the sentence that says so.
 
     It is an argument that the failing calls lacked, or else a command that was run in between.
     """
@@ -306,7 +306,7 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
 
 
 def _went_on_with(met: Mapping[str, list[dict[str, Any]]], head: str, won: Sequence[Unit]) -> str:
-    """What to do instead of a dead end: what tasks ran next, if one of those that did succeeded."""
+    """The way around a dead end: the command that tasks ran next, if one of these tasks succeeded."""
     nexts = {
         episode_id: {command_head(str(fault.get("next", ""))) for fault in faults} - {"", head}
         for episode_id, faults in met.items()

@@ -1,6 +1,6 @@
-"""Model: a language model behind an API, asked for JSON of a schema. The vendors' SDKs send, time out and retry.
+"""Asks a language model behind an API for JSON of a schema. The vendors' SDKs send, time out and retry.
 
-Nothing here reads the environment: the address and the key are handed in, and no other header leaves (R4).
+This module never reads the environment. It is given the address and the key, and sends only headers from a list (R4).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BODY_BYTES_MAX = 4 * 1024 * 1024
 _DETAIL_CHARS_MAX = 300
 _WAIT_S_MAX = 60
 _MILLION = 1_000_000
-# A later attempt may succeed after these.
+# Statuses after which a later attempt may succeed.
 _PASSING = frozenset({408, 409, 425, 429})
-# What an SDK sends beside the key. Others may come from the environment, and could carry a key elsewhere.
+# The headers that an SDK may send beside the key. Others may come from the environment, and could leak a key.
 _HEADERS = frozenset({"host", "content-type", "content-length", "accept", "accept-encoding", "connection"})
-# By the last one an SDK knows that its caller reads the answer itself.
+# `x-stainless-raw-response` tells the SDK that the caller reads the answer itself.
 _HEADERS |= {"user-agent", "anthropic-version", "transfer-encoding", "x-stainless-raw-response"}
 _REPAIR = "That answer can't be used: {problem}. Answer again with nothing but one JSON object of the schema."
 _HINTS = {
@@ -52,7 +52,7 @@ _TYPES: dict[str, Any] = {
 
 
 class Usage(Frozen):
-    """What was asked of a model and answered, in tokens and in the money of the configured prices."""
+    """The tokens sent to and received from a model, and their cost at the configured prices."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -71,7 +71,7 @@ class Usage(Frozen):
 
 
 class Reply(Frozen):
-    """The answer that fits the schema, or why there is none; and what it cost, which a failure may too."""
+    """The answer that fits the schema, or the error. Both have a usage, since a failure may cost too."""
 
     answer: Mapping[str, Any] | None
     usage: Usage
@@ -85,9 +85,9 @@ class Model(Protocol):
 
 
 class Api(Frozen):
-    """One vendor's API: the class of its SDK, where it is, how the key is sent, how to ask and how to read.
+    """One vendor's API: the class of its SDK, its address, how the key is sent, how to ask and how to read.
 
-    `asked` calls the SDK; `said` gives of the body the text, why it ended, and the tokens in and out.
+    `asked` calls the SDK. `said` returns the text of a body, the reason for its end, and the tokens in and out.
     """
 
     client: str
@@ -100,7 +100,7 @@ class Api(Frozen):
 
 
 def _ask_openai(client: Any, rules: AnalystRules, instruction: str, turns: Turns, schema: Mapping[str, Any]) -> Any:
-    # Servers that are compatible know the older name, OpenAI's newer models only the other.
+    # Compatible servers know the older name. OpenAI's newer models accept only the newer one.
     limit = "max_tokens" if rules.base_url else "max_completion_tokens"
     return client.chat.completions.with_raw_response.create(
         model=rules.model,
@@ -151,7 +151,7 @@ APIS = {
         said=_said_anthropic,
     ),
 }
-# Why an answer ended, where asking again in the same way would not help.
+# Reasons for the end of an answer after which asking again in the same way would not help.
 _ENDS = {
     "length": "it was cut off: raise analyst.output_tokens_max",
     "max_tokens": "it was cut off: raise analyst.output_tokens_max",
@@ -184,8 +184,8 @@ class ApiModel:
         money_left: float = inf,
         retries_max: int | None = None,
     ) -> Reply:
-        """Ask, and once more with what is wrong if the answer does not fit. Nothing is asked that may go over what is
-        left."""
+        """Ask, and ask once more with the problem if the answer does not fit. Requests that may exceed the
+        budget are not sent."""
         turns = [{"role": "user", "content": material}]
         spent: list[Usage] = []
         problem = ""
@@ -209,7 +209,7 @@ class ApiModel:
     def _asked(
         self, instruction: str, turns: Turns, schema: Mapping[str, Any], spent: list[Usage], retries_max: int | None
     ) -> str:
-        """The text of one answer; what it cost is added to `spent`."""
+        """The text of one answer. Its usage is added to `spent`."""
         rules, sdk = self.rules, _sdk(self.rules.api)
         guess = _estimate(instruction, turns, schema)
         try:
@@ -235,7 +235,7 @@ class ApiModel:
         return text
 
     def _client(self, sdk: Any, retries_max: int) -> Any:
-        """A client that follows no redirect, sends no header from the environment, and reads no endless answer."""
+        """A client that follows no redirect, sends no header from the environment, and bounds the answer."""
         hooks = {"request": [self._strip], "response": [self._bound]}
         http = sdk.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks)
         return getattr(sdk, self._api.client)(
@@ -255,12 +255,12 @@ class ApiModel:
             request.headers[self._api.key_header] = self._api.key_prefix + self._key
 
     def _bound(self, response: Any) -> None:
-        """Each byte starts the socket's time limit again, so the whole answer gets one; and nobody waits for hours."""
+        """Limit the time and the size of the whole answer, since each byte restarts the socket's timeout."""
         from httpx2 import ReadTimeout, SyncByteStream  # both SDKs bring it
 
         wait = response.headers.get("retry-after", "0")
         if not wait.isdecimal() or int(wait) > _WAIT_S_MAX:
-            response.headers["x-should-retry"] = "false"  # An SDK would sleep for as long as it is told.
+            response.headers["x-should-retry"] = "false"  # The SDK would sleep for as long as the server says.
         stream, give_up_at = response.stream, time.monotonic() + self.rules.timeout_s
 
         class Bounded(SyncByteStream):
@@ -319,7 +319,7 @@ def _estimate(instruction: str, turns: Turns, schema: Mapping[str, Any]) -> int:
 
 
 def _read(text: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """The object in an answer, and what is wrong with it, if something is."""
+    """The object in an answer, and the problem with it; empty if there is none."""
     plain = text.strip().removeprefix("```json").strip("`").strip()
     try:
         content = from_json(plain)
@@ -330,7 +330,7 @@ def _read(text: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]
 
 
 def misfit(content: Any, schema: Mapping[str, Any], what: str) -> str:
-    """Where content breaks a JSON schema of the few forms that are used here, or nothing."""
+    """How content breaks a JSON schema; empty if it fits. Only the forms used here are supported."""
     kind = schema["type"]
     if not isinstance(content, _TYPES[kind]) or (isinstance(content, bool) and kind != "boolean"):
         return f"{what} must be {'an' if kind[0] in 'aio' else 'a'} {kind}"

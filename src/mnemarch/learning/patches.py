@@ -1,4 +1,4 @@
-"""Where patches come from: the commits of a repository; each patch is cut down to the statements that changed."""
+"""Reads patches from the commits of a repository, and cuts a patch down to the statements that changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GIT_MODIFIED = ("-r", "-z", "-M", "--no-renames", "--diff-filter=M", "--raw", "
 
 
 class FilePatch(Frozen):
-    """One file before and after a change, where it is and the commit that changed it."""
+    """One file before and after a change, with its path and the commit that changed it."""
 
     before: str
     after: str
@@ -31,14 +31,14 @@ class FilePatch(Frozen):
 
 
 def language_for(path: str, language: str | None = None) -> str | None:
-    """The language of a patch, if rules are learned from it."""
+    """The language of a patch; None if no rules are learned from it."""
     named = language or (language_of(path) if path else "python")
     named = "typescript" if named == "javascript" else named
     return named if named in LANGUAGES else None
 
 
 def pieces(before: str, after: str, language: str) -> list[tuple[str, str]]:
-    """The statements that changed, each with the imports that its names come from; a fragment as it is."""
+    """The changed statements before and after, with the imports of their names. A fragment is returned whole."""
     if max(len(before), len(after)) > _TEXT_CHARS_MAX:
         return []
     trees = fragments([before, after], language)
@@ -73,13 +73,13 @@ def _piece(tree: Tree, nodes: Sequence[Node]) -> str:
 
 
 def commits_of(root: str, named: str) -> list[str]:
-    """The commits of a range (A..B), or the one that is named, oldest first; merges are left out."""
+    """The commits of a range (A..B), oldest first, or the one that is named. Merges are left out."""
     one = [] if ".." in named else ["--max-count=1"]
     return _asked(root, ["rev-list", "--no-merges", "--reverse", *one, named, "--"], named).decode().split()
 
 
 def commit_patches(root: str, commit: str) -> Iterator[FilePatch]:
-    """What one commit changed, file by file."""
+    """The files that one commit modified, before and after."""
     raw = _asked(root, ["diff-tree", "--no-commit-id", "--root", *_GIT_MODIFIED, commit], commit)
     # Git's raw format: the blobs before and after, and the path.
     fields = raw.decode(errors="replace").split("\0")
@@ -101,7 +101,7 @@ def _asked(root: str, arguments: Sequence[str], named: str) -> bytes:
 
 
 def files_under(path: str) -> list[str]:
-    """The files at or below a path that rules can be applied to; inside a repository without what git ignores."""
+    """The files at or below a path to which rules can be applied. Files that git ignores are left out."""
     if os.path.isfile(path):
         return [path] if language_for(path) else []
     listed = output(path, ["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

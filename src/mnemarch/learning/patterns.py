@@ -22,8 +22,8 @@ _MARK = re.compile(f"({_ONE}|{_MANY})([A-Z]+(?:_[0-9]+)?)")
 
 
 class Pattern(NamedTuple):
-    """The nodes to find side by side, with variables among them; the words that a text must hold to have them; and
-    the kinds of nodes around the variables, in the order of the text."""
+    """The adjacent nodes to find, with variables among them; the words that a matching text must contain; and the kind
+    of the node around each variable, in the order of the text."""
 
     nodes: tuple[Node, ...]
     words: frozenset[str]
@@ -32,7 +32,7 @@ class Pattern(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def pattern_of(text: str, language: str) -> Pattern | None:
-    """The pattern that a text stands for; None if it can't be parsed."""
+    """The pattern in a text; None if it can't be parsed."""
     kinds = kinds_of(language)
     marked = VARIABLE.sub(lambda at: f"{_MANY if at[1] else _ONE}{at[1] or at[2]}{';' * at[0].endswith(';')}", text)
     trees = fragments([marked], language)
@@ -47,7 +47,7 @@ def pattern_of(text: str, language: str) -> Pattern | None:
 
 
 def _between(node: Node, first: int, last: int) -> list[Node]:
-    """The outermost nodes inside the root that stand between two offsets."""
+    """The outermost nodes below the root that are between two offsets."""
     nodes: list[Node] = []
     for child in node.children:
         if first <= child.start and child.end <= last:
@@ -64,7 +64,7 @@ def _with_variables(node: Node, kinds: Kinds, parent: str, holders: list[str]) -
         return Node("$$$" if mark[1] == _MANY else "$", mark[2], [], node.start, node.end, True)
     around = [node.kind] * len(node.children)
     if "subscript" in node.kind:
-        around[:1] = [""]  # There is room in the brackets, not before them.
+        around[:1] = [""]  # Only inside the brackets no parentheses are needed.
     children = [_with_variables(child, kinds, kind, holders) for child, kind in zip(node.children, around, strict=True)]
     if node.kind in kinds.statement and len(children) == 1 and children[0].kind == "$$$":
         return children[0]
@@ -72,7 +72,7 @@ def _with_variables(node: Node, kinds: Kinds, parent: str, holders: list[str]) -
 
 
 def matches(pattern: Sequence[Node], nodes: Sequence[Node], kinds: Kinds) -> Bound | None:
-    """What the variables stand for where the pattern fits these nodes exactly."""
+    """The values of the variables if the pattern matches exactly these nodes; None if not."""
     return next(_sequence(pattern, nodes, {}, kinds), None)
 
 
@@ -93,7 +93,7 @@ def _fits(pattern: Node, node: Node, bound: Bound, kinds: Kinds) -> Iterator[Bou
 
 
 def _by_name(pattern: list[Node], nodes: list[Node], bound: Bound, kinds: Kinds) -> Iterator[Bound]:
-    """Keyword arguments wherever they stand: their order means nothing. The other arguments go to the first run."""
+    """Match keyword arguments in any order. The other arguments go to the first run."""
     runs = [item for item in pattern if item.kind == "$$$"]
     words = [item for item in pattern if item.kind in kinds.keyword]
     if not runs or not words or len(runs) + len(words) != len(pattern) or any(run.text in bound for run in runs):
@@ -139,7 +139,7 @@ def _sequence(pattern: Sequence[Node], nodes: Sequence[Node], bound: Bound, kind
 
 
 def with_bound(pattern: Sequence[Node], bound: Bound) -> Iterator[Node]:
-    """The nodes of a pattern with what its variables stand for in their places."""
+    """The nodes of a pattern, with its variables replaced by their values."""
     for node in pattern:
         if node.kind in {"$", "$$$"}:
             yield from bound[node.text]
@@ -149,7 +149,7 @@ def with_bound(pattern: Sequence[Node], bound: Bound) -> Iterator[Node]:
 
 
 def filled(template: str, holders: Sequence[str], bound: Bound, tree: Tree, at: int) -> str:
-    """The template with the text that its variables stand for, indented for the line at which it goes in."""
+    """The template with its variables replaced by source text, indented for the line where it is inserted."""
     template = template.replace("\n", "\n" + margin_at(tree.source, at))
     around = iter(holders)
 
@@ -164,7 +164,7 @@ def filled(template: str, holders: Sequence[str], bound: Bound, tree: Tree, at: 
             return _bracketed(tree.text_of(nodes[0]), nodes[0], holder, tree.kinds)
         written = tree.source[nodes[0].outer[0] : nodes[-1].outer[1]]
         gaps = (tree.source[one.outer[1] : other.outer[0]] for one, other in pairwise(nodes))
-        if any(gap.strip("\n\t ,") and "#" not in gap for gap in gaps):  # Something between them was taken out.
+        if any(gap.strip("\n\t ,") and "#" not in gap for gap in gaps):  # Something between them was removed.
             written = ", ".join(tree.source[slice(*node.outer)] for node in nodes)
         return written
 
@@ -173,7 +173,7 @@ def filled(template: str, holders: Sequence[str], bound: Bound, tree: Tree, at: 
 
 
 def _moved(nodes: Sequence[Node], tree: Tree, column: int) -> str:
-    """Statements at another indentation; the lines of long strings stay as they are."""
+    """The text of statements at another indentation. Lines inside strings are not moved."""
     own, source = margin_at(tree.source, nodes[0].start), tree.source
     strings = [node for root in nodes for node in root.walk() if node.kind in tree.kinds.strings]
     lines = source[nodes[0].start : nodes[-1].end].split("\n")
@@ -188,7 +188,7 @@ def _moved(nodes: Sequence[Node], tree: Tree, column: int) -> str:
 def _bracketed(written: str, node: Node, holder: str, kinds: Kinds) -> str:
     if holder in kinds.holds_code:
         return " " + written if written.startswith("{") else written
-    # An argument in parentheses may be several: `f((a, b))`.
+    # An argument in parentheses may be a tuple: `f((a, b))`.
     is_roomy = holder in kinds.arguments and node.outer == (node.start, node.end)
     if node.kind in kinds.atomic or is_roomy or (holder in kinds.roomy - kinds.arguments and "\n" not in written):
         return written

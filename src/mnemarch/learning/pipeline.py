@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mnemarch.units.remember import Intake
 
 RULES_FILE = "rules-file"
-# Where an entry's data says what the pipeline made of it.
+# The key in an entry's data for the pipeline's classification.
 INGEST = "ingest"
 WAITING = "over the rate limit: the next ingest takes it up"
 _LOG_ONLY = "written by a machine: the log keeps it for the episode of its task"
@@ -37,7 +37,7 @@ _NOT_A_PERSONS_WORD = "a person vouches for their own statements only, and this"
 _SYLLABLE_CHARS = 2.5
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
 _TAKEN_UP_MAX = 500
-# A text that was said so often gets no more citations.
+# A unit with this many citations of log entries gets no more.
 _CITED_MAX = 20
 # The first kind of each bucket is what its texts become.
 _KIND_OF = {rules.bucket: kind for kind, rules in reversed(KINDS.items()) if rules.bucket is not None}
@@ -117,7 +117,7 @@ class Pipeline:
         return _Draft(entry, payload, redacted, event, by_rules)
 
     def _append(self, act: Act, drafts: Sequence[_Draft]) -> tuple[list[_Logged], bool]:
-        """Log all entries, and tell whether one is over the limit. A batch counts like single entries."""
+        """Log all entries. Returns them, and whether one is over the limit. A batch counts like single entries."""
         since, caller = micros(act.now - _MINUTE), act.caller
         session = next((draft.entry.session for draft in drafts), None) or caller.session
         limit = act.config.learning.entries_per_minute_max
@@ -158,7 +158,7 @@ class Pipeline:
         return [self._read_back(event) for event in events]
 
     def _claimed(self, logged: Sequence[_Logged]) -> dict[str, Ingested]:
-        """Turn logged entries into claims; an entry that becomes none has a reason."""
+        """Turn logged entries into claims. An entry without a claim gets a reason."""
         judged = [(each, self._classified(each)) for each in logged]
         drafts = self._log.store.read(lambda reader: [self._claim(reader, *pair) for pair in judged])
         stored = iter(self._intake.remember([draft for draft in drafts if isinstance(draft, Claim)]))
@@ -168,7 +168,7 @@ class Pipeline:
         }
 
     def _classified(self, logged: _Logged) -> Classified:
-        """Classify by the other classifier if there is one, else by the rules; log what the other leaves out."""
+        """Classify by the other classifier if there is one, else by the rules. Log what the other leaves out."""
         by_rules, event = logged.draft.classified, logged.draft.event
         if self._classifier is None or logged.is_waiting or logged.draft.is_filtered:
             classified = by_rules
@@ -183,7 +183,7 @@ class Pipeline:
         return classified
 
     def _claim(self, reader: Reader, logged: _Logged, classified: Classified) -> Claim | str:
-        """The claim that an entry becomes, or why it becomes none."""
+        """The claim for an entry, or the reason why there is none."""
         event, entry = logged.draft.event, logged.draft.entry
         is_asked = classified.why in {classify.ASKED, classify.CONSIDERED}
         if classified.bucket is Bucket.LEFT_OUT or logged.is_waiting:
@@ -223,7 +223,7 @@ class Pipeline:
         cited = [Citation.log(logged.id)]
         path, lines = event.data.get("file"), event.data.get("lines")
         if event.source == RULES_FILE and isinstance(path, str) and isinstance(lines, list):
-            with suppress(InvalidInput):  # What waited may have left the file meanwhile.
+            with suppress(InvalidInput):  # The lines of a waiting entry may have left the file meanwhile.
                 cited.append(self._intake.completed(Citation.file(path, tuple(lines))))
         return tuple(cited)
 

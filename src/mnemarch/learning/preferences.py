@@ -1,4 +1,4 @@
-"""Habits read from what patches introduce and how tasks went: one vote for each patch and topic (M14, M15, R17)."""
+"""Reads votes on habits from the code that patches introduce and from the logs of tasks (M14, M15, R17)."""
 
 from __future__ import annotations
 
@@ -21,38 +21,39 @@ else:
     ast_grep = Lazy("ast_grep_py")
 
 _VOTES_MIN = 3
-# Whether a function needs a docstring depends on the function, so that habit must have hardly an exception.
+# Not every function needs a docstring, so this habit takes a larger share of the votes.
 _SHARE_MIN = {"comment": 0.9}
 _SHARE_MIN_USUAL = 0.8
 # The lower bound of Wilson's interval at 90 % must be above one half.
 _Z = 1.645
 _SNAKE = r"_*[a-z0-9]+(_[a-z0-9]+)+"
 _CAMEL = r"_*[a-z]+[a-z0-9]*([A-Z][a-z0-9]*)+"
-# Names that a framework lays down say nothing of who writes them.
+# Names that a framework prescribes say nothing about the author's habits.
 _LAID_DOWN = r"test_|visit_|do_[A-Z]|setUp|tearDown|maxDiff|asyncSetUp|runTest|__"
-# What stands there uses the package from outside: how it imports it says nothing of the package.
+# Folders whose code uses the package from outside. Its imports say nothing about the package's habits.
 _OUTSIDE = frozenset(listed("habits", "outside"))
 _TEST = r"(?:^|[/\\_.])tests?(?:[/\\_.]|$)"
 _TOPICS = ("naming", "comment", "style", "quotes", "imports", "assertions")
-# A shorter function needs no docstring: that it has none says nothing.
+# A shorter function needs no docstring, so the lack of one is no vote.
 _DOCUMENTED_LINES_MIN = 3
-# What declares a name in each language, and the field that holds it; nothing where the whole node is the name.
+# By language: the kinds of nodes that declare a name, and the field with the name; empty if the node is the name.
 _DECLARED = {
     language: dict(word.split(":") for word in words) for language, words in grouped("habits", "declaring").items()
 }
-# What holds names that no other node declares, and what has a body and is no function.
+# The kinds of nodes that contain names which no other node declares.
 _HOLD_NAMES = frozenset(listed("habits", "holding names"))
+# The kinds of nodes that have a body and are not functions.
 _NO_FUNCTIONS = frozenset({"for_statement"})
 _WRITTEN_AS = {"typescript": "TypeScript and JavaScript", "go": "Go", "java": "Java", "rust": "Rust"}
 _DOC_COMMENT = {"typescript": "/**", "java": "/**", "rust": "///", "go": "//"}
-# What is done both ways.
+# The choice of a vote for both ways.
 MIXED = "mixed"
 _SEARCH_TOOLS = r"(?i)\b(rg|grep|ripgrep|find|fd|glob|search|\w+_search)\b"
 _LONG_TASK_STEPS, _BATCH_CALLS, _MANY_FILES = 10, 3, 5
 
 
 def sentence_for(topic: str, choice: str) -> str:
-    """The habit in words, or "" for what only counts against others."""
+    """The habit as a sentence, or "" for a choice that only counts against others."""
     if topic == "tool":
         return f"Code is searched with {choice}."
     name, _, language = topic.partition(":")
@@ -61,7 +62,7 @@ def sentence_for(topic: str, choice: str) -> str:
 
 
 class Tally(Frozen):
-    """The votes on one topic, and what the most say."""
+    """The votes on one topic: the leading choice, its votes, and all votes."""
 
     topic: str
     choice: str
@@ -70,7 +71,7 @@ class Tally(Frozen):
 
     @property
     def is_declared(self) -> bool:
-        """Whether it is more than chance: enough votes, nearly all of them alike, and surely more than half."""
+        """Whether this is a habit and not chance: enough votes, a large share, and significantly more than half."""
         share, share_min = self.votes / self.of, _SHARE_MIN.get(self.topic.partition(":")[0], _SHARE_MIN_USUAL)
         is_clear = self.votes >= _VOTES_MIN and share >= share_min and _lower_bound(share, self.of) > 0.5
         return is_clear and bool(sentence_for(self.topic, self.choice))
@@ -82,7 +83,7 @@ def _lower_bound(share: float, count: int) -> float:
 
 
 def tallies(votes: Iterable[Mapping[str, str]]) -> list[Tally]:
-    """The votes of many patches or tasks, topic by topic; one that is mixed is for no choice."""
+    """The tallies of the votes of many patches or tasks, by topic. A mixed vote supports no choice."""
     counts: dict[str, Counter[str]] = {}
     for vote in votes:
         for topic, choice in vote.items():
@@ -97,11 +98,10 @@ def tallies(votes: Iterable[Mapping[str, str]]) -> list[Tally]:
 
 
 def style_votes(before: str, after: str, path: str = "") -> dict[str, str]:
-    """What a patch votes for, topic by topic: the majority of what it introduces.
+    """The votes of a patch, by topic: the most frequent choice in the code that it introduces.
 
-    Where that is not what the rest of the file does, or is a tie, the vote is "mixed". A topic on which it introduces
-    nothing gets the vote of the file, as far as the patch shows it; whether new functions get a docstring, only new
-    ones tell.
+    The vote is "mixed" if there is a tie, or if the file mostly does otherwise. If the patch introduces nothing on a
+    topic, the file votes as far as the patch shows it. On docstrings, only new functions vote.
     """
     written = language_of(path) if path else "python"
     language = "typescript" if written in {"javascript", "tsx"} else written
@@ -118,7 +118,7 @@ def style_votes(before: str, after: str, path: str = "") -> dict[str, str]:
 
 
 def interaction_votes(tools: Sequence[str], steps: int, files: int) -> dict[str, str]:
-    """What a task's log votes for: the search tool it used most, how it went on, how many files it touched (M15)."""
+    """The votes of a task's log: its most used search tool, its way of working, and how many files it touched (M15)."""
     searched = Counter(match[0].lower() for match in map(pattern(_SEARCH_TOOLS).search, tools) if match)
     votes = {"tool": choice} if (choice := _majority(searched)) else {}
     if steps > _LONG_TASK_STEPS:
@@ -139,14 +139,14 @@ def _majority(ballot: Counter[str]) -> str:
 
 
 def _dedented(source: str) -> str:
-    """A part of a file without its common margin. The one of `textwrap` loads `re`, and a hook waits for that."""
+    """A part of a file without its common margin. `textwrap.dedent` would load `re`, which slows a hook."""
     lines = source.splitlines()
     margin = min((line[: -len(line.lstrip())] for line in lines if line.strip()), key=len, default="")
     return "\n".join(line.removeprefix(margin) for line in lines)
 
 
 class _Shown:
-    """What a text shows on each topic, as pairs of what it is and how it is done. It may be a part of a file."""
+    """The choices in a text by topic, as counted pairs of an item and its choice. The text may be a part of a file."""
 
     def __init__(self, source: str, language: str, written: str, path: str) -> None:
         self._language, self._has_types = language, written not in {"javascript", "go", "java", "rust"}
@@ -156,7 +156,7 @@ class _Shown:
         waiting = [ast_grep.SgRoot(_dedented(source), language).root()]
         while waiting:
             node = waiting.pop()
-            # What stands inside an f-string has to use the other quotes.
+            # Code inside an f-string has to use the other quotes.
             waiting += node.children() if node.kind() != "interpolation" else []
             for topic, what, choice in self._told_by(node):
                 self.by_topic[topic][what, choice] += 1
@@ -182,7 +182,7 @@ class _Shown:
         elif kind == "import_from_statement" and _OUTSIDE.isdisjoint(self._own):
             module = node.field("module_name")
             first = module.text().partition(".")[0] if module is not None else ""
-            if not first or first in self._own:  # Those of the own package: its first name is a folder of the path.
+            if not first or first in self._own:  # An import of its own package, named like a folder of the path.
                 yield "imports", node.text(), "absolute" if first else "relative"
         elif self._is_test and kind == "assert_statement":
             yield "assertions", node.text(), "assert"
@@ -190,7 +190,7 @@ class _Shown:
             yield "assertions", node.text(), "unittest"
 
     def _told_by_function(self, function: SgNode, name: str) -> Iterator[tuple[str, str, str]]:
-        """Its doc comment and its type hints. That one is absent says something only where it could be expected."""
+        """The choices of a function: doc comment and type hints. Absence counts only where they could be expected."""
         body, parameters = function.field("body"), function.field("parameters")
         lines = body.range().end.line - body.range().start.line + 1 if body is not None else 0
         word = "docstring" if self._language == "python" else "doc_comment"
@@ -200,7 +200,7 @@ class _Shown:
             yield "comment", name, f"no_{word}"
         declared = [each for each in parameters.children() if each.is_named()] if parameters is not None else []
         if not self._has_types:
-            return  # Others have types without a choice, or none at all.
+            return  # In the other languages types are required, or there are none.
         if function.field("return_type") is not None or any(each.field("type") is not None for each in declared):
             yield "style", name, "type_hints"
         elif any(each.text() not in {"self", "cls"} for each in declared):
@@ -222,7 +222,7 @@ class _Shown:
 
 
 def _cased(name: str) -> Iterator[tuple[str, str, str]]:
-    """Only a name of several words tells how words are joined."""
+    """The naming choice of a name. A name of one word shows none."""
     if not pattern(_LAID_DOWN).match(name):
         if pattern(_SNAKE).fullmatch(name):
             yield "naming", name, "snake_case"
@@ -231,7 +231,7 @@ def _cased(name: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _quoted(written: str) -> Iterator[tuple[str, str, str]]:
-    """Only a plain string without quotes inside could be written either way."""
+    """The quoting choice of a string. A string that contains quotes, or has triple quotes, shows none."""
     plain = written.lstrip("rbuRBU")
     if plain[:1] in {"'", '"'} and plain[:3] not in {"'''", '"""'} and not set(plain[1:-1]) & {"'", '"'}:
         yield "quotes", plain[1:-1], "single" if plain[0] == "'" else "double"

@@ -1,4 +1,4 @@
-"""Reflection (M6): lessons are made of a project's episodes, kept up to date, and go when they no longer hold."""
+"""Reflection (M6): makes lessons from a project's episodes, updates them, and retires those that no longer hold."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 else:
-    # It reads errors and approaches, and most verifications reflect on nothing.
+    # Loaded late: most verifications don't reflect.
     rules_of = Lazy("mnemarch.learning.lessons")
 
 _LESSONS_READ_MAX = 10_000
@@ -45,7 +45,7 @@ _NO_LONGER = "later episodes no longer bear it out"
 
 
 class Reflecting:
-    """The lessons of one project. `codebase` says which files are there, if the caller has a working tree."""
+    """Maintains the lessons of one project. `codebase` says which files exist, if the caller has a working tree."""
 
     def __init__(self, log: Log, caller: Caller, codebase: Codebase | None = None) -> None:
         if caller.scope.project is None:
@@ -63,7 +63,7 @@ class Reflecting:
         dry_run: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Reflected:
-        """Make, update and retire lessons, each in an act of its own: an interrupted reflection is gone on with."""
+        """Make, update and retire lessons, each in an act of its own. An interrupted reflection can be continued."""
         until = None if seconds_max is None else monotonic() + seconds_max
         began = self._log.clock()
         episodes, known, rejected = self._log.store.read(self._read)
@@ -100,10 +100,10 @@ class Reflecting:
         )
 
     def _read(self, reader: Reader) -> tuple[list[Unit], dict[str, list[Unit]], dict[str, list[Unit]]]:
-        """The episodes that count, the live lessons and the rejected ones by subject.
+        """The episodes that count, and the live and the rejected lessons by subject.
 
-        What retention archived is still evidence. What an agent tells of work that nobody verified is a hypothesis of
-        its worktree, and stays there until somebody accepts it for the project (R2, R20).
+        Episodes that retention archived are still evidence. An agent's episode of unverified work is a hypothesis of
+        its worktree. It doesn't count until somebody accepts it for the project (R2, R20).
         """
         key, limit = [self._caller.scope_key], self._rules.episodes_max
         episodes = reader.units_in(key, kind=Kind.EPISODE, live=True, limit=limit, shared=True)
@@ -119,7 +119,7 @@ class Reflecting:
         return self._log.act(self._caller, lambda act: _keep(act, lesson, claim, known_ids))
 
     def _claim(self, lesson: Lesson) -> Claim:
-        """A lesson cites its newest episodes, and the files on which it rests that are there."""
+        """The claim of a lesson. It cites the newest episodes, and the lesson's files that exist."""
         cited = [Citation.log(unit.provenance[0].event_id) for unit in lesson.episodes[:_CITED_MAX] if unit.provenance]
         tree = None if self._codebase is None else self._codebase.tree
         cited += [Citation.file(path) for path in lesson.files if tree is not None and tree.has(path)]
@@ -139,7 +139,7 @@ class Reflecting:
                 "form": str(lesson.form),
                 "advice": lesson.advice,
                 "episodes": [unit.id for unit in lesson.episodes[:_NAMED_MAX]],
-                # By it a failure finds the lesson.
+                # A failure finds the lesson by this key.
                 "faults": [{"key": key}] if about == "fault" else [],
                 "succeeded": lesson.succeeded,
                 "failed": lesson.failed,
@@ -147,7 +147,7 @@ class Reflecting:
         )
 
     def _without_support(self, lessons: Iterable[Unit], ids: set[str], *, dry_run: bool) -> list[Unit]:
-        """Archive the lessons that their episodes no longer bear out, or that have fewer than two left."""
+        """Archive and return the lessons that their episodes no longer support, or that have fewer than two left."""
         retired = []
         for lesson in lessons:
             named = [str(each) for each in lesson.attributes.get("episodes", ())]
@@ -165,7 +165,7 @@ class Reflecting:
         return retired
 
     def _note(self, began: datetime, episodes: int, changed: int) -> None:
-        """Keep in the log that this was done: the next is due by what comes after it."""
+        """Log this reflection. Only later episodes count for the next one."""
         text = f"{counted(episodes, 'episode')} read, {counted(changed, 'lesson')} made or changed"
         self._log.act(
             self._caller,
@@ -179,7 +179,7 @@ class Reflecting:
 
 
 def is_due(new: Sequence[Unit], since: datetime | None, now: datetime, rules: ReflectionRules) -> bool:
-    """Whether the new episodes are many, matter much together, or have waited long; a lesson needs two."""
+    """Whether the new episodes suffice by number, total importance or age. The first reflection needs two."""
     if not new or (since is None and len(new) < 2):
         return False
     hours = (now - (since or min(unit.recorded_at for unit in new))).total_seconds() / _SECONDS_PER_HOUR
@@ -195,7 +195,7 @@ def _subject_in(project: Scope) -> str:
 
 
 def seen_before_reflecting(reader: Reader, caller: Caller, rules: ReflectionRules) -> tuple[Event | None, list[Unit]]:
-    """The last reflection of the caller's project, and its newest episodes: so many that they fulfil a condition."""
+    """The last reflection of the caller's project, and enough of its newest episodes to tell whether one is due."""
     project = caller.scope.at(Level.PROJECT) if caller.scope.project is not None else caller.scope
     limit = int(max(2, rules.episodes_min, 2 * rules.importance_min))
     return (
@@ -207,7 +207,7 @@ def seen_before_reflecting(reader: Reader, caller: Caller, rules: ReflectionRule
 def reflect_if_due(
     log: Log, caller: Caller, codebase: Codebase | None, seen: tuple[Event | None, Sequence[Unit]]
 ) -> None:
-    """Reflect for a moment, if enough happened since it was last done: whoever verified never fails or waits long."""
+    """Reflect if it is due, within `seconds_max`. Errors of the store are ignored, so the verification never fails."""
     last, episodes = seen
     since = None if last is None else last.recorded_at
     new = [episode for episode in episodes if since is None or episode.recorded_at > since]
@@ -217,11 +217,11 @@ def reflect_if_due(
     try:
         Reflecting(log, caller, codebase).reflect(seconds_max=rules.seconds_max)
     except StoreError:
-        return  # The next verification, or `reflect`, does it.
+        return  # The next verification, or `reflect`, tries again.
 
 
 def _keep(act: Act, lesson: Lesson, claim: Claim, known_ids: Sequence[str]) -> Unit:
-    """Store a lesson in the place of the one that was known; a person's word for that one stands beside it."""
+    """Store a lesson and retire the known ones. A known one that is trusted stays, linked as a contradiction."""
     earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), claim.key or "")
     made = None if earlier is None else act.transaction.unit(earlier.subject or "")
     if made is not None and made.live:
@@ -248,11 +248,11 @@ def _keep(act: Act, lesson: Lesson, claim: Claim, known_ids: Sequence[str]) -> U
 
 
 def _is_news(lesson: Lesson, known: Sequence[Unit]) -> bool:
-    """Whether a lesson says something else than the one that is known, or of other episodes."""
+    """Whether a lesson has another form or other episodes than the known one."""
     if not known:
         return True
     if any(unit.status in TRUSTED and rules_of.is_same_advice(lesson, *_advice(unit)) for unit in known):
-        return False  # A person stands for it: counts alone don't replace it.
+        return False  # It is trusted, so counts alone don't replace it.
     named = [unit.id for unit in lesson.episodes[:_NAMED_MAX]]
     said = known[0].attributes
     return len(known) > 1 or said.get("episodes") != named or said.get("form") != lesson.form
@@ -270,7 +270,7 @@ def _by_subject(lessons: Iterable[Unit]) -> dict[str, list[Unit]]:
 
 
 def _standing(reader: Reader, episode_ids: Sequence[str]) -> list[Unit]:
-    """Those of these episodes that still count: not erased, and archived at most by retention."""
+    """The episodes that still count: not erased, and not archived except by retention."""
     units = [unit for unit in reader.units(episode_ids).values() if unit.erased_at is None]
     return [unit for unit in units if unit.status is not Status.ARCHIVED or _is_pruned(unit)]
 

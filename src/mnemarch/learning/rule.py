@@ -30,15 +30,15 @@ from mnemarch.model.value import Frozen
 from mnemarch.policy.admission import typed
 
 PASSES_MAX = 3
-# Before Python 3.12 none of them may stand in the braces of an f-string.
+# Before Python 3.12, none of these characters is allowed in the braces of an f-string.
 _UNFIT_INSIDE = frozenset("\"'\\\n")
 TAGS = ("api", "types", "correctness")
 
 
 class Hit(NamedTuple):
-    """Where a rule applies: the offsets in the text, and what would stand there, as text and as trees.
+    """A place where a rule applies: its offsets in the text, and the new code as text and as nodes.
 
-    `replaced` are the nodes that stand there now.
+    `replaced` are the nodes that are there now.
     """
 
     start: int
@@ -50,13 +50,13 @@ class Hit(NamedTuple):
 
 
 class Form(NamedTuple):
-    """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs.
+    """A parsed rule: the imports of its names, the nodes to find, the text to write, the imports to add and to remove.
 
-    `keywords` are those that only the new side passes, `unbound` the imported names that only the old side has.
-    `enclosed` are the variables that the new side moves into a function or out of one, `formatted` those right of `%`.
-    `jumps` are the kinds that only the new side has and that need a function or a loop around them,
-    `fresh` the names that only the new side binds.
-    `is_python` says that the new side is syntax of the Python that runs here: what newer ones added can't be tried.
+    `keywords` are the keyword arguments that only the new side passes. `unbound` are the imported names that only the
+    old side has. `enclosed` are the variables that move into a function or out of one. `formatted` are the untyped
+    variables right of `%`. `jumps` are the kinds of nodes that only the new side has and that need a function or a loop
+    around them. `fresh` are the names that only the new side binds. `is_python` says whether the running Python can
+    parse the new side.
     """
 
     origins: tuple[frozenset[str], ...]
@@ -78,7 +78,7 @@ class Form(NamedTuple):
 
 
 class CodeRule(Frozen):
-    """What a patch taught (M21): code of the form `before_pattern` became `after_pattern`."""
+    """A rule that a patch taught (M21): code of the form `before_pattern` became `after_pattern`."""
 
     name: str
     category: str
@@ -100,7 +100,7 @@ class CodeRule(Frozen):
 
     @property
     def tag(self) -> str:
-        """What the five categories have no place for: `api`, `types`, `correctness`, or nothing."""
+        """A tag beside the category: `api`, `types` or `correctness`; empty if there is none."""
         return self.description.partition(":")[0] if self.description.partition(":")[0] in TAGS else ""
 
     @property
@@ -112,7 +112,7 @@ class CodeRule(Frozen):
 
     @property
     def form(self) -> Form:
-        """The rule made ready for the language that it was learned from."""
+        """The parsed rule, in its first language."""
         form = form_of(self.before_pattern, self.after_pattern, self.languages[0])
         assert form is not None
         return form
@@ -125,7 +125,7 @@ class CodeRule(Frozen):
 
 @lru_cache(maxsize=4_096)
 def form_of(before: str, after: str, language: str) -> Form | None:
-    """The rule of two patterns, made ready; None if they don't parse, or the new one has a variable of its own."""
+    """The parsed rule of two patterns. None if they don't parse, or only the new one has some variable."""
     kinds = kinds_of(language)
     (origins, before), (imports, after) = imports_apart(before, language), imports_apart(after, language)
     old, new = pattern_of(before, language), pattern_of(after, language)
@@ -148,7 +148,7 @@ def form_of(before: str, after: str, language: str) -> Form | None:
     readable = language == "python" and _is_python(sample, ast.PyCF_ONLY_AST)
     enclosed = _variables_in(made, kinds.closures) ^ _variables_in(nodes, kinds.closures)
     right = (node.children[2].text for root in nodes for node in root.walk() if _is_formatting(node))
-    formatted = frozenset(name for name in right if len(name.partition("_")[0]) == 1)  # No tuple was seen there.
+    formatted = frozenset(name for name in right if len(name.partition("_")[0]) == 1)  # Untyped: it may be a tuple.
     old_kinds, new_kinds = ({node.kind for root in side for node in root.walk()} for side in (nodes, made))
     jumps = (kind for kind in kinds.needs if kind in new_kinds - old_kinds)
     loose = frozenset(kind for kind in jumps if new_kinds.isdisjoint(kinds.needs[kind][0].split()))
@@ -158,19 +158,19 @@ def form_of(before: str, after: str, language: str) -> Form | None:
 
 
 def _variables_in(nodes: Sequence[Node], kinds: frozenset[str]) -> frozenset[str]:
-    """The variables that stand inside of nodes of these kinds."""
+    """The variables inside nodes of these kinds."""
     around = (node for root in nodes for node in root.walk() if node.kind in kinds)
     return frozenset(leaf.text for node in around for leaf in node.walk() if leaf.kind in {"$", "$$$"})
 
 
 def _is_formatting(node: Node) -> bool:
-    """Whether it is `"..." % $A`, which takes a tuple apart."""
+    """Whether a node is `"..." % $A`, which unpacks a tuple."""
     parts = node.children
     return node.kind == "binary_operator" and len(parts) == 3 and parts[1].text == "%" and parts[2].kind == "$"
 
 
 def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
-    """The imports that stand above a pattern, and the pattern."""
+    """The imports above a pattern, and the pattern without them."""
     head, blank, rest = pattern.partition("\n\n")
     tree = parsed(head, language) if blank else None
     if tree is None or not all(node.kind in tree.kinds.imports for node in tree.root.children):
@@ -180,10 +180,10 @@ def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
 
 @typed
 def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, is_file: bool = False) -> str:
-    """All rules of a set: outermost first, without overlaps, at most three passes; the result must parse.
+    """The text with all rules applied: outermost first, without overlaps, in at most three passes. It must still parse.
 
-    With `is_file` the text is all that there is: it must still compile, and a place stays as it is where a comment
-    would go.
+    With `is_file` the text is a whole file. It must also compile, and a place stays unchanged if a comment would be
+    lost.
     """
     for _ in range(PASSES_MAX):
         trees = fragments([source], language)
@@ -200,7 +200,7 @@ def apply_rules(rules: Sequence[CodeRule], source: str, language: str, *, is_fil
 
 
 def _sound(tree: Tree, hits: list[Hit]) -> list[Hit]:
-    """The hits whose new text reads as the rule means it there: an operator around it may take hold of a part."""
+    """The hits whose new text parses as the rule means it, with parentheses if an operator around it needs them."""
     if not hits or _reads_as_meant(tree, hits):
         return hits
     either = ((hit, hit._replace(text=f"({hit.text})")) for hit in hits)
@@ -210,14 +210,14 @@ def _sound(tree: Tree, hits: list[Hit]) -> list[Hit]:
 
 def _reads_as_meant(tree: Tree, hits: Sequence[Hit]) -> bool:
     if any(node.kind in tree.kinds.imports for hit in hits for node in (*hit.replaced, *hit.nodes)):
-        return True  # No operator holds an import.
+        return True  # No operator is around an import.
     made = parsed(changed(tree, hits), tree.kinds.language)
     places = {id(hit.replaced[0]): hit for hit in hits}
     return made is not None and without_imports(made).hash == _replacing(without_imports(tree), places).hash
 
 
 def _replacing(node: Node, places: dict[int, Hit]) -> Node:
-    """The node with other nodes in these places."""
+    """The node with the hits applied below it. `places` has each hit by the id of its first node."""
     children: list[Node] = []
     index = 0
     while index < len(node.children):
@@ -228,7 +228,7 @@ def _replacing(node: Node, places: dict[int, Hit]) -> Node:
 
 
 def changed(tree: Tree, hits: Sequence[Hit]) -> str:
-    """The text of a tree with these places rewritten."""
+    """The text of a tree with the hits applied."""
     text = tree.source
     for hit in sorted(hits, key=lambda hit: -hit.start):
         text = text[: hit.start] + hit.text + text[hit.end :]
@@ -244,7 +244,7 @@ def changed(tree: Tree, hits: Sequence[Hit]) -> str:
 
 
 def hits_in(rules: Sequence[CodeRule], tree: Tree, *, is_file: bool = False) -> Iterator[Hit]:
-    """Where rules apply in one tree, outermost first, no two in the same place; earlier rules first."""
+    """The places where rules apply in one tree, outermost first, without overlaps. Earlier rules win."""
     ready: dict[str, list[tuple[CodeRule, Form]]] = {}
     for rule in rules:
         form = form_of(rule.before_pattern, rule.after_pattern, tree.kinds.language)
@@ -256,7 +256,7 @@ def hits_in(rules: Sequence[CodeRule], tree: Tree, *, is_file: bool = False) -> 
 
 
 def _may_mean(form: Form, tree: Tree) -> bool:
-    """Whether the names of a rule can be the same ones here: what is imported must come from where the rule's came."""
+    """Whether the rule's names can mean the same here: a text with imports must have the imports of the rule."""
     imported = tree.imported()
     return not imported or all(any(origin <= names for names in imported) for origin in form.origins)
 
@@ -284,9 +284,9 @@ def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, Form]]])
 
 
 def _has_room(tree: Tree, hit: Hit, *, is_file: bool) -> bool:
-    """Whether each jump that comes in has its function or loop around it, and each new name is new where it stands.
+    """Whether each new jump has its function or loop around it, and each fresh name is unused in its scope.
 
-    Of a part of a file it is not known what stands around it.
+    A part of a file passes where the code around it is unknown.
     """
     kinds, jumps, fresh = tree.kinds, hit.rule.form.jumps, hit.rule.form.fresh if is_file else frozenset()
     around = [tree.root, *_around(tree.root, hit)] if jumps or fresh else []
@@ -305,7 +305,7 @@ def _has_room(tree: Tree, hit: Hit, *, is_file: bool) -> bool:
 
 
 def _around(node: Node, hit: Hit) -> Iterator[Node]:
-    """The nodes inside this one that a hit stands in, the outermost first."""
+    """The nodes below this one that contain a hit, outermost first."""
     for child in node.children:
         if child.start <= hit.start and hit.end <= child.end and child is not hit.replaced[0]:
             yield child
@@ -313,15 +313,15 @@ def _around(node: Node, hit: Hit) -> Iterator[Node]:
 
 
 def _keeps_comments(tree: Tree, hit: Hit) -> bool:
-    """Whether every comment of the old text is in the new one: what a person wrote there is not a rule's to drop."""
+    """Whether every comment of the old text is in the new one. A rule must not drop what a person wrote."""
     comments = [tree.source[start:end] for start, end in tree.comments if hit.start <= start < hit.end]
     return all(comment in hit.text for comment in comments)
 
 
 def _is_still_python(before: str, after: str, *, is_file: bool = False) -> bool:
-    """Whether Python itself reads the new text, if it read the old: tree-sitter takes more than Python does.
+    """Whether Python parses the new text, if it parsed the old text. Tree-sitter accepts more than Python does.
 
-    A whole file must compile: the parser takes an `await` anywhere.
+    A whole file must also compile, since Python's parser accepts an `await` anywhere.
     """
     ways = (ast.PyCF_ONLY_AST, 0) if is_file else (ast.PyCF_ONLY_AST,)
     return all(_is_python(after, way) or not _is_python(before, way) for way in ways)
@@ -338,11 +338,10 @@ def _is_python(text: str, way: int) -> bool:
 
 
 def _stays_valid(form: Form, bound: Bound, tree: Tree) -> bool:
-    """Whether what is written means what the example meant: nothing is passed twice, each name still has its import.
+    """Whether the new code means what it meant in the example. No argument is passed twice; each name has its import.
 
-    A quote would end the f-string that it comes into, and a block that uses a name of another variable may depend on
-    where it stands. A `return` ends what it stands in, so it can't be moved into a function or out of it; a tuple right
-    of `%` is several values.
+    A quote would end an f-string around it. A `return` must not move into a function or out of one. A tuple right of
+    `%` would be several values. A block that uses a name which another variable stands for may depend on its place.
     """
     kinds = tree.kinds
     moved = (inner for name in form.enclosed for node in bound[name] for inner in node.walk())

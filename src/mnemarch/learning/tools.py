@@ -1,4 +1,4 @@
-"""The tools of core memory (M19) as a model sees them: their schemas, what it may pass, and what it is told."""
+"""The tools of core memory (M19) as a model sees them: schemas, checks of the arguments, and answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def description_of(name: str) -> str:
 
 
 def schemas(style: str, sections: Sequence[str]) -> list[dict[str, Any]]:
-    """Every tool in one style of tool calling."""
+    """The schema of every tool, in one style of tool calling."""
     if style not in _STYLES:
         raise InvalidInput(f"{style!r} is no style of tool calling.", hint=f"Use one of: {', '.join(_STYLES)}.")
     return [_STYLES[style](tool["name"], tool["description"], _schema(tool, sections)) for tool in _table().values()]
@@ -61,7 +61,7 @@ _STYLES: dict[str, Callable[[str, str, dict[str, Any]], dict[str, Any]]] = {
 
 
 def checked_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """What a model passes to a tool, if the tool takes it. OpenAI's clients pass JSON as text."""
+    """The arguments of a tool call, checked against its schema. OpenAI's clients pass JSON as text."""
     tool = _table().get(name)
     if tool is None:
         raise InvalidInput(f"There is no tool {name!r}.", hint=f"Call one of: {', '.join(_table())}.")
@@ -77,11 +77,11 @@ def checked_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str
     return dict(given)
 
 
-# What the model is told
+# Answers for the model
 
 
 def told(name: str, tool: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
-    """Call a tool, and say what came of it."""
+    """Call a tool and return the answer for the model."""
     page = arguments.get("page", 0)
     match name:
         case "core_memory_append" | "core_memory_replace":
@@ -105,7 +105,7 @@ def _kept(outcome: Stored | Refused) -> str:
 
 
 def _page(results: Sequence[tuple[str, str]], page: int) -> str:
-    """Results as data between two marks, however they read."""
+    """A page of results, fenced as data."""
     if not results:
         return "Nothing more." if page else "Nothing found. Try other words."
     entries = [entry(head, text[:_SHOWN_CHARS_MAX] + "…" * (len(text) > _SHOWN_CHARS_MAX)) for head, text in results]

@@ -1,4 +1,4 @@
-"""Source text as light trees: equal hashes mean equal code up to formatting, in every language by a table of kinds."""
+"""Parses source text into light trees, in which equal hashes mean equal code up to formatting."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ast_grep_py import SgNode, SgRoot
 
 from mnemarch.errors import InvalidInput
 
-# Deeper code is read as if it didn't parse: a match takes several frames for each level.
+# Deeper code counts as unparsable, since matching takes several frames for each level.
 _DEPTH_MAX = 150
-# Nobody writes a line so long: it is data, or what a program made of code, and takes seconds.
+# A text with a longer line is data or generated code. Parsing it would take seconds.
 _LINE_CHARS_MAX = 4_000
 
 
 class Kinds:
-    """What the kinds of nodes of one language mean to a rule: the lists and tables of `kinds.json`."""
+    """The meaning of one language's kinds of nodes for rules: the lists and tables of `kinds.json`."""
 
     def __init__(self, language: str, table: dict[str, Any]) -> None:
         self.language = language
@@ -32,7 +32,7 @@ class Kinds:
         self.same_as: dict[str, str] = table["same_as"]
         self.literals: dict[str, str] = table["literals"]
         self.binders: dict[str, int] = table["binders"]
-        # What each jump must stand in, and what that must say: an `await` in a function that begins with `async`.
+        # By jump: the kinds of nodes that must enclose it, and a pattern for their text. An `await` needs `async`.
         self.needs: dict[str, list[str]] = table["needs"]
         self.wrappers: list[list[str]] = table["wrappers"]
         self.body_end: str = table.get("body_end", "")
@@ -61,9 +61,9 @@ def kinds_of(language: str) -> Kinds:
 
 
 class Node:
-    """One node: its kind, its text if it is a leaf, its children, where it stands, and the hash of all of it.
+    """One node: its kind, its text if it is a leaf, its children, its offsets, and a hash of all but the offsets.
 
-    `outer` is where it stands with the parentheses around it, which are no part of it.
+    `outer` are its offsets including parentheses around it, which are not part of the node.
     """
 
     __slots__ = ("children", "end", "hash", "kind", "named", "outer", "size", "start", "text")
@@ -86,7 +86,7 @@ class Node:
 
 
 class Tree:
-    """A parsed text: its root, its comments' places, and what was put around a fragment to make it parse."""
+    """A parsed text: its root, the offsets of its comments, and the text put around a fragment to make it parse."""
 
     def __init__(self, source: str, kinds: Kinds) -> None:
         self.source = source
@@ -108,7 +108,7 @@ class Tree:
         return self._imported
 
     def used(self) -> frozenset[str]:
-        """The names that stand outside of import statements."""
+        """The names that are used outside of import statements."""
         others = (node for node in self.root.children if node.kind not in self.kinds.imports)
         return frozenset(leaf.text for node in others for leaf in node.walk() if leaf.kind in self.kinds.names)
 
@@ -155,7 +155,7 @@ def without_imports(tree: Tree) -> Node:
 
 
 def _value(text: str, language: str) -> str:
-    """A string as one leaf: its value, so that quotes and escapes make no difference."""
+    """The value of a string literal, so that quotes and escapes make no difference."""
     if language != "python":
         return "'" + text[1:-1] + "'" if text[:1] == '"' == text[-1:] and "'" not in text else text
     try:
@@ -165,7 +165,7 @@ def _value(text: str, language: str) -> str:
 
 
 def parsed(source: str, language: str) -> Tree | None:
-    """The tree of a whole text; None if it doesn't parse, or a program wrote its lines."""
+    """The tree of a whole text; None if it doesn't parse, is too deep or has a too long line."""
     if len(max(source.split("\n"), key=len)) > _LINE_CHARS_MAX:
         return None
     try:
@@ -175,12 +175,12 @@ def parsed(source: str, language: str) -> Tree | None:
     return None if tree.is_broken else tree
 
 
-# The last line is the beginning of a block that is not there.
+# Matches a text whose last line opens a block that is missing.
 _HEADER = re.compile(r":[ \t]*(#[^\n]*)?\s*\Z")
 
 
 def fragments(texts: Sequence[str], language: str) -> list[Tree]:
-    """The trees of texts that may be parts of a file, all completed in the same way; none if that can't be done."""
+    """The trees of texts that may be parts of a file, all completed in the same way. Empty if that is impossible."""
     is_header = language == "python" and any(_HEADER.search(text) for text in texts)
     trees = [] if is_header else [tree for text in texts if (tree := parsed(text, language)) is not None]
     if len(trees) == len(texts):
@@ -201,24 +201,24 @@ def fragments(texts: Sequence[str], language: str) -> list[Tree]:
 
 
 def unwrapped(text: str, tree: Tree) -> str:
-    """A completed fragment without what completed it, at the margin that it had."""
+    """The text of a completed fragment without the completion, at its old margin."""
     inner = text.removeprefix(tree.prefix).removesuffix(tree.suffix)
     inner = re.sub(f"^{tree.shift}", "", inner, flags=re.M) if tree.shift else inner
     return indent(inner, tree.margin) + tree.tail
 
 
 def _margin(texts: Sequence[str]) -> str:
-    """The white space that every line of all texts begins with."""
+    """The white space with which every line of all texts begins."""
     lines = [line for text in texts for line in text.splitlines() if line.strip()]
     margins = [line[: len(line) - len(line.lstrip())] for line in lines]
     return next((margin for margin in sorted(set(margins), key=len) if all(m.startswith(margin) for m in margins)), "")
 
 
-# Imports: which names a text imports, and the text with some more and some fewer of them
+# Imports: reading, adding and removing them
 
 
 def import_lines(statement: str) -> list[str]:
-    """A statement as one line for each name that it imports; of a language without such lists, as it is."""
+    """An import statement as one line for each imported name. A statement that is not Python's stays as it is."""
     plain = re.sub(r"#.*|[()\\]", "", statement) if re.match(r"from\s|import\s+[\w.]+(\s|,|$)", statement) else ""
     head, word, names = plain.partition("import ")
     if not word or '"' in plain or "{" in plain or ";" in plain:
@@ -236,7 +236,7 @@ def imports_of(tree: Tree) -> list[str]:
 
 
 def imported_name(line: str) -> str:
-    """The name by which a line's import is used."""
+    """The name that a line of imports binds."""
     return re.findall(r"\w+|$", line)[-2] if re.search(r"\w", line) else ""
 
 
@@ -248,7 +248,7 @@ def origins_of(tree: Tree, words: Iterable[str]) -> list[str]:
 
 
 def with_imports(tree: Tree, needed: Iterable[str], unneeded: Iterable[str]) -> str:
-    """The text with the imports that it needs and lacks, and without those that nothing uses any more."""
+    """The text with the missing imports, and without the unneeded ones that nothing uses any more."""
     statements = statements_of(tree)
     rest = _cut(tree.source, [(node.start, node.end, "") for node in statements])
     gone = {line for line in unneeded if not re.search(rf"(?<![\w.]){imported_name(line)}\b", rest)}
@@ -275,7 +275,7 @@ def _joined(lines: Sequence[str]) -> str:
 
 
 def _place(tree: Tree) -> int:
-    """The beginning of the first line that is no documentation and none of the imports that must come first."""
+    """The offset for new imports: the first line after the documentation and headers such as `__future__` imports."""
     for number, node in enumerate(tree.root.children):
         first = node.children[0] if node.children else node
         is_text = number == 0 and first.kind in tree.kinds.strings

@@ -1,7 +1,7 @@
 """Working memory (M7-M9, R17): what a task is about, what was done in it and why, read from the log alone.
 
-Every call is an entry of the log, so a process that is killed loses nothing, and another goes on from there. Entries
-that hooks and other agents log for the task count as well.
+Every call appends to the log, so a killed process loses nothing, and another process can continue. Entries that hooks
+and other agents log for the task count as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Entry = tuple[Event, Mapping[str, Any]]
 
 
 class Gate(Protocol):
-    """Where a task is logged and verified: a seat."""
+    """The part of a seat that logs and verifies a task."""
 
     def log(self, kind: str, text: str, *, data: Mapping[str, Any] | None = None) -> Receipt: ...
     def get(self, unit_id: str) -> Unit: ...
@@ -40,7 +40,7 @@ class Gate(Protocol):
 _EDITING_TOOLS = frozenset({"edit", "write", "search_replace"})
 _STEPS = TROUBLE | {"step", "edit", "command", "tool", "tool_output"}
 _READ = (EventType.LOGGED, EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED)
-# M8: two errors that are further apart than this have a change of strategy between them.
+# Two errors that are further apart than this have a change of strategy between them (M8).
 _STEPS_APART = 5
 _DESCRIPTION_CHARS, _REASON_CHARS = 50, 100
 _SUMMARY_CHARS = 200
@@ -48,7 +48,7 @@ _FILES_SHOWN_MAX = 5
 
 
 class Step(Frozen):
-    """One thing that was done, counted from 1; `error` is what went wrong."""
+    """One step of the work, numbered from 1. `error` says what went wrong."""
 
     number: int
     kind: str
@@ -58,7 +58,7 @@ class Step(Frozen):
 
 
 class StepDecision(Frozen):
-    """A choice that was noted while working; `context_snapshot` has the step it was made at. It binds nobody."""
+    """A choice that was noted while working. It binds nobody. `context_snapshot` has the step at which it was made."""
 
     description: str
     rationale: str
@@ -74,7 +74,7 @@ class Pivot(Frozen):
 
 
 class LineChanges(Frozen):
-    """Lines of all edits: by a real diff, and as M9 counts them, by newlines alone."""
+    """The changed lines of all edits: by a real diff, and by the formula of M9, which counts newlines."""
 
     added: int = 0
     removed: int = 0
@@ -83,7 +83,7 @@ class LineChanges(Frozen):
 
 
 class Episode(Frozen):
-    """A task as its log tells it; `unit` is the episode that the gate kept, once the task was verified."""
+    """A task as its log tells it. `unit` is the episode that the gate wrote, if the task was verified."""
 
     task: str
     project: str | None
@@ -109,7 +109,7 @@ class WorkingMemoryManager:
         self._gate = gate
 
     def init_task(self, description: str, *, plan: Sequence[str] = ()) -> Receipt:
-        """Say what the task is, and how it shall be done. What was logged here before belongs to another task."""
+        """Log the description and the plan of the task. Earlier entries then belong to another task."""
         receipt = self._gate.log("task", description, data={"task_description": description})
         if plan:
             self._gate.log("plan", "\n".join(plan), data={"steps": list(plan)})
@@ -124,7 +124,7 @@ class WorkingMemoryManager:
         result: str | None = None,
         error: str | None = None,
     ) -> Receipt:
-        """Note what was done, by which tool; of an edit its `old_string` and `new_string`, of a failure the error."""
+        """Log a step. An edit has `old_string` and `new_string` among its arguments; a failed step has an error."""
         told = dict(arguments or {})
         kind = "step"
         if (tool or "").lower() in _EDITING_TOOLS:
@@ -135,7 +135,7 @@ class WorkingMemoryManager:
             told |= {"before": told.pop("old_string", ""), "after": told.pop("new_string", after)}
         elif "command" in told:
             kind = "command"
-        if error:  # What failed neither changed a file nor ran well: it must not pass for an edit.
+        if error:  # A failed step changed no file, so it must not count as an edit.
             named = {name: told[name] for name in ("path", "command") if name in told}
             told = named | {"action": action} | ({"exit": 1} if "command" in named else {})
             kind = "error"
@@ -144,20 +144,20 @@ class WorkingMemoryManager:
         return self._gate.log(kind, error or action, data=kept)
 
     def add_hypothesis(self, text: str) -> Receipt:
-        """Note what may be so; nobody is told it as a fact."""
+        """Log a guess. It is never handed out as a fact."""
         return self._gate.log("hypothesis", text)
 
     def record_decision(self, description: str, rationale: str = "") -> Receipt:
-        """Note a choice and why; what binds the project is decided with `seat.decisions`."""
+        """Log a choice and its reason. Binding decisions are made with `seat.decisions`."""
         return self._gate.log("decision", description, data={"rationale": rationale})
 
     def track_file(self, path: str) -> Receipt:
-        """Note that the task is about a file."""
+        """Log that the task is about a file."""
         relative = self._relative(path)
         return self._gate.log("file", relative, data={"path": relative})
 
     def track_symbol(self, path: str, name: str = "") -> Receipt:
-        """Note that the task is about a function or class of a file; both may be one text, `path::name`."""
+        """Log that the task is about a function or class of a file. Path and name may be one text, `path::name`."""
         if not name:
             path, _, name = path.partition("::")
         relative = self._relative(path)
@@ -176,10 +176,10 @@ class WorkingMemoryManager:
         tests: Sequence[str] = (),
         commit: str | None = None,
     ) -> Episode:
-        """Verify the task as `seat.verify` does, and give its one episode, new or updated.
+        """Verify the task as `seat.verify` does, and return its one episode, new or updated.
 
-        Without a word on the outcome, what was verified since the last entry holds; else it is reported as failed if
-        its last step failed.
+        Without `passed`, `run` and `report`, a verification stands if nothing was logged after it. If there is none,
+        the task is reported as passed unless its last step failed.
         """
         if passed is None and run is None and report is None:
             entries = self._entries()
@@ -194,7 +194,7 @@ class WorkingMemoryManager:
     # What the log says
 
     def _entries(self) -> Sequence[Entry]:
-        """What the task logged since it was begun, and what came of it, each with what it says."""
+        """The task's log entries, verifications and units since it began, each with its payload."""
         key = self._caller.scope_key
         events = self._log.store.read(lambda reader: list(reader.events_of_scope(key, _READ)))
         entries = [(event, payload) for event in events if (payload := event.payload) is not None]
@@ -239,7 +239,7 @@ class WorkingMemoryManager:
         return self._gate.get(kept[-1]) if kept and kept[-1] else None
 
     def _get_project_id(self, files: Sequence[str]) -> str | None:
-        """The project of most active files: the seat's, or that of another repository where they lie."""
+        """The project that most of the active files belong to: the seat's, or that of another repository."""
         projects = Counter(
             home_of(os.path.dirname(path)).project if os.path.isabs(path) else self._caller.scope.project
             for path in files
@@ -254,7 +254,7 @@ class WorkingMemoryManager:
 
     @staticmethod
     def _extract_pivots(steps: Sequence[Step], decisions: Sequence[StepDecision]) -> tuple[Pivot, ...]:
-        """A change of strategy after each error that none followed for more than five steps; and every decision."""
+        """The pivots: an error that is followed by the next one more than five steps later, and every decision."""
         error_steps = [step.number for step in steps if step.error]
         pivots = [
             Pivot(number, "Strategy change after errors", "Recovered from error sequence")
@@ -279,7 +279,7 @@ class WorkingMemoryManager:
 
     @staticmethod
     def _generate_patch_description(steps: Sequence[Step], lines: LineChanges) -> str:
-        """How many edits, of which files, and how many lines, in one line."""
+        """The number of edits, their lines and their files, in one line."""
         edits = [step for step in steps if _sides(step) is not None]
         files = list(dict.fromkeys(str(step.data.get("path") or "") for step in edits))
         named = ", ".join(filter(None, files[:_FILES_SHOWN_MAX])) + ", …" * (len(files) > _FILES_SHOWN_MAX)
@@ -290,7 +290,7 @@ class WorkingMemoryManager:
         )
 
     def _relative(self, path: str) -> str:
-        """A path from the root of the working tree, if it lies there."""
+        """The path relative to the root of the working tree, if it is inside; else the path as it is."""
         if not path:
             raise InvalidInput("A file is named by its path.", hint='Write "src/shop.py", say.')
         root = self._caller.root
@@ -303,14 +303,14 @@ def _kind(payload: Mapping[str, Any]) -> str:
 
 
 def _error(kind: str, text: str, data: Mapping[str, Any]) -> str:
-    """What went wrong in a step, or nothing."""
+    """The error of a step; empty if it went well."""
     if kind in TROUBLE or data.get("exit"):
         return text
     return str(data.get("error") or "")
 
 
 def _sides(step: Step) -> tuple[str, str] | None:
-    """What an edit found and what it left; of a patch its lines."""
+    """The text before and after an edit, or the lines of its patch; None for another step."""
     data = step.data
     if step.kind != "edit":
         return None
@@ -319,7 +319,7 @@ def _sides(step: Step) -> tuple[str, str] | None:
     return str(data.get("before") or ""), str(data.get("after") or "")
 
 
-# Lines that an edit adds and removes: by a real diff, and by the older formula, which counts newlines only
+# Lines that an edit adds and removes: by a real diff, and by the older formula of M9
 
 
 def line_changes(old: str, new: str) -> tuple[int, int]:
@@ -330,13 +330,14 @@ def line_changes(old: str, new: str) -> tuple[int, int]:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as git sees them: only a newline ends one, and a last line without it is another than one with it."""
+    """Lines as git sees them: only a newline ends a line, and a last line without one differs from a line with one."""
     *whole, rest = text.split("\n")
     return [*(f"{line}\n" for line in whole), *([rest] if rest else [])]
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> int:
-    """The length of a longest common subsequence; one row of its table is one number, a bit for each line of `before`.
+    """The length of a longest common subsequence. One row of its table is one integer, with a bit for each line of
+    `before`.
 
     So a rewritten file of 20,000 lines takes a moment and not minutes.
     """
@@ -351,6 +352,6 @@ def _common(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def counted_lines(old: str, new: str) -> tuple[int, int]:
-    """Lines added and removed by the formula of M9: the difference of both counts of newlines, to one side."""
+    """Lines added and removed by the formula of M9: the difference of both counts of newlines."""
     difference = new.count("\n") - old.count("\n")
     return max(0, difference), max(0, -difference)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 
-# How a command begins, once its wrappers are off: its programs, and a pattern of what has to follow. A runner without a
-# name is known by what it prints.
+# By runner: the programs that a command may begin with, after its wrappers, and a pattern that has to follow. A runner
+# with an empty name is recognised by what it prints.
 _RUNNERS = (
     ("pytest", "pytest py.test", ""),
     ("unittest", "unittest", ""),
@@ -27,14 +27,14 @@ _RUNNERS = (
     ("", "make just task rake", r"( \S+)* (test|tests|check)"),
     ("", "tox nox", ""),
 )
-# Runners and checks whose single tests are not read: each is one test, named by these words.
+# Runners and checks whose single tests can't be read. A whole run counts as one test with this name.
 _WHOLE_RUNS = (
     *("rspec", "cucumber", "phpunit", "pest", "php artisan test", "mocha", "ava", "ctest", "behave", "nose2", "busted"),
     *("dotnet test", "swift test", "mix test", "sbt test", "deno test", "dart test", "flutter test", "zig build test"),
     *("lein test", "stack test", "cabal test", "bazel test", "hatch test", "playwright test", "cypress run"),
     *("terraform validate", "terraform test", "tofu validate", "tofu test", "helm lint"),
 )
-# What runs another command, and those of its options that take a value.
+# Programs that run another command, with their options that take a value.
 _WRAPPERS = {
     "env": "-u --unset -C --chdir",
     "time": "",
@@ -65,9 +65,9 @@ _WRAPPERS = {
 }
 _VERSION = "0123456789."
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
-# What a shell reads as more than a part of a word.
+# Characters that have a meaning for a shell.
 _SHELL_MARKS = frozenset("'\"\\();<>|&")
-# With one of these nothing is run, whatever the runner.
+# Options with which no runner runs tests.
 _NO_RUN = frozenset(
     {
         *("--version", "-V", "--help", "-h", "--list", "-list", "--no-run", "--dry-run", "-DskipTests"),
@@ -75,7 +75,7 @@ _NO_RUN = frozenset(
         *("--setup-plan", "--setup-only", "--listTests", "--showConfig"),
     }
 )
-# Options of pytest that neither leave tests out nor take a word after them.
+# Options of pytest that leave no test out and take no separate value.
 _HARMLESS_OPTION = (
     r"-[qvsxl]+|-r\w+|--(?:tb|color|durations|maxfail|verbosity|capture)=\S+|--(?:quiet|verbose|no-header)"
 )
@@ -84,8 +84,8 @@ _HARMLESS_OPTION = (
 class TestCommand(Frozen):
     """A command that runs tests.
 
-    `words` are the runner's own, `folder` is where a `cd` before it leads. `named` is how the configuration has it.
-    `decides`: it succeeds or fails as its tests do, which `pytest || true` does not.
+    `words` are the runner's own words. `folder` is where a `cd` before it leads. `named` is its name in the
+    configuration. `decides` says whether its exit code tells how the tests went, unlike that of `pytest || true`.
     """
 
     __test__ = False
@@ -98,9 +98,9 @@ class TestCommand(Frozen):
 
 
 def runner_of(command: str | Sequence[str], configured: Sequence[str] = ()) -> TestCommand | None:
-    """What `command` tests, as one line for a shell or as its words; None if it runs no test that we know of.
+    """The test command in `command`, which is one line for a shell or a list of words. None if there is none.
 
-    `configured` are commands that the project counts as tests, by their first words.
+    `configured` are the first words of commands that the project counts as tests.
     """
     words = command if isinstance(command, str) else _script_in(command)
     if not isinstance(words, str):
@@ -117,7 +117,7 @@ def runner_of(command: str | Sequence[str], configured: Sequence[str] = ()) -> T
 
 
 def selected(known: TestCommand, names: Iterable[str], folder: str, root: str) -> list[str]:
-    """Those of these tests that pytest runs in this folder if it is called so; none if an option may leave some out."""
+    """The tests among `names` that this pytest command runs in this folder. Empty if an option may leave some out."""
     words = known.words[1:]
     options = [word for word in words if word[:1] == "-"]
     if known.runner != "pytest" or not all(pattern(_HARMLESS_OPTION).fullmatch(option) for option in options):
@@ -128,9 +128,9 @@ def selected(known: TestCommand, names: Iterable[str], folder: str, root: str) -
 
 
 def _is_selected(test: str, places: Sequence[str]) -> bool:
-    """Whether a test is in the file that its name says, and that file or test below one of these places.
+    """Whether a test is below one of these places, and the file in its name defines it.
 
-    A file is named alone where it could not be loaded.
+    A name without a function stands for a file that could not be loaded.
     """
     path, _, inside = test.partition("::")
     function = inside.rpartition("::")[2].partition("[")[0]
@@ -144,14 +144,14 @@ def _is_selected(test: str, places: Sequence[str]) -> bool:
 
 
 def _script_in(words: Sequence[str]) -> str | Sequence[str]:
-    """What a shell is given to do, if this starts one."""
+    """The script that a shell is started with; the words themselves if this starts no shell."""
     if len(words) == 3 and os.path.basename(words[0]) in _SHELLS and pattern(r"-[a-z]*c").fullmatch(words[1]):
         return words[2]
     return words
 
 
 def _tokens(script: str) -> list[str]:
-    if script.isascii() and not set(script) & _SHELL_MARKS:  # Most commands: nothing more is loaded.
+    if script.isascii() and not set(script) & _SHELL_MARKS:  # True of most commands, so `shlex` is rarely loaded.
         return script.split()
     from shlex import shlex
 
@@ -203,7 +203,7 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
 
 
 def _without_wrappers(words: list[str]) -> list[str]:
-    """The command itself, without what starts it: `uv run --extra dev python -m pytest -q` is `pytest -q`."""
+    """The command without its wrappers: `uv run --extra dev python -m pytest -q` is `pytest -q`."""
     while words:
         variable, equals, _ = words[0].partition("=")
         if equals and variable.replace("_", "a").isalnum():
@@ -214,7 +214,7 @@ def _without_wrappers(words: list[str]) -> list[str]:
             program = "python"
         wrapper = next((name for name in (" ".join([program, *words[1:2]]), program) if name in _WRAPPERS), None)
         inner = [] if wrapper is None else words[len(wrapper.split()) :]
-        # `yarn` and `pnpm` may run a script of the project, and no program.
+        # `yarn` and `pnpm` may run a script of the project instead of a program.
         is_script = wrapper in {"pnpm", "yarn"} and (not inner or inner[0] in {"run", "test", "t"})
         if wrapper is None or is_script:
             return words

@@ -28,7 +28,7 @@ _LINES = {
     ),
     "cargo": (r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)\b.*$",),
 }
-# A line that sums a run up, and what in it means that a test failed.
+# By runner: a pattern of the line that sums a run up, and a pattern in it that means a failed test.
 _SUMMARIES = {
     "pytest": (
         r"^=*\s*(?:\d+ \w+, )*\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed)\b.* in [\d.]+s",
@@ -42,7 +42,7 @@ _SUMMARIES = {
     "node": (r"^[ℹ#] fail \d+$", "fail [1-9]"),
     "tap": (r"^(?:Result: \w+|# fail +\d+)$", "FAIL|fail +[1-9]"),
 }
-# A line of pytest's by which every test that it came across has passed.
+# The line with which pytest says that all tests passed.
 _ALL_PASSED = r"(?m)^=*\s*\d+ passed(?:, \d+ warnings?)? in [\d.]+s"
 _UNITTEST = (
     r"(?m)^ *(?P<test>[\w.]+) \((?P<where>[\w.]+)\)(?: \(.*\)| \[.*\])?(?:\n[^\n]*?)? \.\.\. "
@@ -68,10 +68,10 @@ def from_output(
     configured: Sequence[str] = (),
     awaited: Callable[[], Iterable[str]] = tuple,
 ) -> TestRun | None:
-    """The run of tests that somebody else ran, by what it printed; None if no test run is to be seen there.
+    """The test run that a command printed, for a command that somebody else ran. None if the output shows no test run.
 
-    An exit code of None is unknown. One that a pipe or `|| true` may have changed counts less than what was printed.
-    Where all passed and none is named, those of the `awaited` tests count that the command must have run.
+    An exit code of None is unknown. If a pipe or `|| true` may have changed the exit code, the output decides instead.
+    If all tests passed and none is named, the `awaited` tests that the command must have run count as passed.
     """
     known, text = runner_of(command, configured), plain(printed)
     if known is None:
@@ -95,7 +95,7 @@ def from_output(
 
 
 def plain(printed: str) -> str:
-    """What was printed, without colours and without the ends of lines that are too long to name a test."""
+    """The output without colours. Lines are cut at a length that no line with a test's name exceeds."""
     clean = pattern(_CONTROL).sub("", printed) if "\x1b" in printed or "\r" in printed else printed
     return "\n".join(line[:LINE_CHARS_MAX] for line in clean.splitlines())
 
@@ -105,7 +105,7 @@ def tail(text: str) -> str:
 
 
 def results_in(known: TestCommand, text: str, exit_code: int | None, prefix: str) -> tuple[str, list[TestResult]]:
-    """The runner, and the tests that a text names; a configured check that names none is one test itself."""
+    """The runner and the results of the tests that a text names. If none, a named command is a test itself."""
     for runner in [known.runner] if known.runner else _READERS:
         results = merged(_READERS[runner](text)) if runner in _READERS else []
         if results:
@@ -117,7 +117,7 @@ def results_in(known: TestCommand, text: str, exit_code: int | None, prefix: str
 
 
 def _failed_by_summary(runner: str, text: str) -> int | None:
-    """1 if a line that sums up says that a test failed, 0 if it says that none did, None without such a line."""
+    """1 if the summary line reports a failed test, 0 if it reports none, None if there is no summary line."""
     for name in [runner] if runner else _SUMMARIES:
         line, failing = _SUMMARIES.get(name, (r"(?!)", ""))
         summaries = pattern(f"(?m){line}").findall(text)
@@ -143,7 +143,7 @@ def _by_lines(runner: str) -> Callable[[str], Iterator[TestResult]]:
 
 
 def _whole(message: str | None, told: list[str]) -> str | None:
-    """A message that pytest's summary cut off, as the first line `told` before has it; each line tells one test."""
+    """A message that pytest's summary cut off, completed from the lines in `told`. Each line is used once."""
     if message is None or not message.endswith(_CUT):
         return message
     whole = next((line for line in told if line.startswith(message.removesuffix(_CUT))), message)
@@ -153,7 +153,7 @@ def _whole(message: str | None, told: list[str]) -> str | None:
 
 
 def _of_unittest(text: str) -> Iterator[TestResult]:
-    """Python before 3.11 names the class only."""
+    """The results in unittest's output. Before Python 3.11 it names only the class."""
     for match in pattern(_UNITTEST).finditer(text):
         test, where = match["test"] or match["failed"], match["where"] or match["place"]
         name = where if where.endswith(f".{test}") else f"{where}.{test}"
@@ -162,7 +162,7 @@ def _of_unittest(text: str) -> Iterator[TestResult]:
 
 
 def _of_go(text: str) -> Iterator[TestResult]:
-    """A package is named after its tests. Without -v it is all that is named."""
+    """The results in the output of `go test`. A package's line follows its tests; without -v it is the only line."""
     tests: list[tuple[str, str]] = []
     printed: list[str] = []
     for line in text.splitlines():
@@ -187,7 +187,7 @@ def _of_cargo(text: str) -> Iterator[TestResult]:
 
 
 def _of_javascript(text: str) -> Iterator[TestResult]:
-    """jest and vitest. A file that passed may be all that is named; its tests are listed with --verbose."""
+    """The results in the output of jest and vitest. Without --verbose they may name only the file that passed."""
     file, in_tree = "", False
     suites: dict[int, str] = {}
     lines = text.splitlines()
@@ -213,7 +213,7 @@ def _of_javascript(text: str) -> Iterator[TestResult]:
 
 
 def _of_node(text: str) -> Iterator[TestResult]:
-    """What `node --test` prints on a terminal; elsewhere it is TAP."""
+    """The results of `node --test` on a terminal. Elsewhere it prints TAP."""
     suites: dict[int, str] = {}
     for line in text.splitlines():
         match = pattern(_SPEC).match(line)

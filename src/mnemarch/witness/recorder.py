@@ -1,6 +1,6 @@
-"""Copied beside a run and loaded by the user's own Python: the outcome of each test, one JSON line each.
+"""Records the outcome of each test as a JSON line. It is copied beside a run, and the user's own Python loads it.
 
-pytest loads it as a plugin, `-m` runs it in the place of unittest. It needs nothing of Mnemarch, and any Python 3.
+pytest loads it as a plugin. `-m` runs it in place of unittest. It imports nothing of Mnemarch and runs on any Python 3.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _CHARS_MAX = 4000
-# Tests may run pytest themselves, and those runs are not ours to record.
+# Tests may run pytest themselves. Those runs must not be recorded.
 _others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path != _FOLDER]
 os.environ.pop("PYTHONPATH", None)
 if any(_others):
@@ -22,7 +22,7 @@ sys.path[:] = [path for path in sys.path if path != _FOLDER]
 
 
 def _record(**fields: str) -> None:
-    # Opened each time: a process that is killed has lost nothing. In a sandbox it may not be written, and tests go on.
+    # The file is opened each time, so a killed process loses nothing. If a sandbox forbids writing, the tests go on.
     try:
         with open(os.path.join(_FOLDER, "results.jsonl"), "a", encoding="utf-8") as file:
             file.write(json.dumps(fields) + "\n")
@@ -33,7 +33,7 @@ def _record(**fields: str) -> None:
 def pytest_configure(config: Any) -> None:
     root = getattr(config, "rootpath", None) or config.rootdir
     _record(runner="pytest", folder=str(root))
-    # The header lists plugins. This one is no part of the project.
+    # pytest's header lists plugins. This one is not the project's, so it is hidden.
     plugins = getattr(config.pluginmanager, "_plugin_distinfo", [])
     plugins[:] = [(plugin, about) for plugin, about in plugins if plugin is not sys.modules[__name__]]
 

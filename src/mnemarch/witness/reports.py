@@ -20,7 +20,7 @@ else:
     json = Lazy("json")
 
 MESSAGE_CHARS_MAX = 4_000
-# No line that names a test is longer; a pattern may take its square in time.
+# No line with a test's name is longer. A pattern's time may grow with the square of the length.
 LINE_CHARS_MAX = 2_000
 _REPORT_BYTES_MAX = 64 << 20
 _FILES_MAX = 10_000
@@ -43,7 +43,7 @@ _HINT = "JUnit XML, `go test -json`, TAP, and the JSON of jest and vitest are re
 
 
 def read_report(path: str, *, root: str | None = None) -> TestRun:
-    """The run that a report tells of: a file, or a folder of JUnit files. Names of tests are relative to `root`."""
+    """The test run in a report: a file, or a folder of JUnit files. Names of tests are relative to `root`."""
     files = sorted(_xml_below(path)) if os.path.isdir(path) else [path]
     if not files:
         raise InvalidInput(f"{path} has no XML file.", hint=_HINT)
@@ -72,7 +72,7 @@ def _xml_below(folder: str) -> Iterator[str]:
 
 
 def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
-    """The runner and the results of a report, whose format is told by how it begins."""
+    """The runner and the results of a report. Its first character tells the format."""
     begins = text.lstrip()[:1]
     try:
         if begins == "<":
@@ -91,7 +91,7 @@ def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
 
 
 def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
-    """What a runner was made to write into a folder of ours, and which runner it is."""
+    """The runner, and the results that it was made to write into our temporary folder."""
     recorded, report = os.path.join(folder, "results.jsonl"), os.path.join(folder, "report.json")
     if os.path.exists(recorded):
         lines = [json.loads(line) for line in _text_of(recorded).splitlines() if line[-1:] == "}"]
@@ -104,7 +104,7 @@ def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
 
 
 def left_below(runner: str, base: str, root: str, since: float) -> list[TestResult]:
-    """What a runner left below the folder that it ran in, as it always does."""
+    """The results in the reports that a JVM runner always leaves below its folder, written since `since`."""
     place, results = _LEFT_BEHIND.get(runner), []
     for folder, inner, _ in os.walk(base) if place is not None else ():
         inner[:] = [name for name in inner if name not in {".git", "node_modules"}]
@@ -115,7 +115,7 @@ def left_below(runner: str, base: str, root: str, since: float) -> list[TestResu
 
 
 def merged(results: Iterable[TestResult]) -> list[TestResult]:
-    """One result for each test: it failed if its setup, its body, its teardown or one of several runs did."""
+    """One result for each test, the worst of its setup, body, teardown and repeated runs."""
     by_name: dict[str, TestResult] = {}
     for result in results:
         known = by_name.setdefault(result.name, result)
@@ -129,34 +129,34 @@ def merged(results: Iterable[TestResult]) -> list[TestResult]:
 
 
 def prefix_of(folder: str, root: str) -> str:
-    """What stands before a path relative to `folder` to make it one that is relative to `root`."""
+    """The prefix that turns a path relative to `folder` into one relative to `root`."""
     inner = os.path.relpath(os.path.realpath(folder), os.path.realpath(root))
     return "" if inner == "." else f"{inner}/".replace(os.sep, "/")
 
 
 def rebased(name: str, prefix: str) -> str:
-    """A test's name, its path relative to the root."""
+    """A test's name with its path relative to the root."""
     path, separator, rest = f"{prefix}{name}".partition("::")
     return f"{os.path.normpath(path)}{separator}{rest}" if prefix else name
 
 
 class Names:
-    """The names of tests in a report, found again among the files below `root`; `base` is where the report is."""
+    """Maps the names of tests in a report to files below `root`. `base` is the folder of the report."""
 
     def __init__(self, root: str, base: str) -> None:
         self._root = root
         folders = prefix_of(base, root).split("/")[:-1]
-        # A runner names files from the folder that it ran in: the nearest above the report that has them.
+        # A runner names files relative to its folder: the nearest one above the report that has the file.
         self._prefixes = ["".join(f"{folder}/" for folder in folders[:end]) for end in range(len(folders), -1, -1)]
 
     def of_file(self, path: str) -> str:
-        """A path as the root has it, wherever the report was written."""
+        """The path relative to the root, wherever the report was written."""
         parts = path.replace("\\", "/").strip("/").split("/")
         tails = ("/".join(parts[at:]) for at in range(len(parts)))
         return next(filter(self._exists, tails), path)
 
     def of_case(self, class_name: str, name: str, *, is_python: bool) -> str:
-        """pytest names classes after files: `tests.test_a.TestX` is `tests/test_a.py::TestX`."""
+        """A test case's name. pytest names classes after files: `tests.test_a.TestX` is `tests/test_a.py::TestX`."""
         parts = (class_name or name).split(".")
         inside = [name] if class_name else []
         for end in range(len(parts), 0, -1):
@@ -187,7 +187,7 @@ def _of_recorder(lines: Iterable[dict[str, Any]], root: str) -> Iterator[TestRes
 
 
 class _Junit:
-    """JUnit XML, read as a stream of tags; nothing in it is expanded or fetched."""
+    """Reads JUnit XML as a stream of tags. Entities are not expanded, and nothing is fetched."""
 
     def __init__(self, text: str, names: Names) -> None:
         from xml.parsers.expat import ExpatError, ParserCreate
@@ -205,7 +205,7 @@ class _Junit:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._data
         try:
-            # As text, so that the encoding that the file declares no longer matters.
+            # The text is already decoded, so the declared encoding is removed.
             parser.Parse(pattern(r"(?s)^\s*<\?xml.*?\?>").sub("", text, count=1), True)
         except ExpatError as error:
             raise ValueError(f"its XML is broken, {error}") from None
@@ -243,7 +243,7 @@ class _Junit:
 
 
 def _json_records(text: str) -> list[dict[str, Any]]:
-    """One JSON document, or one in each line; a build may have printed lines of its own between those."""
+    """The records of one JSON document, or of one document in each line. Other lines of a build are skipped."""
     try:
         return [json.loads(text)]
     except ValueError:
@@ -262,7 +262,7 @@ def _of_jest(report: dict[str, Any], names: Names) -> Iterator[TestResult]:
 
 
 def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
-    """A package counts only where it failed without a test of its own: it did not build, or it panicked."""
+    """The results of tests. A package is one only if it failed without a failed test: in the build or by a panic."""
     printed: dict[str, list[str]] = {}
     failed: set[str] = set()
     for event in events:
@@ -282,13 +282,13 @@ def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
 
 
 def _indented(lines: Sequence[str], indent: int) -> str:
-    """A text of several lines in YAML: those that stand deeper than the name before them."""
+    """A text of several lines in YAML: the lines that are indented deeper than its key."""
     deeper = takewhile(lambda line: not line.strip() or len(line) - len(line.lstrip()) > indent, lines)
     return " ".join(filter(None, map(str.strip, deeper)))
 
 
 def of_tap(text: str) -> Iterator[TestResult]:
-    """Tests of a suite are indented below a line that names it, and what went wrong below the test."""
+    """The results in TAP. A suite's tests are indented below its name, and an error below its test."""
     suites: dict[int, str] = {}
     failed: TestResult | None = None
     lines = [line[:LINE_CHARS_MAX] for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""Runs a test command: what it prints is shown as it comes, and its runner is made to report each test."""
+"""Runs a test command, shows its output as it comes, and makes its runner report each test."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Sink = Callable[[bytes], None]
 
 _CHUNK_BYTES = 65_536
 _PRINTED_BYTES_MAX = 8 << 20
-# A process that the tests left behind may keep the pipe open after they end.
+# How often to check for the end: a process that the tests left behind may keep the pipe open.
 _POLL_S = 0.25
-# After an interrupt a runner may say what it got done, for so long.
+# After an interrupt, a runner has this long to print its results.
 _FAREWELL_S = 10.0
 _MODULE = "mnemarch_witness"
-# An installed plugin, not an option: a command that sets its own PYTHONPATH still runs, if unrecorded.
+# The recorder is an installed plugin and not an option: a command with its own PYTHONPATH still runs, unrecorded.
 _PLUGIN = {
     "METADATA": f"Metadata-Version: 2.1\nName: {_MODULE}\nVersion: 1\n",
     "entry_points.txt": f"[pytest11]\n{_MODULE} = {_MODULE}\n",
 }
-# What makes a runner write its report beside what it prints, unless the command asks for a report of its own.
+# Options that make a runner also write a report. They are not used if the command asks for its own report.
 _REPORT_OPTIONS = {
     "jest": ("--json", "--outputFile={folder}/report.json"),
     "vitest": ("--reporter=default", "--reporter=json", "--outputFile.json={folder}/report.json"),
@@ -55,7 +55,7 @@ def run_tests(
     configured: Sequence[str] = (),
     streams: tuple[TextIO, TextIO] | None = None,
 ) -> TestRun:
-    """Run a command that tests, and show what it prints on `streams`: standard output and error by default.
+    """Run a test command, and show what it prints on `streams`: standard output and error by default.
 
     It runs in `cwd`; by default in the current folder if that is below `root`, else in `root`. Names of tests are
     relative to `root`. `configured` are commands that the project counts as tests.
@@ -70,7 +70,7 @@ def run_tests(
     base = os.path.join(cwd, known.folder)
     folder = tempfile.mkdtemp(prefix="mnemarch-")
     try:
-        started, began = time.time() - 1, time.monotonic()  # Files may be dated by a coarser clock.
+        started, began = time.time() - 1, time.monotonic()  # A file system's clock may be coarser.
         exit_code, printed = _run(command, known, cwd, folder, streams or (sys.stdout, sys.stderr))
         duration_ms = int((time.monotonic() - began) * 1000)
         text = output.plain(printed.decode(errors="replace"))
@@ -124,7 +124,7 @@ def _run(
 
 
 def _with_report(command: Sequence[str], known: TestCommand, base: str, folder: str) -> list[str]:
-    """The command, made to write a report; one that is inside a script or asks for a report itself stays as it is."""
+    """The command with options for a report. It stays as it is if it is inside a script or asks for its own report."""
     words, own = list(command), list(known.words)
     at, inner = len(words) - len(own), _script_of(own, base) or known
     if words[at:] != own or any(word.startswith(_OWN_REPORT) for word in (*own, *inner.words)):
@@ -140,7 +140,7 @@ def _with_report(command: Sequence[str], known: TestCommand, base: str, folder: 
 
 
 def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
-    """What `npm test` comes down to, if its arguments reach the runner."""
+    """The test command behind `npm test`, if arguments of `npm test` reach the runner."""
     name = next((word for word in words[1:] if word.startswith("t")), "") if words[0] in _SCRIPT_RUNNERS else ""
     try:
         with open(os.path.join(base, "package.json"), encoding="utf-8") as file:
@@ -153,7 +153,7 @@ def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
 
 
 def place_recorder(folder: str) -> None:
-    """Put the recorder of tests into a folder; it works for a Python that looks for modules there."""
+    """Put the recorder into a folder. It works for a Python that looks for modules there."""
     about = os.path.join(folder, f"{_MODULE}-1.dist-info")
     os.makedirs(about, exist_ok=True)
     for name, text in _PLUGIN.items():
@@ -163,9 +163,9 @@ def place_recorder(folder: str) -> None:
 
 
 def _environment(folder: str, *, has_colours: bool) -> dict[str, str]:
-    """Ours, and the recorder where Python looks for modules: it reaches pytest through make, tox or a script.
+    """This process's environment, with the recorder on PYTHONPATH, so that it works through make, tox or a script.
 
-    A runner that writes into a pipe prints colours only if it is told to.
+    If the output is a terminal, variables ask for colours, since a runner prints none into a pipe.
     """
     place_recorder(folder)
     paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -177,7 +177,7 @@ def _environment(folder: str, *, has_colours: bool) -> dict[str, str]:
 
 
 def _sink(stream: TextIO, printed: bytearray, translated: Callable[[bytes], bytes] | None = None) -> Sink:
-    """Keeps what comes, and shows it at once. A reader that left (`| head`) does not end the tests."""
+    """A function that keeps each chunk and shows it at once. A closed output (`| head`) does not end the tests."""
     binary, decoder, is_read = getattr(stream, "buffer", None), codecs.getincrementaldecoder("utf-8")("replace"), True
     stream.flush()
 
@@ -202,7 +202,7 @@ def _sink(stream: TextIO, printed: bytearray, translated: Callable[[bytes], byte
 
 
 def _watch(process: subprocess.Popen[bytes], sinks: dict[int, Sink]) -> None:
-    """Hand on what the process prints until it ends. If we are told to stop, it is, with all that it started."""
+    """Pass on the output of the process until it ends. If we are stopped, stop it and all processes that it started."""
     try:
         with _stopped_by_signals():
             _pump(process, sinks)
@@ -237,7 +237,7 @@ def _pump(process: subprocess.Popen[bytes], sinks: dict[int, Sink], deadline: fl
 
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Whoever ends this process ends the tests too: they are in a process group of their own."""
+    """Turn signals that end this process into `SystemExit`. The tests' own process group doesn't get these signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -254,7 +254,7 @@ def _stopped_by_signals() -> Iterator[None]:
 
 
 class GoText:
-    """Keeps the events of `go test -json` as a report, and shows the text in them."""
+    """Writes the events of `go test -json` to a report, and returns their text."""
 
     def __init__(self, report: str) -> None:
         self._report = report
@@ -268,7 +268,7 @@ class GoText:
 
 
 def _shown(line: bytes) -> str:
-    """The text of one event, but for the lines that say that a test goes on; what is no event, as it is."""
+    """The text of one event, without lines about a test's progress. A line that is no event stays as it is."""
     try:
         printed = str(json.loads(line).get("Output", ""))
     except (ValueError, AttributeError, RecursionError):

@@ -234,7 +234,15 @@ class _Import:
         revises = None if base is None else base.id
         evidence = [known.evidence[name]]
         try:
-            proposal = desk.propose(record.text, reason=record.reason, evidence=evidence, revises=revises)
+            strength, domain = (record.strength, record.domain) if base is None else (None, None)
+            proposal = desk.propose(
+                record.text,
+                reason=record.reason,
+                evidence=evidence,
+                revises=revises,
+                strength=strength,
+                domain=domain,
+            )
             desk.check(proposal)
             is_blocked = proposal.guardian.type is Verdict.BLOCK or bool(proposal.conflicts)
             made = desk.commit(proposal, override=self._override if is_blocked else None)

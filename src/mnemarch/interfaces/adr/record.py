@@ -72,8 +72,8 @@ _FILE_NUMBER = re.compile(r"(?:adr[-_ ]?)?(?![0-9]{4}-[0-9]{2}-[0-9]{2})([0-9]{1
 _NO_RECORD = re.compile(
     r"(?:(?:0+|m?adr|decision|record)[-_ ])*(?:readme|index|template|목차|템플릿)(?:[-_. ].*)?", re.I
 )
-# The mark of an exported record: the id of the decision's first version, and a digest of the file.
-MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: ([0-9a-f]{16}))? -->")
+# The mark of an exported record: the id of the decision's first version, a digest of the file, strength and domain.
+MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: ([0-9a-f]{16}))?(?: (axis|lock|normal) ([^<>\n]+?))? -->")
 # A section without a heading: a paragraph that begins with **Decision.** or **Decision:**
 _LEAD = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)[.:：]?[ \t]*")
 _LED_SECTIONS = frozenset({"context", "options", "decision", "consequences"})
@@ -87,8 +87,9 @@ class Record(Frozen):
     """The parts of a decision record.
 
     `links` are pairs of a relation ("supersedes", "superseded_by") and a file's name or number. `content` is the text
-    without status, links and dates. `mark` is the id of the decision that was exported to this record. `status_at` is
-    the line of the status. `status_in` is its place: "section", "front", "head", or "title" for a record without one.
+    without status, links and dates. `mark` is the id of the decision that was exported to this record; `strength` and
+    `domain` are from its mark too. `status_at` is the line of the status. `status_in` is its place: "section", "front",
+    "head", or "title" for a record without one.
     """
 
     number: int | None
@@ -100,6 +101,8 @@ class Record(Frozen):
     consequences: str
     content: str
     mark: str
+    strength: str | None
+    domain: str | None
     status_at: int
     status_in: str
 
@@ -147,6 +150,8 @@ def read_record(text: str, name: str = "") -> Record:
         consequences=texts.get("consequences", ""),
         content=" ".join([title, *body.split()]),
         mark=mark[1] if mark else "",
+        strength=mark[3] if mark else None,
+        domain=mark[4] if mark else None,
         status_at=status_at,
         status_in=outline.place_of_status()[0],
     )

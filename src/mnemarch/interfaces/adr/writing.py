@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from unicodedata import category, normalize
 
-from mnemarch.interfaces.adr.record import digest_of, read_record, titled
+from mnemarch.interfaces.adr.record import MARK, digest_of, read_record, titled
 from mnemarch.model.decision import Decision
 
 # Some encrypted file systems allow 143 bytes in a file's name.
@@ -35,7 +35,7 @@ def reference(number: int | None, title: str, name: str) -> str:
 def new_record(decision: Decision, number: int, supersedes: Sequence[str] = ()) -> str:
     """A decision as a record in Nygard's form. Reading the record gives the same decision.
 
-    A comment in it has the id of the decision's first version and a digest of the file.
+    A comment in it has the id of the decision's first version, a digest of the file, and strength and domain.
     """
     text = decision.text.strip()
     first, _, rest = text.partition("\n")
@@ -52,7 +52,10 @@ def new_record(decision: Decision, number: int, supersedes: Sequence[str] = ()) 
     blocks += ["## Decision", _quoted_if_needed(rest if is_joined_again else text)]
     blocks += ["## Consequences", _quoted_if_needed(decision.reason.tradeoff or "")]
     record = "\n\n".join(filter(None, blocks)) + "\n"
-    return record.replace(remark, f"<!-- mnemarch: {decision.root_id} {digest_of(record)} -->", 1)
+    mark = f"<!-- mnemarch: {decision.root_id} {digest_of(record)} {decision.strength} {decision.unit.domain} -->"
+    if MARK.fullmatch(mark) is None:  # The name of the domain can't stand in a comment.
+        mark = f"<!-- mnemarch: {decision.root_id} {digest_of(record)} -->"
+    return record.replace(remark, mark, 1)
 
 
 def _quoted_if_needed(text: str) -> str:
