@@ -1,4 +1,4 @@
-"""Amounts: in which unit they are compared, and what kind of amount they are."""
+"""Converts amounts to the unit they are compared in, and tells their dimension."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SMALLER = {large: (small, factor) for small, (large, factor) in _LARGER.items()
 
 
 def normal(key: str) -> str:
-    """An amount in the largest unit of which it is a whole number: 120s and 2min are one."""
+    """An amount in the largest unit that gives a whole number: 120s and 2min are equal."""
     match = pattern(r"(\d{1,15}(?:\.\d{1,6})?)([A-Za-z]{1,3})").fullmatch(key)
     unit = match[2] if match else ""
     unit = next((each for each in (*_LARGER, *_SMALLER) if each.lower() == unit), "")
@@ -60,6 +60,6 @@ def normal(key: str) -> str:
 
 
 def dimension(amount: str) -> str:
-    """What an amount is of: time, size or share; empty for a plain number."""
+    """The dimension of an amount: time, size or share. Empty for a plain number."""
     unit = amount.lstrip("-+~^$€£¥₩0123456789.,:/x")
     return next((name for name, units in _DIMENSIONS.items() if unit in units), "")

@@ -20,16 +20,16 @@ Sense = tuple[str, int, bool, str]
 LIGHT, PLAIN, NAMED = 0.15, 1.0, 1.25
 
 PATTERNS = Patterns("approaches", "patterns")
-# Concepts of running and looking: whoever does only that tries nothing.
+# Concepts of running and looking. A plan with these alone tries nothing.
 LOOKING = frozenset(listed("approaches", "looking"))
-# No listed Korean word is longer.
+# The length of the longest listed Korean word.
 _KOREAN_CHARS_MAX = 8
-# How far a word that is about an earlier one looks for it.
+# How many terms back a word searches for the term it modifies.
 _TERMS_BACK_MAX = 12
 
 
 class Term(Frozen):
-    """One word of a plan: what it stands for, its sign (-1 if negated), how much it says, and its role."""
+    """One word of a plan: its concept, its sign (-1 if negated), its weight, and its role."""
 
     concept: str
     stem: str
@@ -40,17 +40,17 @@ class Term(Frozen):
 
 
 class Sentence:
-    """A sentence read from left to right: a negation turns the next word around, a preposition gives roles."""
+    """A sentence, read from left to right. A negation negates the next word, and a preposition gives roles."""
 
     def __init__(self, text: str) -> None:
         self.lexemes = list(lexemes(text))
         self.terms: list[Term] = []
         self.values: set[str] = set()
         self.numbered: set[str] = set()
-        # The order of the terms in the plan: by clause, and what qualifies before what it qualifies.
+        # The order of the terms in the plan: by clause, with qualifiers before the words they qualify.
         self.ranks: list[tuple[int, int]] = []
         self.clause = self.phrase = 0
-        # How many terms have a role or can get none any more.
+        # How many terms have a role, or can no longer get one.
         self.roles_given = 0
         self.negated = False
         self.role = self.role_after_comma = ""
@@ -63,13 +63,13 @@ class Sentence:
         self.terms = [self.terms[at] for at in order]
 
     def joined(self) -> Iterator[tuple[str, str, str]]:
-        """Each two words that stand side by side, written as one, and the two; as stems."""
+        """The stems of each pair of adjacent words: written as one, and both words."""
         for (left, kind, _), (right, kind_after, _) in pairwise(self.lexemes):
             if kind == kind_after == "word":
                 yield stem_of(left + right), stem_of(left), stem_of(right)
 
     def step(self, at: int) -> int:
-        """Read what stands at a place; return how many words that were."""
+        """Read the words at an index. Return how many were read."""
         word, kind, _ = self.lexemes[at]
         if kind == "mark":
             return 1
@@ -100,7 +100,7 @@ class Sentence:
         return 0
 
     def read_marker(self, at: int) -> bool:
-        """Whether the word only says something about its neighbours."""
+        """Whether the word only modifies its neighbours."""
         word, _, in_name = self.lexemes[at]
         following = self.lexemes[at + 1][0] if at + 1 < len(self.lexemes) else ""
         if word in _words("negations") or (word == "stop" and following.endswith("ing")):

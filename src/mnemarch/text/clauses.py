@@ -18,7 +18,7 @@ _KOREAN_CASES = frozenset({"에서", "에서는", "에서만", "에선", "에는
 
 
 class Clauses:
-    """The pieces of one text with where its parts begin and end."""
+    """The pieces of one text, and where its parts begin and end."""
 
     def __init__(self, found: Sequence[Piece], slots: dict[int, int], is_korean: bool) -> None:
         self.found, self.is_korean = found, is_korean
@@ -48,7 +48,7 @@ class Clauses:
         self._mark_cases()
 
     def _english_verb(self) -> int:
-        """Where the predicate begins."""
+        """The index where the predicate begins."""
         words = [piece[3].lower() for piece in self.found]
         first = self.lead_end
         if self.is_verb_word(first) and words[first + 1 : first + 2] and words[first + 1] in DETERMINERS:

@@ -14,7 +14,7 @@ NUMBERS: dict[str, int] = {
     "thrice": 3,
 }
 SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-# What ordinals and words for how many there are, or how often, are compared by.
+# The numbers that ordinals and words for counts and frequencies are compared by.
 NUMBER_KEYS = {
     **{word: f"{number}th" for number, word in enumerate(listed("english", "ordinals"), start=2)},
     "single": "1",
@@ -34,9 +34,9 @@ CONTRACTIONS: dict[str, str] = {
     if spelling not in {"want", "dant"}
 } | {"cannot": "can"}
 
-# A second is an ordinal but after these, or after a number.
+# "Second" is a unit after these words or a number, and otherwise an ordinal.
 BEFORE_A_UNIT = frozenset({"per", "a", "every", "each", "one"})
-# Words in capitals that stress rather than name.
+# Words in capitals for stress, which are no names.
 SHOUTED = frozenset(listed("english", "shouted"))
 
 _PATTERNS = Patterns("english", "patterns")
@@ -46,13 +46,13 @@ _PREFIXED_CHARS_MIN, _PREFIXED_CHARS_MAX = 5, 64
 
 @cache
 def guarded() -> frozenset[str]:
-    """Every word that a comparison of statements reads as more than a word."""
+    """Every word with a special meaning in the comparison of statements."""
     tables = (NUMBERS, SCALES, NUMBER_KEYS, UNITS, NEGATIONS, CONTRACTIONS, opposites("english"))
     return frozenset(word for table in tables for word in table)
 
 
 def unprefixed(word: str) -> str | None:
-    """What a word denies, if a prefix makes it deny something: legal for illegal; None of most words."""
+    """The word that a negative prefix denies: legal for illegal. None for most words."""
     if word[:2] not in _BEGINNINGS or not _PREFIXED_CHARS_MIN <= len(word) <= _PREFIXED_CHARS_MAX:
         return None
     match = _PATTERNS["prefix"].match(word)
@@ -67,6 +67,6 @@ def _denials() -> dict[str, str]:
 
 @cache
 def irregular_forms() -> dict[str, str]:
-    """For each irregular form the word it is a form of."""
+    """The base word of each irregular form."""
     groups = [group.split(":") for line in entries("english", "irregular") for group in line.split("|")]
     return {form: word.strip() for word, forms in groups for form in forms.split()}

@@ -28,13 +28,13 @@ from mnemarch.text.tokens import speaker_of
 from mnemarch.text.words import Patterns, listed
 
 _PATTERNS = Patterns("senses", "patterns")
-# The dimension of what has no end: kept forever.
+# The dimension of an endless period: kept forever.
 ENDLESS = "*"
-# With a number these tell how far it goes, and deny nothing: after 3 days, at most 5.
+# Poles that limit a number and don't deny anything: after 3 days, at most 5.
 _BEFORE_NUMBERS = frozenset({"order", "than", "bound", "inside", "up"})
 # A longer text is no plain statement.
 _PIECES_MAX, _ITEMS_MAX, _ASIDES_MAX = 80, 24, 12
-# So far from a verb its value is looked for.
+# How far from a verb its value is searched.
 _NEAR = 5
 _COPULAS = COPULAS | {"been", "being", "get", "gets", "got"}
 _BEFORE_PERIODS = frozenset({"a", "an", "one", "every", "each", "per"})
@@ -45,7 +45,7 @@ _KOREAN_FUNCTIONS = frozenset({"order", "has", "up", "than"})
 class Item(Frozen):
     """One thing that a statement says.
 
-    `senses` are the lines of senses.txt in which it stands, `poles` what it is and has an opposite of.
+    `senses` are the lines of senses.txt that contain it, `poles` the poles that have opposites.
     """
 
     at: int
@@ -54,22 +54,22 @@ class Item(Frozen):
     senses: frozenset[str] = frozenset()
     poles: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
-    # Of an amount what it is of: time, size; "#" if only a number.
+    # The dimension of an amount (time, size), or "#" for a plain number.
     amount: str = ""
     # Whether it numbers the name before it: Python 3.11.
     is_version: bool = False
-    # Where the value begins that it is part of, and the word that leads to it.
+    # The index where its value begins, and the word that leads to the value.
     slot: int = -1
     lead: str = ""
     is_relation: bool = False
     is_code: bool = False
-    # Whether it denies by itself: forbidden.
+    # Whether the word itself denies: forbidden.
     denies: bool = False
     is_case: bool = False
     is_condition: bool = False
     is_modifier: bool = False
     is_subject: bool = False
-    # Whether it stands beside the statement, which a reader may go without.
+    # Whether it is an aside, which the statement doesn't need.
     is_aside: bool = False
 
 
@@ -80,9 +80,9 @@ class Frame(Frozen):
     is_korean: bool
     # Negations that deny the statement.
     negations: int
-    # Where it says that what it names is one of many: supports Python.
+    # The places of values that are one of many: supports Python.
     many_at: frozenset[int]
-    # Whether it says what can be.
+    # Whether it states a possibility.
     is_possible: bool
     has_exception: bool
     # The preposition or conjunction that it begins with.
@@ -150,7 +150,7 @@ class _Reading(Clauses):
         )
 
     def _many(self) -> frozenset[int]:
-        """Where values are that are one of many: what it supports, what it sends to, too."""
+        """The places of values that are one of many, such as the objects of "supports" and "sends to"."""
         found: set[int] = set()
         for at, piece in enumerate(self.found[: self.main_end]):
             word, particle = piece[3].lower(), without_particle(piece)[1]
@@ -167,7 +167,7 @@ class _Reading(Clauses):
         return frozenset(found)
 
     def _objects(self, at: int) -> set[int]:
-        """Where the objects are that begin here: up to the next preposition."""
+        """The places of the objects that begin here, up to the next preposition."""
         ends = (end for end in range(at, len(self.found)) if self.found[end][3].lower() in word_set("boundaries"))
         return set(range(at, next(ends, len(self.found))))
 
@@ -176,7 +176,7 @@ class _Reading(Clauses):
         return first if first in word_set("cases") or first in roots("conditions") else ""
 
     def _bounds(self) -> frozenset[str]:
-        """What a number is said to be: at most, at least."""
+        """The bounds that a statement gives a number: at most, at least."""
         main = self.found[: self.main_end]
         found = {"most" if piece[1] == "bound-" else "least" for piece in main if piece[1] in ("bound-", "bound+")}
         is_denied = any(piece[0] == "negation" for piece in main)
@@ -188,7 +188,7 @@ class _Reading(Clauses):
         return all(piece[3] == before.written for piece in self.found[before.at : at])
 
     def _item(self, at: int, piece: Piece) -> Item | None:
-        """What a piece says, or None: a word of grammar, or one that tells nothing."""
+        """The item of a piece. None for a word of grammar or without meaning."""
         what, key, shape, written, _ = piece
         word = written.lower()
         base = self._placed(at, written)
@@ -214,7 +214,7 @@ class _Reading(Clauses):
         )
 
     def _limit(self, at: int, slot: int) -> str:
-        """Whether a piece says who alone, or that everybody: only admins, 누구나."""
+        """The limiting pole of a piece: `limit-` for "only admins", `limit+` for "everybody" or 누구나, or empty."""
         if self.found[at][3].lower() in word_set("everybody"):
             return "limit+"
         end = self.slots[slot] if slot >= 0 else at + 1
@@ -237,14 +237,14 @@ class _Reading(Clauses):
         )
 
     def _amount(self, at: int, piece: Piece, base: Item) -> Item | None:
-        """The amount that a piece is: a number, a period, or what has no end."""
+        """The amount of a piece: a number, a period, or ENDLESS."""
         what, key, _, written, _ = piece
         if written.lower() in words_of("endless"):
             return replace(base, key="endless", amount=ENDLESS)
         period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
         before = self.found[at - 1][3].lower() if at else ""
         is_period = period[:1] == "1" and (base.slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
-        # The second request, issue #12, revision 3 and a year before the statement are no amounts of it.
+        # Numbers in "the second request", "issue #12", "revision 3" and a leading year are no amounts.
         is_one_of_many = written[0] == "#" or (key.isdigit() and before in word_set("entities"))
         is_name = (key.endswith("th") and base.is_subject) or (base.slot < 0 and (at < self.lead_end or is_one_of_many))
         if not is_period and (what != "number" or is_name):
@@ -289,7 +289,7 @@ class _Reading(Clauses):
         return at > 0 and self.found[at - 1][1] == "un" and self.found[at - 1][3] == self.found[at][3]
 
     def _is_predicate(self, at: int) -> bool:
-        """Whether a word stands where a predicate does: after a copula, or at the end in Korean."""
+        """Whether a word is in the place of a predicate: after a copula, or at the end in Korean."""
         piece = self.found[at]
         if piece[0] not in ("word", "opposite"):
             return False
@@ -338,7 +338,7 @@ class _Reading(Clauses):
         return before is not None and (before[3].lower() in DETERMINERS or before[0] == "number")
 
     def _modifies(self, at: int) -> bool:
-        """Whether a word only tells which of the things is meant that the next word names."""
+        """Whether a word only specifies the next word's thing."""
         after = self.found[at + 1] if at + 1 < len(self.found) else None
         if after is None or after[0] not in ("word", "identifier", "opposite"):
             return False

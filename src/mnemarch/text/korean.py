@@ -63,7 +63,7 @@ _PATTERNS = Patterns("korean", "patterns")
 
 
 def stem(word: str) -> str:
-    """The word without particles, endings and auxiliary verbs; a stem of a stem is itself."""
+    """The word without particles, endings and auxiliary verbs. The stem of a stem is the stem itself."""
     if len(word) > _WORD_CHARS_MAX:
         return word
     letters = normalize("NFD", word)
@@ -73,16 +73,17 @@ def stem(word: str) -> str:
 
 
 def features(word: str) -> list[str]:
-    """What stands for a word in an index: its stem's first syllable, marked, and each pair of syllables.
+    """The index tokens of a word: its stem's first syllable with a mark, and each pair of syllables.
 
-    The mark weighs the beginning of a word, where its meaning is, and lets words of one syllable be found.
+    The marked token adds weight to the beginning of a word, which carries its meaning. It also makes words of one
+    syllable searchable.
     """
     root = stem(word)
     return ["^" + root[0], *pairs(root)]
 
 
 def fine_features(word: str) -> list[str]:
-    """More for comparing two texts: also the stem's single syllables, and the word as it is written."""
+    """Features to compare two texts: `features`, the stem's single syllables, and the word as written."""
     return [*features(word), *stem(word), "~^" + word[0], *("~" + pair for pair in pairs(word))]
 
 
@@ -91,12 +92,12 @@ def pairs(text: str) -> list[str]:
 
 
 def is_suffix(text: str) -> bool:
-    """Whether nothing but particles and endings stand here: what is glued to a Latin word (API를, commit하면)."""
+    """Whether the text is only particles and endings, as attached to a Latin word (API를, commit하면)."""
     return stem("가나" + text) == "가나"
 
 
 def is_other_grammar(text: str, other: str) -> bool:
-    """Whether Hangul differs between two canonical texts by more than particles that may come and go."""
+    """Whether the Hangul of two canonical texts differs by more than optional particles."""
     if text.isascii() and other.isascii():
         return False
     # Few callers get here, and the import costs more than this module.

@@ -1,4 +1,4 @@
-"""What words mean where statements are compared: their roots, their senses, and what they are to a sentence."""
+"""The meanings of words for comparing statements: their roots, their senses, and their role in a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def _senses() -> dict[str, frozenset[str]]:
-    """For each root its senses; those of relations begin with ~."""
+    """The senses of each root. Senses of relations begin with ~."""
     table: dict[str, set[str]] = {}
     for section, mark in (("things", ""), ("relations", "~")):
         for name, words in grouped("senses", section).items():
@@ -59,7 +59,7 @@ def senses_of(key: str) -> frozenset[str]:
 
 @cache
 def words_of(section: str) -> tuple[str, ...]:
-    """The words of a section of senses.txt, to be looked for or to begin with."""
+    """The words of a section of senses.txt, to search or to match as beginnings."""
     return tuple(listed("senses", section))
 
 

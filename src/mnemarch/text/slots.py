@@ -23,9 +23,9 @@ _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
 _ARTICLES = (["a"], ["an"])
 _HAVING = frozenset({"with", "without"})
-# A verb's preposition comes so soon.
+# How many pieces after a verb its preposition may come.
 _OBJECT_PIECES_MAX = 4
-# So far back a subject is looked for.
+# How many pieces back a subject is searched.
 _SUBJECT_PIECES_MAX = 12
 _EVERY = frozenset({"every", "each"})
 _TIMES = frozenset({"night", "morning", "evening", "weekday", "weekend"})
@@ -53,7 +53,7 @@ def kinds_of_things() -> frozenset[str]:
 
 
 def english_slots(found: Sequence[Piece]) -> dict[int, int]:
-    """Where each value begins, with where it ends."""
+    """The start of each value, mapped to its end."""
     slots: dict[int, int] = {}
     words = [word_of(piece) for piece in found]
     framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
