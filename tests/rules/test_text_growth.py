@@ -28,7 +28,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 SHORT, LONG = 2_048, 32_768
 GROWTH_MAX = 64
 # A long text in this time is fast, however it grows.
-SECONDS_FAST = 0.005
+SECONDS_FAST = 0.02
 TRIES = 4
 
 
