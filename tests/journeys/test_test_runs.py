@@ -257,7 +257,9 @@ TEST = "test_a.py::test_ok"
 def verifying(cli, project):
     """The command line in a repository with tests, and a claim that cites one of them."""
     cli.repository(
-        test_a_py=SUITE, test_b_py="import os\ndef test_free(): assert not os.path.exists('taken'), 'port 80'\n"
+        test_a_py=SUITE,
+        test_b_py="import os\nTAKEN = {'taken', 'FORCE_COLOR'}\n"
+        "def test_free(): assert not TAKEN & {*os.listdir(), *os.environ}, 'port 80'\n",
     )
     cli.ok("remember", "Checkout retries three times", "--cite", f"test:{TEST}")
     return cli

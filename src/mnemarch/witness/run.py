@@ -43,7 +43,8 @@ _REPORT_OPTIONS = {
     "vitest": ("--reporter=default", "--reporter=json", "--outputFile.json={folder}/report.json"),
 }
 _OWN_REPORT = ("--json", "-json", "--reporter", "--outputFile")
-_COLOURS = {"FORCE_COLOR": "1", "CARGO_TERM_COLOR": "always"}
+# Only runners read these. FORCE_COLOR would reach the programs under test too, and change what they print.
+_COLOURS = {"PY_COLORS": "1", "CARGO_TERM_COLOR": "always"}
 _SCRIPT_RUNNERS = frozenset({"npm", "pnpm", "yarn"})
 
 
