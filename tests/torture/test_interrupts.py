@@ -163,6 +163,35 @@ def test_an_interrupt_during_a_shared_commit_tells_the_others_the_truth(folder):
         assert [event.id for event in events] == [outcomes[0].event_id]
 
 
+class InterruptedTurn:
+    """The writer's turn. When armed, its next call is interrupted after it took effect, as CPython does it."""
+
+    def __init__(self, turn):
+        self.turn, self.armed = turn, False
+
+    def __getattr__(self, name):
+        def call(*args, **keywords):
+            result = getattr(self.turn, name)(*args, **keywords)
+            if self.armed:
+                self.armed = False
+                raise KeyboardInterrupt
+            return result
+
+        return call
+
+
+def test_an_interrupt_at_the_very_end_of_a_write_frees_the_turn(folder):
+    with mnemarch.open(folder) as memory:
+        store, seat = memory._engine.store, seat_of(memory)
+        store._turn = turn = InterruptedTurn(store._turn)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                store.write(lambda _: setattr(turn, "armed", True))
+            seat.log("thought", "after the interrupt")
+        finally:
+            store._turn = turn.turn
+
+
 def test_real_interrupts_lose_nothing_and_lock_nobody_out(worker, folder, full, checked):
     rounds = 2_000 if full else 150
     *told, end = worker("interrupted", folder, rounds, 7).done()

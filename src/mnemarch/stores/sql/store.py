@@ -131,9 +131,10 @@ class SqlStore(Forkable):
                 return self._write_alone(work, durable)
             return self._write_together(work, durable)
         finally:
-            # A direct call: an interrupt inside a function of ours would leave the lock held.
-            if self._turn._is_owned():  # type: ignore[attr-defined]
+            try:  # noqa: SIM105 - an interrupt is raised after a call, so no other call may come before this one
                 self._turn.release()
+            except RuntimeError:  # This thread does not hold it.
+                pass
 
     def _write_soon(self, work: Callable[[Transaction], T], durable: bool, wait_s_max: float) -> T:
         give_up_at = time.monotonic() + wait_s_max
