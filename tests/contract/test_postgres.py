@@ -482,6 +482,12 @@ def test_a_server_that_is_away_is_said_without_its_password_and_found_again(wire
     assert store.of(SHOP).write(recorded).seq == 1
 
 
+def test_an_address_with_a_schema_that_is_not_there_says_what_to_make(opened, postgres_url):
+    with pytest.raises(StoreUnavailable) as caught:
+        opened(postgres_url.replace("search_path%3D", "search_path%3Dno_"))
+    assert "CREATE SCHEMA" in caught.value.hint
+
+
 def test_a_name_that_no_index_takes_is_refused_as_input(shared):
     long = "".join(map(chr, range(0xAC00, 0xAC00 + 3_000)))  # Every syllable once: nothing to compress.
     with pytest.raises(mnemarch.InvalidInput, match="2,700 bytes"):

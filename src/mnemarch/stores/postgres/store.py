@@ -369,6 +369,9 @@ class PostgresStore:
                 return StoreUnavailable(f"{name} may look at projects of {self.name}, not at all of it.", hint=hint)
             hint += " If it has no tables yet, open it once as a user who may make tables and roles."
             return StoreUnavailable(f"{self.name} is not open to {name}: {text}.", hint=hint)
+        if isinstance(error, psycopg.errors.InvalidSchemaName):
+            hint = "Create the schema that search_path names (CREATE SCHEMA …), or remove search_path from the URL."
+            return StoreUnavailable(f"{self.name} has no such schema: {text}.", hint=hint)
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
             return InvalidInput(
                 "PostgreSQL keeps no name of more than some 2,700 bytes, and one here is longer; nothing was stored.",
