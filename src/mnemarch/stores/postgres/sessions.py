@@ -280,6 +280,8 @@ class Sessions(Forkable):
         place = self._settings.get("host") or self._settings.get("hostaddr") or "localhost"
         port, database = self._settings.get("port", 5432), self._settings.get("dbname", "")
         self.name = f"postgresql://{place}:{port}/{database}"  # Without a password.
+        # What determines the connection, with the password.
+        self.key = repr(sorted(self._settings.items()))
         self.user = self._settings.get("user") or "the user that connects"
         self._idle: list[Session] = []
         self._lock = allocate_lock()

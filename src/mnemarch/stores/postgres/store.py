@@ -10,6 +10,7 @@ import psycopg
 
 from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
+from mnemarch.stores.postgres.joint import JointAppends
 from mnemarch.stores.postgres.news import News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
@@ -72,6 +73,7 @@ class PostgresStore:
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
+        self._joint = JointAppends(f"{FORMAT_VERSION} {self._sessions.key} {self._tenants}", self._append)
         # By thread: the answers of its last read, see `OfTenants.carried`.
         self._read_last = _local()
 
@@ -194,8 +196,11 @@ class PostgresStore:
         for job in others:
             if job.needs_org:
                 self._attempt([job], partial(self._writing, wait_s=wait_s, wide=True))
-        if entries:
-            self._attempt(entries, partial(self._appending, wait_s=wait_s, is_free=is_free))
+        if entries and not self._joint.appended(entries):
+            self._append(entries, is_free)
+
+    def _append(self, jobs: list[Job], is_free: Callable[[], None]) -> None:
+        self._attempt(jobs, partial(self._appending, is_free=is_free))
 
     def _attempt(self, jobs: list[Job], work_of: Callable[[list[Job]], Callable[[Session], None]]) -> None:
         """Do jobs in one transaction. Retries after a lost connection or a deadlock."""
@@ -225,19 +230,21 @@ class PostgresStore:
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
 
-    def _appending(self, jobs: list[Job], wait_s: float, is_free: Callable[[], None]) -> Callable[[Session], None]:
+    def _appending(self, jobs: list[Job], is_free: Callable[[], None]) -> Callable[[Session], None]:
         """Appends the jobs' entries to the stream. The stream's lock never waits for this process."""
         assert self.stream is not None
         rows = ",".join([job.entry[-1] for job in jobs])
         where = {"org": self.stream.org, "project": self.stream.project or ""}
-        said = {**self._settings(wait_s), **where, "rows": f"[{rows}]"}
+        said = {**self._settings(self._lock_wait_s_max), **where, "rows": f"[{rows}]"}
 
         def run(session: Session) -> None:
             try:
-                seq, hash, position = session.appended(said)
+                seq, hash, position = self._joint.timed(partial(session.appended, said))
                 is_free()
                 session.flushed()
-            except psycopg.errors.UniqueViolation:  # Already committed: the connection was lost after that.
+            except psycopg.errors.UniqueViolation:  # Already committed, by an attempt whose answer was lost.
+                if len(jobs) > 1:
+                    raise  # Perhaps not all of them: each one finds out for itself.
                 session.recover()
                 seq, hash, position = self.aside(partial(_end_before, first=jobs[0].entry[0].id), writes=True)
             for number, job in enumerate(jobs, 1):
