@@ -15,7 +15,6 @@ from mnemarch.stores.postgres.news import News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
 from mnemarch.stores.postgres.sessions import (
-    FLUSH,
     Sessions,
     as_json,
     first_line,
@@ -73,7 +72,8 @@ class PostgresStore:
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
-        self._joint = JointAppends(f"{FORMAT_VERSION} {self._sessions.key} {self._tenants}", self._append)
+        name = f"{FORMAT_VERSION} {self._sessions.key} {self._tenants}"
+        self._joint = JointAppends(name, lambda jobs: self._attempt(jobs, self._appending))
         # By thread: the answers of its last read, see `OfTenants.carried`.
         self._read_last = _local()
 
@@ -197,10 +197,7 @@ class PostgresStore:
             if job.needs_org:
                 self._attempt([job], partial(self._writing, wait_s=wait_s, wide=True))
         if entries and not self._joint.appended(entries):
-            self._append(entries, is_free)
-
-    def _append(self, jobs: list[Job], is_free: Callable[[], None]) -> None:
-        self._attempt(jobs, partial(self._appending, is_free=is_free))
+            self._attempt(entries, partial(self._appending, is_free=is_free))
 
     def _attempt(self, jobs: list[Job], work_of: Callable[[list[Job]], Callable[[Session], None]]) -> None:
         """Do jobs in one transaction. Retries after a lost connection or a deadlock."""
@@ -230,23 +227,25 @@ class PostgresStore:
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
 
-    def _appending(self, jobs: list[Job], is_free: Callable[[], None]) -> Callable[[Session], None]:
+    def _appending(self, jobs: list[Job], is_free: Callable[[], None] = lambda: None) -> Callable[[Session], None]:
         """Appends the jobs' entries to the stream. The stream's lock never waits for this process."""
         assert self.stream is not None
         rows = ",".join([job.entry[-1] for job in jobs])
         where = {"org": self.stream.org, "project": self.stream.project or ""}
         said = {**self._settings(self._lock_wait_s_max), **where, "rows": f"[{rows}]"}
+        first = {"first": jobs[0].entry[0].id}
 
         def run(session: Session) -> None:
             try:
-                seq, hash, position = self._joint.timed(partial(session.appended, said))
+                seq, hash, position = self._joint.timed(partial(session.appended, said), len(jobs))
                 is_free()
                 session.flushed()
             except psycopg.errors.UniqueViolation:  # Already committed, by an attempt whose answer was lost.
                 if len(jobs) > 1:
-                    raise  # Perhaps not all of them: each one finds out for itself.
+                    raise  # Perhaps not all of them: each is tried alone then.
                 session.recover()
-                seq, hash, position = self.aside(partial(_end_before, first=jobs[0].entry[0].id), writes=True)
+                query = _QUERIES.texts["end_before"]
+                seq, hash, position, _ = self.aside(lambda s: s.execute(query, first).fetchone(), writes=True)
             for number, job in enumerate(jobs, 1):
                 event, before, after, _ = job.entry
                 hash = sha256(hash + f"{before}{seq + number}{after}".encode()).digest()
@@ -394,12 +393,6 @@ class PostgresStore:
 
 def _ms(seconds: float) -> str:
     return f"{max(1.0, seconds * 1000):.0f}"
-
-
-def _end_before(session: Session, first: str) -> Any:
-    """Where the stream ended before an entry that it contains, once that is on the disk."""
-    session.execute(FLUSH)
-    return session.execute(_QUERIES.texts["end_before"], {"first": first}).fetchone()
 
 
 class _AllFailed(Exception):
