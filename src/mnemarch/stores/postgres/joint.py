@@ -37,8 +37,8 @@ _SLOW = 3.0
 _ALONE_MAX = 8
 # Who appends for others ends if nothing came for so long.
 _IDLE_S = 2.0
-# How long a process waits for an answer before it appends its entries itself.
-_PATIENCE_S = 5.0
+# How long a process waits for an answer before it appends its entries itself, and how many more before it looks again.
+_PATIENCE_S, _ALONE_AFTER_SILENCE = 3.0, 200
 _PART_BYTES = 1 << 20
 _END = b"\n\n"
 # Changes with what is sent.
@@ -86,8 +86,10 @@ class JointAppends(Forkable):
                 if not part:
                     raise ConnectionError
                 answer += part
-        except OSError:
+        except OSError as error:
             line.close()
+            if isinstance(error, TimeoutError):  # That process may stand still for long.
+                self._alone = -_ALONE_AFTER_SILENCE
             return False
         for job, (position, hash, seq) in zip(jobs, from_json(answer.decode()), strict=True):
             job.result = job.entry[0].placed(position, bytes.fromhex(hash), seq)
@@ -111,9 +113,14 @@ class JointAppends(Forkable):
             return None
         return line
 
+    def close(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
-            self._line = None
+            self.close()
 
 
 class _Appender(Forkable):
@@ -129,7 +136,7 @@ class _Appender(Forkable):
         watch(self)
 
     def run(self) -> None:
-        """Append until nothing comes any more, or nothing can be appended. The others see their connections end."""
+        """Append until nothing comes any more, or the store can't be used. The others see their connections end."""
         try:
             with suppress(OSError, StoreUnavailable):
                 os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
@@ -179,7 +186,7 @@ class _Appender(Forkable):
         return False
 
     def _answer(self, lines: list[Any]) -> bool:
-        """Append what came. Returns whether that went well for any of it."""
+        """Append what came. Returns whether the store can be used."""
         requests: list[list[Job]] = []
         for line in lines:
             rows = self._sockets[line].decode().split("\n")[:-2]
@@ -193,7 +200,7 @@ class _Appender(Forkable):
                 continue
             with suppress(OSError):
                 line.sendall(to_json([job.result for job in jobs]).encode() + _END)
-        return not lines or any(job.error is None for jobs in requests for job in jobs)
+        return not any(isinstance(job.error, StoreUnavailable) for jobs in requests for job in jobs)
 
     def _close(self) -> None:
         self._selector.close()

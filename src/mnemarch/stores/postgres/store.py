@@ -358,8 +358,9 @@ class PostgresStore:
         """Refuse new work. Connections in use are closed when they are returned."""
         if self.stream is None:
             self._news.closed = True
-            for sessions in filter(None, (self._sessions, self._replica)):
-                sessions.close()
+            joints = (store._joint for store in self._streams.values())
+            for each in (*filter(None, (self._sessions, self._replica)), *joints):
+                each.close()
 
     def _translation(self, error: Exception) -> MnemarchError:
         text = first_line(error)
