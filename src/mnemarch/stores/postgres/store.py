@@ -230,9 +230,12 @@ class PostgresStore:
     def _appending(self, jobs: list[Job], is_free: Callable[[], None] = lambda: None) -> Callable[[Session], None]:
         """Appends the jobs' entries to the stream. The stream's lock never waits for this process."""
         assert self.stream is not None
-        rows = ",".join([job.entry[-1] for job in jobs])
         where = {"org": self.stream.org, "project": self.stream.project or ""}
-        said = {**self._settings(self._lock_wait_s_max), **where, "rows": f"[{rows}]"}
+        said = {
+            **self._settings(self._lock_wait_s_max),
+            **where,
+            "rows": f"[{','.join([job.entry[-1] for job in jobs])}]",
+        }
         first = {"first": jobs[0].entry[0].id}
 
         def run(session: Session) -> None:
@@ -358,9 +361,10 @@ class PostgresStore:
         """Refuse new work. Connections in use are closed when they are returned."""
         if self.stream is None:
             self._news.closed = True
-            joints = (store._joint for store in self._streams.values())
-            for each in (*filter(None, (self._sessions, self._replica)), *joints):
-                each.close()
+            for sessions in filter(None, (self._sessions, self._replica)):
+                sessions.close()
+            for store in self._streams.values():
+                store._joint.close()
 
     def _translation(self, error: Exception) -> MnemarchError:
         text = first_line(error)
