@@ -14,13 +14,7 @@ from mnemarch.stores.postgres.joint import JointAppends
 from mnemarch.stores.postgres.news import News
 from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
 from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
-from mnemarch.stores.postgres.sessions import (
-    Sessions,
-    as_json,
-    first_line,
-    is_loss,
-    translated_queries,
-)
+from mnemarch.stores.postgres.sessions import Sessions, as_json, first_line, is_loss, translated_queries
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries
@@ -231,11 +225,8 @@ class PostgresStore:
         """Appends the jobs' entries to the stream. The stream's lock never waits for this process."""
         assert self.stream is not None
         where = {"org": self.stream.org, "project": self.stream.project or ""}
-        said = {
-            **self._settings(self._lock_wait_s_max),
-            **where,
-            "rows": f"[{','.join([job.entry[-1] for job in jobs])}]",
-        }
+        rows = ",".join([job.entry[-1] for job in jobs])
+        said = {**self._settings(self._lock_wait_s_max), **where, "rows": f"[{rows}]"}
         first = {"first": jobs[0].entry[0].id}
 
         def run(session: Session) -> None:
