@@ -17,7 +17,7 @@ import pytest
 
 import mnemarch.text
 from mnemarch import InvalidInput, checkout
-from mnemarch.text import approach, coherence, fingerprint_skeleton, guarded, korean, mentions
+from mnemarch.text import approach, conversation, fingerprint_skeleton, guarded, korean, mentions
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.edits import Edit
 from mnemarch.text.tokens import query_tokens
@@ -64,7 +64,7 @@ CALLS = {
     "difference.polarity": lambda text: PUBLIC["difference.polarity"](
         guarded.pieces(text), guarded.pieces(f"not {text}")
     ),
-    "coherence.project_key": lambda text: coherence.project_key(text, text),
+    "conversation.project_key": lambda text: conversation.project_key(text, text),
     "edits.netted": lambda text: PUBLIC["edits.netted"](
         [Edit((0,), "m.py", "", text), Edit((1,), "m.py", text, f"{text} ")]
     ),
@@ -120,7 +120,7 @@ EXEMPT = {
         "takes one piece of those that `pieces` reads",
     ),
     **dict.fromkeys(
-        ("coherence.Coherence", "coherence.project_of", "coherence.weight_of"),
+        ("conversation.Coherence", "conversation.project_of", "conversation.weight_of"),
         "takes what an index keeps",
     ),
     **dict.fromkeys(
@@ -130,7 +130,7 @@ EXEMPT = {
         ),
         "takes what `frame_of` reads",
     ),
-    "tokens.sketched": "takes a unit, whose text `telling_tokens` reads",
+    "conversation.sketched": "takes a unit, whose text `telling_tokens` reads",
 }
 
 # Before, what is repeated (a number for each %d), and after: what makes a pattern of `text/` look far or come back.

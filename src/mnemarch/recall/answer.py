@@ -24,7 +24,7 @@ from mnemarch.recall.fit import fit_of
 from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, without_spare_hypotheses
 from mnemarch.recall.question import Question
 from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
-from mnemarch.text.coherence import project_key
+from mnemarch.text.conversation import project_key
 from mnemarch.units.gate import Gate, withheld_reason
 
 TYPE_CHECKING = False

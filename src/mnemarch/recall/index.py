@@ -8,7 +8,7 @@ from _thread import RLock  # the same as threading.RLock, and a millisecond fast
 from mnemarch.errors import StoreUnavailable
 from mnemarch.forks import Forkable, watch
 from mnemarch.recall.tail import Tail
-from mnemarch.text.coherence import weight_of
+from mnemarch.text.conversation import weight_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

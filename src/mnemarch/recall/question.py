@@ -5,8 +5,8 @@ from __future__ import annotations
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import Frozen
 from mnemarch.policy.kinds import kinds_where
+from mnemarch.text.conversation import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
 from mnemarch.text.tokens import numbered_names, query_tokens
-from mnemarch.text.turns import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.search import bm25
-from mnemarch.text.coherence import Coherence
-from mnemarch.text.tokens import sketched
+from mnemarch.text.conversation import Coherence, sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
 from mnemarch.text.clauses import Clauses
+from mnemarch.text.conversation import speaker_of
 from mnemarch.text.guarded import EXTENTS, Piece
 from mnemarch.text.senses import (
     auxiliaries,
@@ -24,7 +25,6 @@ from mnemarch.text.senses import (
 from mnemarch.text.slots import COPULAS, DETERMINERS
 from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
 from mnemarch.text.statements import kinds_in, parts_of
-from mnemarch.text.tokens import speaker_of
 from mnemarch.text.words import Patterns, listed
 
 _PATTERNS = Patterns("senses", "patterns")
