@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mnemarch.text.gloss import english_of
+from mnemarch.text.korean import english_of
 from mnemarch.text.words import entries
 
 

@@ -61,9 +61,7 @@ def _similar(text: str) -> object:
 CALLS = {
     "approach.same_approach": _similar,
     "approach.similarity": _similar,
-    "difference.polarity": lambda text: PUBLIC["difference.polarity"](
-        guarded.pieces(text), guarded.pieces(f"not {text}")
-    ),
+    "guarded.polarity": lambda text: PUBLIC["guarded.polarity"](guarded.pieces(text), guarded.pieces(f"not {text}")),
     "conversation.project_key": lambda text: conversation.project_key(text, text),
     "edits.netted": lambda text: PUBLIC["edits.netted"](
         [Edit((0,), "m.py", "", text), Edit((1,), "m.py", text, f"{text} ")]

@@ -1,7 +1,7 @@
-"""Korean: the stem of a word and its features for search, and what a comparison of statements reads.
+"""Korean: the stem of a word and its features for search, its grammar for comparing statements, and its English.
 
-Closed lists from grammar, no dictionary. A noun that happens to end like a particle (냉장고) loses its end in every
-form, so what is taken off too much is taken off everywhere and harms nothing.
+Stems come from closed lists of grammar, not from a dictionary. A noun that happens to end like a particle (냉장고)
+loses its end in every form, so the loss does no harm.
 """
 
 # ruff: noqa: RUF071 (what is compared is no path)
@@ -12,7 +12,7 @@ from os.path import commonprefix
 from unicodedata import normalize
 
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import Patterns, grouped, listed, opposites
+from mnemarch.text.words import Patterns, entries, grouped, listed, opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ _PARTICLE_CHARS_MAX = 4
 _SINO_UNITS = "초|분|회|개월|년|퍼센트|프로|배|번|개|명|일"
 _OPEN_STEMS = "켜켠켭켬켰끄꺼껐끕끔닫"
 _PATTERNS = Patterns("korean", "patterns")
+_LATIN_MAX = "\u024f"
 
 
 def stem(word: str) -> str:
@@ -341,3 +342,39 @@ def suffixes() -> frozenset[str]:
 def _either(words: Iterable[str]) -> str:
     """A pattern for any of the words, the longest first."""
     return "|".join(sorted(words, key=len, reverse=True))
+
+
+def english_of(text: str) -> str:
+    """The text as an English model can read it. Empty for a text in another script.
+
+    Korean words are replaced by the table's English, or dropped if the table lacks them. Up to a tenth of the letters
+    may be of another script, such as a single λ.
+    """
+    if text.isascii():
+        return text
+    parts = pattern(r"[가-힣]+|[^\s가-힣]+").findall(text)
+    text = " ".join([english for part in parts if (english := _glossed(part) if "가" <= part[0] <= "힣" else part)])
+    letters = [letter for letter in text if letter.isalpha()]
+    return text if 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters) else ""
+
+
+def _glossed(word: str) -> str:
+    """The English for the longest beginning in the table, and for the rest: 결제내역을 is payment details.
+
+    A single syllable counts only as a whole stem, since too many words begin alike.
+    """
+    table, longest = _glosses()
+    found: list[str] = []
+    rest = word
+    while begun := next((rest[:size] for size in range(min(longest, len(rest)), 1, -1) if rest[:size] in table), ""):
+        found.append(table[begun])
+        rest = rest[len(begun) :]
+    return " ".join(found) or table.get(word, "") or table.get(stem(word), "")
+
+
+@cache
+def _glosses() -> tuple[dict[str, str], int]:
+    """The table from Korean to English, and the length of its longest entry."""
+    rows = [line.split() for line in entries("gloss", "words")]
+    table = {word: english.replace("_", " ") for english, *words in rows for word in words}
+    return table, max(map(len, table))

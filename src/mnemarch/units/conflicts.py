@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import changes as changing
-    from mnemarch.text import difference as differing
+    from mnemarch.text import guarded
     from mnemarch.text import opposition as opposing
     from mnemarch.text import statements as stating
     from mnemarch.text import tokens as tokenizing
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 else:
     # A run of tests mostly compares no statements, and their words take a while to load.
     changing = Lazy("mnemarch.text.changes")
-    differing = Lazy("mnemarch.text.difference")
+    guarded = Lazy("mnemarch.text.guarded")
     opposing = Lazy("mnemarch.text.opposition")
     sparse = Lazy("mnemarch.embedding.sparse")
     stating = Lazy("mnemarch.text.statements")
@@ -97,7 +97,7 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     ours, theirs = stating.statement(content), stating.statement(other.content)
     if set(ours.topic) != set(theirs.topic) and not _shares_words(content, other.content):
         return None
-    if differing.differences(content, other.content):
+    if guarded.differences(content, other.content):
         return None
     similarity = _similarity(content, other.content)
     if (ours.topic, _values(content)) == (theirs.topic, _values(other.content)):
