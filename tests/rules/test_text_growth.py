@@ -17,7 +17,7 @@ import pytest
 
 import mnemarch.text
 from mnemarch import InvalidInput, checkout
-from mnemarch.text import approach, conversation, fingerprint_skeleton, guarded, korean, mentions
+from mnemarch.text import approach, conversation, faults, guarded, korean, mentions
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.edits import Edit
 from mnemarch.text.tokens import query_tokens
@@ -70,9 +70,7 @@ CALLS = {
     "words.some_of": lambda text: PUBLIC["words.some_of"]([text, text], 1),
     "words.in_a_line": lambda text: PUBLIC["words.in_a_line"](text, 80),
     "everyday.widened": lambda text: PUBLIC["everyday.widened"](text, dict.fromkeys(query_tokens(text), 1.0)),
-    "fingerprint_skeleton.in_test": lambda text: fingerprint_skeleton.in_test(
-        fingerprint_skeleton.Fault(text, text), text
-    ),
+    "faults.in_test": lambda text: faults.in_test(faults.Fault(text, text), text),
     "korean.is_other_grammar": lambda text: korean.is_other_grammar(text, f"가{text[::-1]}"),
     "mentions.Mentions": _mentioned,
     "changes.ended": lambda text: PUBLIC["changes.ended"](text, f"no longer {text}"),
@@ -149,7 +147,7 @@ def _call(name: str):
     needed = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
     kinds = [str(each.annotation) for each in needed]
     if kinds == ["Sequence[str]"]:
-        return lambda text: function([fingerprint_skeleton.cut(line) for line in text.splitlines()])
+        return lambda text: function([faults.cut(line) for line in text.splitlines()])
     assert set(kinds) == {"str"}, f"say in CALLS how {name} is called, or in EXEMPT why it need not be"
     is_stream = "Iterator" in str(inspect.signature(function).return_annotation)
     return lambda text: (
