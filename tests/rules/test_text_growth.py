@@ -96,8 +96,8 @@ EXEMPT = {
             "words.listed",
             "words.opposites",
             "words.kinds_of",
-            "senses.roots",
-            "senses.words_of",
+            "clauses.roots",
+            "clauses.words_of",
             "slots.kinds_of_things",
             "slots.verb_forms",
             "slots_korean.word_set",
@@ -111,7 +111,7 @@ EXEMPT = {
     **dict.fromkeys(
         (
             *("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of"),
-            *("statements.said_by", "statements.words_of", "senses.root_of_piece"),
+            *("statements.said_by", "statements.words_of", "clauses.root_of_piece"),
         ),
         "takes one piece of those that `pieces` reads",
     ),

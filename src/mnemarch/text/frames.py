@@ -9,10 +9,8 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.text import amounts, korean
 from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
-from mnemarch.text.clauses import Clauses
-from mnemarch.text.conversation import speaker_of
-from mnemarch.text.guarded import EXTENTS, Piece
-from mnemarch.text.senses import (
+from mnemarch.text.clauses import (
+    Clauses,
     auxiliaries,
     function_words,
     is_noun_copula,
@@ -22,6 +20,8 @@ from mnemarch.text.senses import (
     senses_of,
     words_of,
 )
+from mnemarch.text.conversation import speaker_of
+from mnemarch.text.guarded import EXTENTS, Piece
 from mnemarch.text.slots import COPULAS, DETERMINERS
 from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
 from mnemarch.text.statements import kinds_in, parts_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.canonical import canonical
+from mnemarch.text.clauses import root_of
 from mnemarch.text.frames import frame_of
 from mnemarch.text.guarded import pieces, polarity
-from mnemarch.text.senses import root_of
 from mnemarch.text.sides import opposed
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, said_by
 from mnemarch.text.words import Patterns
