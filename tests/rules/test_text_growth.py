@@ -79,9 +79,9 @@ CALLS = {
         {"a": text, "password": text, text: [text]}, set()
     ),
     "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
-    "slots_korean.korean_slots": lambda text: PUBLIC["slots_korean.korean_slots"](guarded.pieces(f"가 {text}")),
+    "slots.korean_slots": lambda text: PUBLIC["slots.korean_slots"](guarded.pieces(f"가 {text}")),
     "statements.kinds_in": lambda text: PUBLIC["statements.kinds_in"](guarded.pieces(text)),
-    "slots_korean.has_hangul": lambda text: PUBLIC["slots_korean.has_hangul"](guarded.pieces(text)),
+    "slots.has_hangul": lambda text: PUBLIC["slots.has_hangul"](guarded.pieces(text)),
 }
 EXEMPT = {
     **dict.fromkeys(VALUES, "holds what was read"),
@@ -98,9 +98,7 @@ EXEMPT = {
             "words.kinds_of",
             "clauses.roots",
             "clauses.words_of",
-            "slots.kinds_of_things",
-            "slots.verb_forms",
-            "slots_korean.word_set",
+            "slots.word_set",
         ),
         "reads the program's own tables",
     ),
@@ -110,7 +108,7 @@ EXEMPT = {
     ),
     **dict.fromkeys(
         (
-            *("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of"),
+            *("slots.is_name", "slots.without_particle"),
             *("statements.said_by", "statements.words_of", "clauses.root_of_piece"),
         ),
         "takes one piece of those that `pieces` reads",

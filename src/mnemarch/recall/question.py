@@ -7,6 +7,7 @@ from mnemarch.model.value import Frozen
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.conversation import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
 from mnemarch.text.tokens import numbered_names, query_tokens
+from mnemarch.text.words import is_hangul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,8 +176,8 @@ class TurnBonuses(dict[tuple[str, str, bool], float]):
 
 
 def _weighed(text: str, tokens: list[str], *, frame: bool) -> dict[str, float]:
-    hangul = any(map(_is_hangul, tokens))
-    weights = {token: 1.0 if _is_hangul(token) or not hangul else _BESIDE_HANGUL for token in tokens}
+    hangul = any(map(_is_korean, tokens))
+    weights = {token: 1.0 if _is_korean(token) or not hangul else _BESIDE_HANGUL for token in tokens}
     if frame and len(tokens) > 1 and not hangul:
         core = set(query_tokens(questions.without_frame(text)))
         if core:
@@ -184,8 +185,8 @@ def _weighed(text: str, tokens: list[str], *, frame: bool) -> dict[str, float]:
     return weights
 
 
-def _is_hangul(token: str) -> bool:
-    return token[0] == HANGUL or "가" <= token[0] <= "힣"
+def _is_korean(token: str) -> bool:
+    return token[0] == HANGUL or is_hangul(token)
 
 
 def _speakers(text: str) -> frozenset[str]:
@@ -193,7 +194,7 @@ def _speakers(text: str) -> frozenset[str]:
     words = {word.strip(".,?!'\"()") for word in text.casefold().replace("\u2019", "'").split()}
     named = {word.removesuffix("'s") for word in words}
     if not text.isascii():
-        named |= {korean.stem(word) for word in words if word and "가" <= word[0] <= "힣"}
+        named |= {korean.stem(word) for word in words if is_hangul(word)}
     if words & _ASKER:
         named.add("user")
     if words & _ASKED:

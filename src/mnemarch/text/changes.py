@@ -7,9 +7,9 @@ from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import pieces
 from mnemarch.text.opposition import Opposition, opposes
-from mnemarch.text.slots_korean import has_hangul, is_hangul
+from mnemarch.text.slots import has_hangul
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, said_in, statement
-from mnemarch.text.words import Patterns
+from mnemarch.text.words import Patterns, is_hangul
 
 _CIRCUMSTANCE = Patterns("relations", "asides")
 # The words of negations and verbs of use, in the form in which they are compared.

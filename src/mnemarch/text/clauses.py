@@ -8,10 +8,9 @@ from functools import cache
 from mnemarch.text import amounts, english, korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import EXTENTS, Piece, pieces
-from mnemarch.text.slots import COPULAS, DETERMINERS
-from mnemarch.text.slots_korean import is_hangul, without_particle, word_set
+from mnemarch.text.slots import COPULAS, DETERMINERS, without_particle, word_set
 from mnemarch.text.tokens import tokens
-from mnemarch.text.words import STOP_WORDS, Patterns, grouped, listed
+from mnemarch.text.words import STOP_WORDS, Patterns, grouped, is_hangul, listed
 
 _PATTERNS = Patterns("senses", "patterns")
 _CLAUSE_PIECES_MIN = 3

@@ -22,10 +22,9 @@ from mnemarch.text.clauses import (
 )
 from mnemarch.text.conversation import speaker_of
 from mnemarch.text.guarded import EXTENTS, Piece
-from mnemarch.text.slots import COPULAS, DETERMINERS
-from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
+from mnemarch.text.slots import COPULAS, DETERMINERS, has_hangul, without_particle, word_set
 from mnemarch.text.statements import kinds_in, parts_of
-from mnemarch.text.words import Patterns, listed
+from mnemarch.text.words import Patterns, is_hangul, listed
 
 _PATTERNS = Patterns("senses", "patterns")
 # The dimension of an endless period: kept forever.

@@ -12,7 +12,7 @@ from os.path import commonprefix
 from unicodedata import normalize
 
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import Patterns, entries, grouped, listed, opposites
+from mnemarch.text.words import Patterns, entries, grouped, is_hangul, listed, opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _changes_sense(removed: str, added: str) -> bool:
 
 
 def _has_hangul(text: str) -> bool:
-    return any("가" <= letter <= "힣" for letter in text)
+    return any(map(is_hangul, text))
 
 
 def _shorter(letters: str) -> str | None:
@@ -353,7 +353,7 @@ def english_of(text: str) -> str:
     if text.isascii():
         return text
     parts = pattern(r"[가-힣]+|[^\s가-힣]+").findall(text)
-    text = " ".join([english for part in parts if (english := _glossed(part) if "가" <= part[0] <= "힣" else part)])
+    text = " ".join([english for part in parts if (english := _glossed(part) if is_hangul(part) else part)])
     letters = [letter for letter in text if letter.isalpha()]
     return text if 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters) else ""
 

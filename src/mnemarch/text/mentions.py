@@ -12,7 +12,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import composed, one_typography
-from mnemarch.text.words import listed
+from mnemarch.text.words import is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def _pattern_of(level: str, folded: str) -> str:
         body += r"(?::\d+(?:-\d+)?)*"
     if not folded[0].isalnum():
         begins = r"(?<![\w./\\-])"
-    elif _is_hangul(folded[0]) and len(folded) > 1:
+    elif is_hangul(folded[0]) and len(folded) > 1:
         begins = "(?<![가-힣])"
-    if _is_hangul(folded[-1]):
+    if is_hangul(folded[-1]):
         ends = "" if len(folded) > 1 else r"(?!\w)"
     return f"{begins}(?P<name>{body}){plural}(?:'s|'(?=[가-힣]))?(?P<tail>{_HANGUL}){ends}"
 
@@ -136,7 +136,7 @@ def _pattern_of(level: str, folded: str) -> str:
 def _places(name: _Name, folded: str) -> Iterator[tuple[int, int]]:
     """The places where a text has the name with at most particles attached."""
     for match in _compiled(name.pattern).finditer(folded):
-        is_latin = not _is_hangul(match["name"][-1])
+        is_latin = not is_hangul(match["name"][-1])
         if _is_particles(match["tail"]) or (is_latin and korean.is_suffix(match["tail"][:_TAIL_CHARS_MAX])):
             yield match.span("name")
 
@@ -164,10 +164,6 @@ def _is_particles(tail: str) -> bool:
 def _particles() -> frozenset[str]:
     particles = {suffix for suffix in korean.suffixes() if suffix[0] not in _OF_VERBS}
     return frozenset(particles | {"하고"}).union(listed("korean", "name particles"))
-
-
-def _is_hangul(character: str) -> bool:
-    return "가" <= character <= "힣"
 
 
 def _level(text: str) -> str:

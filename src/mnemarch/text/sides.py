@@ -7,9 +7,8 @@ from unicodedata import normalize
 from mnemarch.model.value import Frozen
 from mnemarch.text.clauses import roots, words_of
 from mnemarch.text.frames import Frame, Item, frame_of
-from mnemarch.text.slots_korean import is_hangul
 from mnemarch.text.values import COMMON, dimensions_of, exclude, flipped_groups, flips, kinds_of, other_values
-from mnemarch.text.words import STOP_WORDS
+from mnemarch.text.words import STOP_WORDS, is_hangul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

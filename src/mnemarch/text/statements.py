@@ -16,10 +16,9 @@ from mnemarch.text.asides import without_asides
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical, canonical_key, hashed
 from mnemarch.text.guarded import Piece, pieces
-from mnemarch.text.slots import english_slots
-from mnemarch.text.slots_korean import has_hangul, is_hangul, is_name, korean_slots, without_particle
+from mnemarch.text.slots import english_slots, has_hangul, is_name, korean_slots, without_particle
 from mnemarch.text.tokens import tokens
-from mnemarch.text.words import REWORDING_WORDS, kinds_of, listed
+from mnemarch.text.words import REWORDING_WORDS, is_hangul, kinds_of, listed
 
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 # The verbs of use in a topic. They don't say what the statement is about.

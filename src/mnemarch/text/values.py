@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.text.frames import ENDLESS, Frame, Item
-from mnemarch.text.slots_korean import is_hangul
-from mnemarch.text.words import grouped, listed
+from mnemarch.text.words import grouped, is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
