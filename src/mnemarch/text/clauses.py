@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from mnemarch.text import amounts, english, korean
+from mnemarch.text import english, korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import EXTENTS, Piece, pieces
 from mnemarch.text.slots import COPULAS, DETERMINERS, without_particle, word_set
+from mnemarch.text.statements import PERIODS
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import STOP_WORDS, Patterns, grouped, is_hangul, listed
 
@@ -227,4 +228,4 @@ class Clauses:
         """Whether an amount begins here: 3 days, a week."""
         after = [piece[3].lower() for piece in self.found[at : at + 2]]
         is_number = at < len(self.found) and self.found[at][0] == "number"
-        return is_number or (after[:1] in (["a"], ["an"]) and after[-1] in amounts.PERIODS)
+        return is_number or (after[:1] in (["a"], ["an"]) and after[-1] in PERIODS)
