@@ -118,10 +118,7 @@ EXEMPT = {
         "takes what an index keeps",
     ),
     **dict.fromkeys(
-        (
-            *("clauses.Clauses", "sides.laid", "values.other_values", "values.dimensions_of", "values.kinds_of"),
-            *("values.exclude", "values.flips", "values.flipped_groups"),
-        ),
+        ("clauses.Clauses",),
         "takes what `frame_of` reads",
     ),
     "conversation.sketched": "takes a unit, whose text `telling_tokens` reads",
