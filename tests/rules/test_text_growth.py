@@ -73,7 +73,7 @@ CALLS = {
     "faults.in_test": lambda text: faults.in_test(faults.Fault(text, text), text),
     "korean.is_other_grammar": lambda text: korean.is_other_grammar(text, f"가{text[::-1]}"),
     "mentions.Mentions": _mentioned,
-    "changes.ended": lambda text: PUBLIC["changes.ended"](text, f"no longer {text}"),
+    "opposition.ended": lambda text: PUBLIC["opposition.ended"](text, f"no longer {text}"),
     "prompt.fenced": lambda text: PUBLIC["prompt.fenced"]([text, text]),
     "secrets.redacted_tree": lambda text: PUBLIC["secrets.redacted_tree"](
         {"a": text, "password": text, text: [text]}, set()
