@@ -20,10 +20,9 @@ from mnemarch.model.unit import (
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.trust import confidence_at, label_of
-from mnemarch.recall.fit import fit_of
-from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, without_spare_hypotheses
+from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, reranked, without_spare_hypotheses
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, fit_of, in_order, judged, ranked, without_question
 from mnemarch.text.conversation import project_key
 from mnemarch.units.gate import Gate, withheld_reason
 
@@ -130,8 +129,6 @@ class Recall:
             note = f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
             self._notes.append(note)
         elif self._reranker is not None:
-            from mnemarch.recall.reranking import reranked
-
             best = [relevance.sketch.id for relevance in ordered[: self._rules.rerank_max]]
             units = self._store.read(lambda reader: reader.units(best))
             seen = {unit_id: unit.content for unit_id, unit in units.items() if is_in_sight(unit, self._visible)}

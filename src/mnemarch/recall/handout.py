@@ -1,7 +1,8 @@
-"""Chooses which ranked items go out together: visibility, the number of hypotheses, repeats. Pure."""
+"""What becomes of ranked candidates: a model may rerank them, and few hypotheses and no repeats are handed out."""
 
 from __future__ import annotations
 
+from mnemarch.errors import StoreUnavailable
 from mnemarch.model.caller import Level
 from mnemarch.model.unit import DRAFT_STATE, Kind, Status, search_kind
 from mnemarch.policy.kinds import TIER_HYPOTHESIS, TIER_KEPT
@@ -9,10 +10,12 @@ from mnemarch.recall.scores import tier_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mnemarch.model.search import Recalled
     from mnemarch.model.unit import Unit
+    from mnemarch.ports import Reranker
+    from mnemarch.recall.scores import Relevance
 
 _HYPOTHESES_MAX = 2
 _WEAKER = {"axis": 0, "lock": 1, "normal": 2}
@@ -75,3 +78,30 @@ def is_repeated(first: Recalled, item: Recalled) -> bool:
     from mnemarch.text.canonical import canonical
 
     return canonical(first.unit.content) == canonical(item.unit.content)
+
+
+# A model that reads question and text together
+
+
+def reranked(reranker: Reranker, question: str, ordered: Sequence[Relevance], texts: Mapping[str, str]) -> list[str]:
+    """Add a model's scores to the candidates whose texts are given. Returns notes for the answer.
+
+    The scores are scaled to the range of the totals, so that both count the same. If there are fewer scores than
+    candidates, they belong to the first candidates.
+    """
+    first = [relevance for relevance in ordered if relevance.sketch.id in texts]
+    try:
+        scores = reranker.scores(question, [texts[relevance.sketch.id] for relevance in first])
+    except StoreUnavailable as error:
+        return [f"Not reranked: {error.message}"]
+    least, most = min(scores, default=0.0), max(scores, default=0.0)
+    totals = [relevance.total for relevance in first[: len(scores)]]
+    # The model's scores count even if all totals are equal.
+    spread = max(totals, default=0.0) - min(totals, default=0.0) or 1.0
+    for relevance, score in zip(first, scores, strict=False):
+        if score > least:
+            relevance.bonuses["rerank"] = bonus = spread * (score - least) / (most - least)
+            relevance.total += bonus
+    if len(scores) < len(first):
+        return [f"Reranked {len(scores)} of the first {len(first)}: time was up (recall.rerank_s_max)."]
+    return []
