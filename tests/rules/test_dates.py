@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.cases import cases
-from mnemarch.text.questions import Date, dates_in
+from mnemarch.recall.question import Date, dates_in
 
 days = st.dates(date(1900, 1, 1), date(2099, 12, 31))
 MONTHS = "January February March April May June July August September October November December"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.cases import cases
-from mnemarch.text.questions import frames, without_frame
+from mnemarch.recall.question import frames, without_frame
 
 PARTS = (
     "how many times days ago what is the name of kind did Mina mention last week two total you tell me retry cache 가"

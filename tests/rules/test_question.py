@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.config import RecallRules
-from mnemarch.recall.question import DEBUG, GENERAL, Question
-from mnemarch.text.questions import Date
+from mnemarch.recall.question import DEBUG, GENERAL, Date, Question
 from mnemarch.text.tokens import query_tokens
 
 

@@ -17,6 +17,7 @@ import pytest
 
 import mnemarch.text
 from mnemarch import InvalidInput, checkout
+from mnemarch.recall.question import dates_in, without_frame
 from mnemarch.text import approach, conversation, faults, guarded, korean, mentions
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.edits import Edit
@@ -43,7 +44,7 @@ def _public() -> dict[str, object]:
     return found
 
 
-PUBLIC = _public()
+PUBLIC = _public() | {"question.dates_in": dates_in, "question.without_frame": without_frame}
 VALUES = {name for name, item in PUBLIC.items() if "positional" in inspect.signature(item).parameters}
 
 
