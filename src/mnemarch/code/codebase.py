@@ -9,8 +9,7 @@ import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
-from mnemarch.code.clones import clone_at, in_clone
-from mnemarch.code.home import is_bare, repository_around, worktrees_of
+from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, trouble_with
 from mnemarch.code.symbols import plain_name
 from mnemarch.code.tests import lacks_tests, place_of, still_expected

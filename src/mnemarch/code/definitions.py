@@ -124,7 +124,9 @@ def python_attributes(node: SgNode) -> Iterator[str]:
 def _in_javascript(node: SgNode) -> Iterator[Named]:
     kind, around = node.kind(), node.parent()
     if kind in _HOLDERS:
-        yield from _variable(node, _field_of(node, "name", "property", "key", "left"), _field_of(node, "value", "right"))
+        yield from _variable(
+            node, _field_of(node, "name", "property", "key", "left"), _field_of(node, "value", "right")
+        )
     elif kind == "property_identifier":
         yield node.text(), None, [node]
     elif kind == "export_specifier":
