@@ -41,12 +41,13 @@ _EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
 # The minimum weight of the words before a reason. With less, the reason is not left out.
 _WEIGHT_BEFORE_REASON_MIN = 2.0
 
-# A word in small letters, its kind (word, hangul, number, comma or mark), and whether it is part of a name.
+# A word in lower case, its kind (word, hangul, number, comma or mark), and whether it is part of a name.
 Lexeme = tuple[str, str, bool]
-# What a word stands for: the concept, its sign, whether the word says little, and action, quality or thing.
+# The meaning of a word: its concept, its sign, whether the word says little, and whether it is an action, a quality or
+# a thing.
 Sense = tuple[str, int, bool, str]
 
-# How much a word says: one like use or set, any other, and part of a name.
+# The weights of words: a light one such as use or set, any other, and a part of a name.
 _LIGHT, _PLAIN, _NAMED = 0.15, 1.0, 1.25
 
 _PATTERNS = Patterns("approaches", "patterns")
@@ -333,7 +334,7 @@ class Sentence:
         return True
 
     def read_target(self, word: str) -> None:
-        """What stands before is turned into what follows (rename a to b), or brought there (send a to b)."""
+        """The thing before is turned into the thing after it (rename a to b), or is brought there (send a to b)."""
         if self.role == "old":
             self.role = "new"
         elif word not in {"with", "by"} and self.terms:
@@ -358,7 +359,7 @@ class Sentence:
             self.add(stem, stem, weight)
 
     def is_quality(self, at: int) -> bool:
-        """Whether a participle says what a thing is like (the generated files) and not what is done."""
+        """Whether a participle describes a thing (the generated files) and is no action."""
         word, _, in_name = self.lexemes[at]
         if not word.endswith("ed") or in_name or not self.terms or at + 1 == len(self.lexemes):
             return False
@@ -419,7 +420,7 @@ class Sentence:
         return range(len(self.terms) - 1, max(0, len(self.terms) - _TERMS_BACK_MAX) - 1, -1)
 
     def turn_last(self) -> None:
-        """A Korean negation stands after its verb, which with a light one means the thing before: 캐시를 쓰지 않고."""
+        """Negate the last term, since a Korean negation follows its verb. Light verbs are skipped: 캐시를 쓰지 않고."""
         for at in self.latest():
             term = self.terms[at]
             if term.weight > _LIGHT or term.concept in _words("negatable"):
@@ -435,7 +436,7 @@ class Sentence:
 
 
 def _numbered_thing(lexemes: list[Lexeme], at: int) -> str:
-    """What a number tells apart, or nothing if it is an amount."""
+    """The thing that a number identifies. Empty for an amount."""
     number = lexemes[at][0]
     before, kind, in_name = lexemes[at - 1] if at else ("", "", False)
     after, kind_after, _ = lexemes[at + 1] if at + 1 < len(lexemes) else ("", "", False)
@@ -457,7 +458,7 @@ def _numbered_thing(lexemes: list[Lexeme], at: int) -> str:
 
 
 def lexemes(text: str) -> Iterator[Lexeme]:
-    """The words, numbers and commas in order; a name comes in its parts, a particle after a Latin word is left out."""
+    """The words, numbers and commas in order, with names in their parts and without particles after Latin words."""
     for match in _PATTERNS["lexeme"].finditer(text):
         kind, word = match.lastgroup or "", match[0]
         if kind == "hangul":
@@ -473,13 +474,13 @@ def lexemes(text: str) -> Iterator[Lexeme]:
 
 
 def stem_of(word: str) -> str:
-    """The stem of one word in small letters, Korean or not."""
+    """The stem of a lower-case word, English or Korean."""
     return korean.stem(word) if word[0] >= "가" else next(iter(tokens(word)), word)
 
 
 @cache
 def senses() -> dict[str, Sense]:
-    """What each listed stem, or several joined by `_`, stands for."""
+    """The meaning of each listed stem, or of several stems joined by `_`."""
     table: dict[str, Sense] = {}
     for section, kind in (("actions", "action"), ("qualities", "quality"), ("things", "thing")):
         for line in entries("approaches", section):
@@ -493,7 +494,7 @@ def senses() -> dict[str, Sense]:
 
 
 def _english_sense(word: str) -> Sense | None:
-    """What a word stands for; a noun made of a verb (generator, attachment) is no action."""
+    """The meaning of a word. A noun made from a verb (generator, attachment) is no action."""
     sense = senses().get(stem_of(word))
     if sense and sense[3] == "action" and word.endswith(_noun_endings()) and word not in _words("actions"):
         return None
@@ -501,7 +502,7 @@ def _english_sense(word: str) -> Sense | None:
 
 
 def _korean_sense(word: str) -> Sense | None:
-    """What a Korean word stands for: the longest listed beginning that is followed by nothing but endings."""
+    """The meaning of a Korean word: that of the longest listed beginning that only endings follow."""
     stem = korean.stem(word)
     if len(stem) > 1 and stem in senses():
         return senses()[stem]
@@ -514,7 +515,7 @@ def _korean_sense(word: str) -> Sense | None:
 
 @cache
 def _phrase_starts() -> dict[str, int]:
-    """For each stem that begins a listed phrase, how many words the longest such phrase has."""
+    """For each stem that begins listed phrases: the number of words in the longest of them."""
     starts: dict[str, int] = {}
     for stem in senses():
         first, *more = stem.split("_")

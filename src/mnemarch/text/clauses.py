@@ -121,7 +121,7 @@ class Clauses:
         self.denied: dict[int, str] = {}
 
     def place(self, told: str) -> None:
-        """Find where the statement itself begins and ends, and what tells a case."""
+        """Find the begin and end of the statement itself, its verb, and its cases."""
         name = "korean clause" if self.is_korean else "clause"
         opening = None if self.is_korean else _PATTERNS["opening"].match(told)
         start = opening.end() if opening else 0
@@ -155,7 +155,7 @@ class Clauses:
         return first if is_order or not guesses else guesses[0]
 
     def _is_finite(self, words: Sequence[str], at: int) -> bool:
-        """Whether a known verb stands here as one: retries, kept, or after a plural retry."""
+        """Whether a word here is a known verb in a finite form: retries, kept, or retry after a plural."""
         before, after = words[at - 1], words[at + 1] if at + 1 < len(words) else ""
         if before in DETERMINERS or before in word_set("cases") or after in auxiliaries() or not self.is_verb_word(at):
             return False
@@ -218,7 +218,7 @@ class Clauses:
                 self.conditions.add(at)
 
     def _is_event(self, at: int) -> bool:
-        """Whether a bare event stands here, and nothing that it is of: fires on create."""
+        """Whether a bare event stands here, without an object: fires on create."""
         after = self.found[at + 1][3].lower() if at + 1 < len(self.found) else "and"
         same = at < len(self.found) and after == self.found[at][3].lower()
         is_last = same or after in function_words()

@@ -1,5 +1,5 @@
-"""Everyday words: those of software work that people use for one another (JDK and Java, DB and database, 디비), and
-those that are in any text. Pure."""
+"""Words that people use for one another in software work (JDK and Java, DB and database, 디비), and words that are
+common in any text. Pure."""
 
 from __future__ import annotations
 

@@ -423,7 +423,7 @@ def _at_traces(lines: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         yield above[-_HEAD_LINES_MAX:], frames
 
 
-# The signs without which a reader finds nothing; most texts have few of them.
+# The signs that each reader needs. Most texts have few of them.
 _SIGNS: dict[Reader, tuple[str, ...]] = {
     pytest_faults: ("FAILED ", "ERROR ", "E   "),
     javascript_test_faults: ("●", "FAIL ", "×"),

@@ -1,6 +1,6 @@
 """A statement as a small frame: its items, each with what it means and where it stands (R6).
 
-Items are things, relations, values, and what denies. What a word means is in `data/senses.txt`, not in code.
+Items are things, relations, values and denials. The meanings of words are in `data/senses.txt`.
 """
 
 from __future__ import annotations
@@ -336,7 +336,7 @@ class _Reading(Clauses):
         return before is not None and (before[3].lower() in DETERMINERS or before[0] == "number")
 
     def _modifies(self, at: int) -> bool:
-        """Whether a word only specifies the next word's thing."""
+        """Whether a word only modifies the next word."""
         after = self.found[at + 1] if at + 1 < len(self.found) else None
         if after is None or after[0] not in ("word", "identifier", "opposite"):
             return False

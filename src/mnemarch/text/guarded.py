@@ -345,7 +345,7 @@ class _Scan:
 
 @cached(8192)
 def _plain_word(text: str, is_name: bool) -> Piece | None:
-    """The piece of a plain word, the same as a scan gives. None for others. Unleash is a name unless it comes first."""
+    """The piece of a plain word, as a scan gives it. None for others. "Unleash" is a name unless it comes first."""
     word = text.lower()
     is_plain = text.isalpha() and text.isascii() and not _is_name(text) and word not in english.guarded()
     is_plain = is_plain and (is_name or english.unprefixed(word) is None)
@@ -368,7 +368,7 @@ def _identifier_in(text: str) -> str | None:
 
 @cache
 def _lexemes(is_ascii: bool) -> re.Pattern[str]:
-    """The ASCII one finds the same in ASCII, at a fraction of the cost to compile it."""
+    """The pattern of lexemes. The one for ASCII texts finds the same in them, and compiles faster."""
     letter, alpha, quoted, han, flags = r"\w", "[A-Za-z]", "", "", "(?a)"
     if not is_ascii:
         letter, alpha, flags = f"[^\\W{_EAST_ASIAN}]", r"[^\W\d_]", ""
@@ -377,7 +377,7 @@ def _lexemes(is_ascii: bool) -> re.Pattern[str]:
     return pattern(
         rf"""{flags}(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
         r"|(?P<tag></?[A-Za-z][\w.:-]*/?>)"
-        # What is called with nothing, or with names; "option(s)" and "Redis (cache)" are no calls.
+        # A call without arguments, or with names. "option(s)" and "Redis (cache)" are no calls.
         r"|(?P<called>(?<![\w.:/-])[A-Za-z_][A-Za-z0-9_]*+(?=\((?:\)|(?![sS]\))[A-Za-z]\)|\w+(?:, ?\w+)+\))))"
         r"|(?P<operator>[-=]>|<-|[<>]=?|[!=]==?|[≠≤≥]|(?<!\w)!(?=[\w(]))"
         rf"|(?P<chunk>(?:{letter}|[./\\@+$~#%:^€£¥₩]|-(?!>)|(?<=\d),(?=\d)|(?<={alpha})['’](?={alpha}))+)"

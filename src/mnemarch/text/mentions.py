@@ -1,6 +1,6 @@
-"""Which entities a text mentions: their names in any spelling, spacing and case, as whole words, with particles.
+"""Finds the entities that a text mentions: their names as whole words, in any spelling, spacing and case.
 
-Each name is one pattern, which is tried where the text without its gaps has the name without its gaps.
+Each name is one pattern. It is tried only if the text without gaps contains the name without gaps.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ NAME_CHARS_MAX = 200
 
 # URLParser is url and parser; APIs is one word.
 _HUMPS = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))"
-# What makes a name a path, an address or a number of parts, which is matched as it is written.
+# A name with one of these is a path, an address or a number with several parts. It is matched as written.
 _ADDRESS = r"[/\\@:]|\w\.\w|^\.\w"
 _GAPS = r"[\s_-]+"
 _PLURAL_LETTERS_MIN = 4
 _HANGUL = r"[가-힣]*"
-# A name begins and ends with a word, and is no part of an identifier: src/auth.py, pay-svc, it's, 1,024, C++. Beside
-# Hangul a slash or a dot is between two words: 카프카/Redis.
+# A name is no part of a longer identifier: src/auth.py, pay-svc, it's, 1,024, C++. Next to Hangul, a slash or a dot
+# separates two words: 카프카/Redis.
 _BEGINS = r"(?<!\w)(?<!\w[-.:\\@#'])(?<![\\.])(?<!^/)(?<![^가-힣]/)(?<!::)(?<!\d,)(?<!--)"
 _ENDS = r"(?![^\W가-힣])(?![-:\\@'#]\w)(?![./][^\W가-힣])(?!::|://|\+\+|#)(?!,\d)"
 _ENDS_OF_ADDRESS = rf"{_ENDS}(?![?=&%]\w)"
-# How a verb made of the noun goes on: 결제했다 says an act, not the thing. 하고 is also a particle.
+# Syllables that make a verb of the noun: 결제했다 is an act, and not the thing. 하고 is also a particle.
 _OF_VERBS = "하한합해했할함되된됩돼됐될됨시습스"
-# Nothing but a polite 요 follows these, so that 의도 and 도로 are words and no particles.
+# Only a polite 요 follows these, so 의도 and 도로 are words and no particles.
 _LAST = "은는이가을를의도나야"
 # Longer than any chain of particles (으로부터까지라고는요).
 _TAIL_CHARS_MAX = 12
 
 
 class _Name(Frozen):
-    """A name as it is looked for: without gaps, and as a pattern."""
+    """A name to search for: without gaps, and as a pattern."""
 
     glued: str
     pattern: str
@@ -143,7 +143,7 @@ def _places(name: _Name, folded: str) -> Iterator[tuple[int, int]]:
 
 @cached(256)
 def _compiled(source: str) -> re.Pattern[str]:
-    """A pattern made of somebody's words: it is forgotten when they are erased."""
+    """A pattern made of a user's words. The cache drops it when they are erased."""
     from re import compile as compile_pattern
 
     return compile_pattern(source)
@@ -167,7 +167,7 @@ def _particles() -> frozenset[str]:
 
 
 def _level(text: str) -> str:
-    """The text in NFKC, dashes and quotes made alike, what can't be seen dropped."""
+    """The text in NFKC, with uniform dashes and quotes, and without invisible characters."""
     return text if text.isascii() else composed(text.translate(_typography()))
 
 

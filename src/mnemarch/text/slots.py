@@ -1,4 +1,4 @@
-"""Where a statement has its values: amounts, and what stands where a relation takes one value (R6).
+"""Finds the values of a statement: amounts, and names in the place where a relation takes one value (R6).
 
 A relation that takes one value is "stored in X", "is owned by X", "the default branch is X". A number or a name in the
 subject (issue 100, `load_a`) is no value, and neither is what follows a verb that takes many (imports X).
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 # Groups of opposites whose words are verbs that take a value: starts at, read from.
 _VERBS_OF_GROUPS = frozenset({"start", "add", "read", "open", "keep", "has", "run", "show"})
-# A value is named in so many words.
+# The most pieces of a value's name.
 _VALUE_PIECES_MAX = 4
 _NAMING = ("word", "identifier", "quoted")
 _MEANS = ("로", "으로")
 _TOPIC_MARKERS = frozenset({"은", "는", "이", "가", "에는", "에서는", "에선", "에도", "로는", "으로는"})
-# What happens to a thing, not what somebody does: 난다, 걸린다, 남는다.
+# Verbs for what happens to a thing, and not for acts: 난다, 걸린다, 남는다.
 _HAPPENS = r"\S*[난된진린인긴온]다|(?:남는|맞는|죽는|든|뜬)다"
 _SYLLABLE_FINALS, _FINAL_NIEUN = 28, 4
 
@@ -34,7 +34,7 @@ _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
 _ARTICLES = (["a"], ["an"])
 _HAVING = frozenset({"with", "without"})
-# How many pieces after a verb its preposition may come.
+# How far behind a verb its preposition may stand.
 _OBJECT_PIECES_MAX = 4
 # How many pieces back a subject is searched.
 _SUBJECT_PIECES_MAX = 12
@@ -125,7 +125,7 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
 
 
 def _word_of(piece: Piece) -> str:
-    """The word of a piece: of "not use", which is one piece, the last; of the negation in "without" none."""
+    """The word of a piece: the last one of "not use", which is one piece, and none for the negation in "without"."""
     what, key, _, written, _ = piece
     if what == "opposite":
         return written.lower().rpartition(" ")[2]
@@ -134,7 +134,7 @@ def _word_of(piece: Piece) -> str:
 
 
 def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int] | None:
-    """Where a subject is the value: only admins can, everyone can; Minji owns, nginx serves."""
+    """The place of a subject that is the value: only admins can, everyone can; Minji owns, nginx serves."""
     first, modals = words[: _VALUE_PIECES_MAX + 2], word_set("modals")
     verb = next((at for at, each in enumerate(first) if each != "to" and (each in COPULAS or each in modals)), 0)
     if words[:1] == ["only"] and len(words) > 2 and verb != 1:
@@ -165,7 +165,7 @@ def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
 
 
 def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predicate: bool, takes_many: bool) -> bool:
-    """Whether a number says how much, or what version is meant, and does not name one of many: issue 12."""
+    """Whether a number is an amount or a version, and not the name of one of many: issue 12."""
     key, written = found[at][1], found[at][3]
     # Issue #12, v1 retries, the port of service-1.
     is_joined = not is_predicate and at > 1 and found[at - 1][1] == "sum-" and key.isdigit()
@@ -196,20 +196,20 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
 
 @cache
 def _relating() -> frozenset[str]:
-    """Every word after which a value may begin, but for the -ed forms."""
+    """Every word after which a value may begin, except for -ed forms."""
     verbs = _verb_forms("use") | _verb_forms("one value") | _verb_forms("takes place")
     return verbs | COPULAS | _CALLS | {"with", "as"} | word_set("means") | frozenset(english.irregular_forms())
 
 
 @cache
 def _telling() -> frozenset[str]:
-    """Every word that is a value or leads to one, but for the -ed forms."""
+    """Every word that is a value or leads to one, except for -ed forms."""
     dates = word_set("dates") | english.UNITS.keys() | _TIMES | {"may"}
     return _relating() | word_set("modals") | _verb_forms("many values") | dates
 
 
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
-    """Where a value begins if the piece here is a relation that takes one."""
+    """The place where a value begins, if the piece here is a relation that takes one."""
     what, word = found[at][0], words[at]
     if what not in ("word", "opposite") or not (word in _relating() or word.endswith("ed")):
         return None
@@ -247,12 +247,12 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
 
 
 def _is_planned(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
-    """Whether what takes place is named, and is no fault: validation happens in the controller."""
+    """Whether the thing that takes place is named, and is no fault: validation happens in the controller."""
     return at > 0 and bool(found[at - 1][2]) and _nouns("symptom nouns").isdisjoint(words[:at])
 
 
 def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
-    """Where a value begins after any other -ed form: hashed with, formatted as; reported to Sentry, if it is a name."""
+    """The place of a value after another -ed form: hashed with, formatted as; reported to Sentry, if it is a name."""
     # "without" is two pieces.
     after = at + 1 + (words[at + 1 : at + 2] == [""])
     word, preposition = words[at], words[after] if after < len(words) else ""
@@ -269,7 +269,7 @@ def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> 
 
 
 def _is_verb(words: Sequence[str], at: int) -> bool:
-    """Whether a word that may be a noun, too, is the verb here: not after an article or a preposition."""
+    """Whether a word that may also be a noun is a verb here: no article or preposition stands before it."""
     return at == 0 or words[at - 1] not in DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 
 
@@ -293,7 +293,7 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     is_plain = what == "word" and not words[begin].endswith(("ed", "ing")) and words[begin] not in LIGHT_WORDS
     if not is_plain or begin + 1 < len(found) - 1:
         return None
-    # `User.id` is an integer: what is named in code has one type.
+    # `User.id` is an integer: a name in code has one type.
     is_typed = words[begin - 1] in ("a", "an") and found[at - 1][0] in ("identifier", "quoted")
     subject = words[max(0, at - _SUBJECT_PIECES_MAX) : at]
     is_named = not _nouns("attributes").isdisjoint(subject)
@@ -360,7 +360,7 @@ def korean_slots(found: Sequence[Piece]) -> dict[int, int]:
 
 
 def _final_verb(found: Sequence[Piece]) -> int:
-    """Where the last verb begins: the last piece that no negation or ending follows."""
+    """The place of the last verb: the last piece that no negation or ending follows."""
     at = len(found) - 1
     while at > 0 and (found[at][0] == "negation" or found[at][1] == "것" or found[at][::2][:2] == ("opposite", "")):
         at -= 1
@@ -371,9 +371,9 @@ def _final_verb(found: Sequence[Piece]) -> int:
 
 def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], at: int, takes_many: bool) -> bool:
     particle = parts[at][1]
-    # 승인 두 개가 필요하다: what is counted is no subject.
+    # 승인 두 개가 필요하다: a counted thing is no subject.
     is_counted = at > 0 and particle in ("이", "가") and not _is_plain_number(found[at])
-    # service-1의 포트는: the number tells whose.
+    # service-1의 포트는: the number names the owner.
     if (particle in _TOPIC_MARKERS and not is_counted) or (particle == "의" and _is_plain_number(found[at])):
         return False
     if at and _is_plain_number(found[at]):
@@ -399,7 +399,7 @@ def _is_plain_number(piece: Piece) -> bool:
 def _korean_name(
     found: Sequence[Piece], parts: Sequence[tuple[str, str]], verb: int, takes_many: bool
 ) -> tuple[int, int]:
-    """Where the one value begins and ends that the predicate takes; nowhere if it takes none or many."""
+    """The begin and end of the one value that the predicate takes. (0, 0) if it takes none or many."""
     topic = min((at for at in range(verb) if parts[at][1] in ("은", "는")), default=-1)
     last = len(found) - 1
     # FIFO가 아니다 denies FIFO다.
@@ -428,7 +428,7 @@ def _korean_name(
     is_verb = found[verb][0] == "word" or found[verb][1][:-1] in _VERBS_OF_GROUPS if verb >= 0 else False
     if at < 0 or not is_verb:
         return 0, 0
-    # GraphQL로 API를 호출한다: what it is done with stands before what it is done to.
+    # GraphQL로 API를 호출한다: the means stands before the object.
     is_done_with = at > 0 and parts[at][1] in ("을", "를") and parts[at - 1][1] in _MEANS
     is_done_with = is_done_with and not is_hangul(found[at - 1][1])
     at -= is_done_with
@@ -436,7 +436,7 @@ def _korean_name(
     if takes_many and not is_means:
         return 0, 0
     is_use = parts[at][1] in ("을", "를") and found[verb][1].startswith(tuple(listed("relations", "korean use")))
-    # 정적 파일은 nginx가 서빙한다: whoever does it is the value.
+    # 정적 파일은 nginx가 서빙한다: the agent is the value.
     is_use |= parts[at][1] in ("이", "가") and -1 < topic < at and _is_done(found[verb])
     if not is_use and (parts[at][1] not in word_set("korean slots") or found[at][0] == "opposite"):
         return 0, 0
@@ -447,7 +447,7 @@ def _korean_name(
 
 
 def _is_done(piece: Piece) -> bool:
-    """Whether a predicate says what somebody does: 맡는다, 만든다, 배포했다, 실행한다; but not 높다 or 난다."""
+    """Whether a predicate is an act of somebody: 맡는다, 만든다, 배포했다, 실행한다; but not 높다 or 난다."""
     if piece[0] == "opposite":
         return piece[1][:-1] == "run"
     verb = piece[1]
@@ -456,5 +456,5 @@ def _is_done(piece: Piece) -> bool:
 
 
 def _names(piece: Piece) -> bool:
-    """Whether a piece may stand in a name: 공개 저장소 is one, though 공개 has an opposite."""
+    """Whether a piece may be part of a name: 공개 저장소 is a name, though 공개 has an opposite."""
     return is_name(piece) or piece[3] in listed("opposites", "kinds")

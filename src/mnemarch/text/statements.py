@@ -41,7 +41,7 @@ _HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
 _HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
 _TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
 
-# How often: every month is an amount of time, as every two weeks is.
+# Frequencies as amounts of time: monthly is every month.
 PERIODS = {
     "second": "1s",
     "minute": "1min",
@@ -255,7 +255,7 @@ def _is_sign(letter: str) -> bool:
 
 
 def without_asides(text: str) -> tuple[str, str]:
-    """A text without what is said beside the statement, and what it is said against: use pnpm (not npm)."""
+    """The text without its asides, and the rejected alternative: use pnpm (not npm)."""
     rejected: list[str] = []
     if "시" in text:
         text = pattern(_TIME_OF_DAY).sub(r"\1:\2시", pattern(_HALF_PAST).sub(_in_minutes, text))
@@ -277,7 +277,7 @@ def without_asides(text: str) -> tuple[str, str]:
 
 
 def _assigned(match: re.Match[str]) -> str:
-    """What an assignment says: `DEBUG=1`."""
+    """An assignment as a statement: `DEBUG=1` is `DEBUG` is 1."""
     return f"`{match[1]}` is {match[2] if match[2].isdigit() else f'`{match[2]}`'}"
 
 
