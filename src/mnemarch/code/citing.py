@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 
 from mnemarch.code.git import full_hash, root_name
-from mnemarch.code.sources import CHANGED, Check
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, Symbol, agrees, find, language_of
-from mnemarch.code.worktree import WorkTree, checked, lines_hash, lines_of, span_of
+from mnemarch.code.worktree import CHANGED, Check, WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import Frozen, replace

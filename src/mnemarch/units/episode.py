@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.code.sources import standing_edits
+from mnemarch.code.worktree import standing_edits
 from mnemarch.log.act import Act, Log, receipt_for
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
