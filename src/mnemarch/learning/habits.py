@@ -67,7 +67,7 @@ _NO_FUNCTIONS = frozenset({"for_statement"})
 _WRITTEN_AS = {"typescript": "TypeScript and JavaScript", "go": "Go", "java": "Java", "rust": "Rust"}
 _DOC_COMMENT = {"typescript": "/**", "java": "/**", "rust": "///", "go": "//"}
 # The choice of a vote for both ways.
-MIXED = "mixed"
+_MIXED = "mixed"
 _SEARCH_TOOLS = r"(?i)\b(rg|grep|ripgrep|find|fd|glob|search|\w+_search)\b"
 _LONG_TASK_STEPS, _BATCH_CALLS, _MANY_FILES = 10, 3, 5
 
@@ -257,10 +257,10 @@ def tallies(votes: Iterable[Mapping[str, str]]) -> list[Tally]:
         for topic, choice in vote.items():
             counts.setdefault(topic, Counter())[choice] += 1
     firsts = {
-        topic: max(count.items(), key=lambda each: (each[0] != MIXED, each[1])) for topic, count in counts.items()
+        topic: max(count.items(), key=lambda each: (each[0] != _MIXED, each[1])) for topic, count in counts.items()
     }
     return [
-        Tally(topic, choice, 0 if choice == MIXED else votes_for, counts[topic].total())
+        Tally(topic, choice, 0 if choice == _MIXED else votes_for, counts[topic].total())
         for topic, (choice, votes_for) in sorted(firsts.items())
     ]
 
@@ -281,7 +281,7 @@ def style_votes(before: str, after: str, path: str = "") -> dict[str, str]:
         introduced, around = _majority(_choices(shown - sides[0][topic])), _majority(_choices(shown))
         choice = introduced or ("" if topic == "comment" else around)
         if choice:
-            votes[topic if language == "python" else f"{topic}:{language}"] = choice if around == choice else MIXED
+            votes[topic if language == "python" else f"{topic}:{language}"] = choice if around == choice else _MIXED
     return votes
 
 
@@ -303,7 +303,7 @@ def _choices(shown: Counter[tuple[str, str]]) -> Counter[str]:
 
 def _majority(ballot: Counter[str]) -> str:
     (first, count), (_, second) = [*ballot.most_common(2), ("", 0), ("", 0)][:2]
-    return first if count > second else MIXED if count else ""
+    return first if count > second else _MIXED if count else ""
 
 
 def _dedented(source: str) -> str:
