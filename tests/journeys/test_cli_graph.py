@@ -13,7 +13,7 @@ import pytest
 from cli_session import Cli, shown_at_terminal
 
 from mnemarch.graph import MemoryOrchestrator
-from mnemarch.interfaces.pictures import GraphView, graph_svg, label
+from mnemarch.interfaces.graph import GraphView, graph_svg, label
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUESTION = "how does checkout retry?"

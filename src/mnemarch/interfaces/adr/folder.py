@@ -10,14 +10,17 @@ from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemarch.files import read_small, write_whole
 from mnemarch.interfaces.adr.record import (
     Record,
+    file_name,
     is_as_exported,
     is_name_of_record,
+    new_record,
     number_of,
     read_record,
     record_in,
+    reference,
     titled,
+    with_status,
 )
-from mnemarch.interfaces.adr.writing import file_name, new_record, reference, with_status
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, version_key_of
 from mnemarch.model.outcome import Verdict
