@@ -191,7 +191,7 @@ def _serve(call: Call) -> Answer:
         raise InvalidInput(
             "The server needs parts that are not installed.", hint="Install them: pip install 'mnemarch[server]'"
         ) from None
-    from mnemarch.interfaces.hooks.relay import serving
+    from mnemarch.interfaces.hooks.process import serving
     from mnemarch.interfaces.http.app import Server
 
     options = call.options

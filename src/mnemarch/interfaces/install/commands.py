@@ -26,8 +26,7 @@ from mnemarch.doctor import PLACE, SENTENCE, good, wrong
 from mnemarch.errors import InvalidInput
 from mnemarch.files import read_small, write_private, write_whole
 from mnemarch.interfaces.command import Answer, Call, Command
-from mnemarch.interfaces.hook import local_place
-from mnemarch.interfaces.hooks.relay import place_of, prepare
+from mnemarch.interfaces.hooks.process import local_place, place_of, prepare
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
 from mnemarch.interfaces.install.forms import HOSTS, SERVER, Entries, form_of, has_server
 from mnemarch.model.caller import DOCTOR
