@@ -13,7 +13,7 @@ from test_hook_relay import session_of
 import mnemarch
 from mnemarch import Actor, Scope
 from mnemarch.interfaces.hooks import process
-from mnemarch.interfaces.show import without_password
+from mnemarch.interfaces.text import without_password
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ class Call:
     @property
     def address(self) -> str:
         """The folder of the files, or the server's address without its password; "" for a memory in .mnemarch/."""
-        from mnemarch.interfaces.show import without_password
+        from mnemarch.interfaces.text import without_password
 
         if self.url.startswith(FILE_SCHEME):
             return file_folder(self.url, self.home.folder if self.store is None else os.getcwd())
@@ -307,7 +307,7 @@ def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
     if actor.kind is ActorKind.HUMAN:
         _require_person(actor, host)
     elif actor.kind is ActorKind.ORCHESTRATOR and not user.may_orchestrate(actor.id, host):
-        from mnemarch.interfaces.show import clean
+        from mnemarch.interfaces.text import clean
 
         whose = "" if host is None else f" for {host}, which started this process"
         line = actor.id if host is None else f"{actor.id} @{host}"
@@ -350,7 +350,7 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
     name = user.person()
     if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
         return name
-    from mnemarch.interfaces.show import clean, quoted
+    from mnemarch.interfaces.text import clean, quoted
 
     proposal = proposal or _proposed_name()
     sys.stderr.write(f"Who are you? Your word is evidence, so this is asked once. [{clean(proposal)}] ")

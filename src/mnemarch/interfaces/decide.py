@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
 from mnemarch.interfaces.grammar import text_or_stdin
-from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, quoted, short, table, with_short_ids
+from mnemarch.interfaces.text import Counter, age, clean, is_confirmed, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs import OVERRIDE

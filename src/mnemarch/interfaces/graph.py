@@ -10,7 +10,7 @@ from html import escape
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.interfaces.command import Answer, Call, Command
-from mnemarch.interfaces.show import age, clean, quoted, short, wrapped
+from mnemarch.interfaces.text import age, clean, quoted, short, wrapped
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.words import counted

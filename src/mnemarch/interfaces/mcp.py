@@ -19,7 +19,7 @@ from mnemarch.code.git import task_branch
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, Answer, Call, Command
 from mnemarch.interfaces.hooks.process import local_place
-from mnemarch.interfaces.show import json_text
+from mnemarch.interfaces.text import json_text
 from mnemarch.interfaces.tools import Reply, Tool, called, checked, refused_to, tools_for, words
 from mnemarch.lazy import Lazy
 from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter

@@ -10,9 +10,9 @@ from datetime import timedelta
 from typing import Any
 
 from mnemarch.errors import NotAllowed, StoreUnavailable
-from mnemarch.interfaces import log_text
+from mnemarch.interfaces import work_text
 from mnemarch.interfaces.command import REFUSED, Answer, Call, Command, at_terminal
-from mnemarch.interfaces.show import (
+from mnemarch.interfaces.text import (
     Counter,
     clean,
     fields,
@@ -184,7 +184,7 @@ def _erased(erased: upkeep.Erased, call: Call) -> str:
     if erased.dry_run:
         units = [f"{short_id(unit.id)}  {quoted(unit.content)}" for unit in call.seat.units(ids=erased.units)]
         target = call.seat.show(call.options.unit_id)
-        entry = log_text.lines([target], call.seat) if isinstance(target, Event) else []
+        entry = work_text.lines([target], call.seat) if isinstance(target, Event) else []
         lines = [f"would erase, with {entries} in all:", *(f"  {line}" for line in (*entry, *units))]
     else:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)

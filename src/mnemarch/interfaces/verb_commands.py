@@ -30,10 +30,10 @@ _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "sea
 # A reading verb that still needs a confirmed actor; and a verb that only reads despite its profile.
 _FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
 # The module with the text for a verb, by the verb's owner, name or return annotation. The default is `text`.
-_WORDS = {"decisions": "decide", "core": "task_text", "episodes": "task_text", "rules": "rules", "memory": "operate"}
-_WORDS |= dict.fromkeys(("list[Event]", "Overview", "Explanation | Dispute | Event"), "log_text")
-_WORDS |= dict.fromkeys(("Promotion", "ApproachValidation", "LoopVerdict", "Ingested", "list[Ingested]"), "task_text")
-_WORDS |= dict.fromkeys(("list[FailedApproach]", "seat.mark_stuck", "seat.clear_stuck"), "task_text")
+_WORDS = {"decisions": "decide", "core": "work_text", "episodes": "work_text", "rules": "rules", "memory": "operate"}
+_WORDS |= dict.fromkeys(("list[Event]", "Overview", "Explanation | Dispute | Event"), "work_text")
+_WORDS |= dict.fromkeys(("Promotion", "ApproachValidation", "LoopVerdict", "Ingested", "list[Ingested]"), "work_text")
+_WORDS |= dict.fromkeys(("list[FailedApproach]", "seat.mark_stuck", "seat.clear_stuck"), "work_text")
 _WORDS |= dict.fromkeys(("Erased", "Undone", "Reflected", "ImportedClaims"), "operate")
 _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "Refused": lambda _: REFUSED,
@@ -90,7 +90,7 @@ def performed(verb: Verb, call: Call) -> Any:
     counting = next((parameter.says for parameter in verb.takes if parameter.type is PROGRESS), None)
     if counting is None:
         return act()
-    from mnemarch.interfaces.show import Counter
+    from mnemarch.interfaces.text import Counter
 
     with Counter(*(counting or "working steps").rsplit(" ", 1)) as progress:
         return act(progress=progress)
@@ -126,7 +126,7 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:
         return drawn(result, call)
-    from mnemarch.interfaces.show import fields
+    from mnemarch.interfaces.text import fields
     from mnemarch.verbs.wire import to_json
 
     form = to_json(result)
@@ -187,7 +187,7 @@ def _doctor(verb: Verb, call: Call) -> Answer:
 
 
 def _rebuild(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.show import Counter
+    from mnemarch.interfaces.text import Counter
     from mnemarch.verbs.wire import to_json
 
     rebuild = performed(verb, call)
@@ -247,7 +247,7 @@ def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
 
 
 _RUNS = {
-    "seat.events": _of("log_text", "read_log"),
+    "seat.events": _of("work_text", "read_log"),
     "seat.failed_approaches": _attempts,
     "seat.explain": _explain,
     "seat.units": _units,

@@ -22,7 +22,7 @@ from mnemarch import user
 from mnemarch.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from mnemarch.files import locked, read_small, write_private
 from mnemarch.interfaces.command import Answer, Call, Command
-from mnemarch.interfaces.show import clean, table
+from mnemarch.interfaces.text import clean, table
 from mnemarch.interfaces.tools import PROFILES
 from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.stamps import blake2b
