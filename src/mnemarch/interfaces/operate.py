@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from mnemarch.errors import NotAllowed, StoreUnavailable
+from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound, StoreUnavailable
 from mnemarch.interfaces import work_text
-from mnemarch.interfaces.command import REFUSED, Answer, Call, Command, at_terminal
+from mnemarch.interfaces.command import (
+    REFUSED,
+    Answer,
+    Call,
+    Command,
+    answered,
+    at_terminal,
+    exit_code_of,
+    performed,
+    shaped,
+    text_of,
+)
 from mnemarch.interfaces.text import (
     Counter,
     clean,
@@ -23,7 +35,6 @@ from mnemarch.interfaces.text import (
     with_short_ids,
     wrapped,
 )
-from mnemarch.interfaces.verb_commands import answered, performed, text_of
 from mnemarch.model import upkeep
 from mnemarch.model.caller import Actor
 from mnemarch.model.event import Event
@@ -148,6 +159,70 @@ def maintained(verb: Verb, call: Call) -> Answer:
         except StoreUnavailable as error:
             print(f"mnemarch: {error}", file=sys.stderr, flush=True)
         time.sleep(every.total_seconds())
+
+
+# Commands that do more than their verb
+
+
+def doctor(verb: Verb, call: Call) -> Answer:
+    """The doctor's findings. A memory that can't be opened is a finding; a missing memory is an error."""
+    try:
+        findings = performed(verb, call)
+        # A scope without units is no fault of the memory, so the note is not a failure.
+        findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
+        from mnemarch.interfaces.install import commands as install
+
+        findings += install.findings(call)
+    except NotFound:
+        raise
+    except MnemarchError as error:
+        findings = [Finding(ok=False, what=error.message, hint=error.hint_for("command line"))]
+    return shaped(verb, call, findings, exit_code_of(findings))
+
+
+def rebuilt(verb: Verb, call: Call) -> Answer:
+    rebuild = performed(verb, call)
+    with Counter("auditing", "events") as progress:
+        check = call.memory.audit(progress=progress)
+    return shaped(verb, call, {**to_json(rebuild), "audit": check}, exit_code_of([rebuild, check]))
+
+
+def exported(verb: Verb, call: Call) -> Answer:
+    path = call.options.path
+    if path != "-":
+        events = performed(verb, call)
+        return shaped(verb, call, {"path": os.path.abspath(path), "events": events})
+    if call.places.json:
+        raise InvalidInput("The export and --json both want standard output.", hint="Name a file, or leave --json out.")
+    from shutil import copyfileobj
+    from tempfile import TemporaryDirectory
+
+    # The export is written to stdout only when it is complete.
+    with TemporaryDirectory(prefix="mnemarch-") as folder:
+        call.arguments["path"] = os.path.join(folder, "log.jsonl")
+        events = performed(verb, call)
+        with open(call.arguments["path"], "rb") as file:
+            sys.stdout.flush()
+            copyfileobj(file, sys.stdout.buffer)
+    return Answer(None, lambda: "", aside=lambda: f"exported  {events:,} events")
+
+
+def imported(verb: Verb, call: Call) -> Answer:
+    path = os.path.expanduser(call.options.path)
+    if not os.access(path, os.R_OK):  # This check comes before a memory is created.
+        problem = "No such file or folder" if not os.path.lexists(path) else "Permission denied"
+        raise InvalidInput(f"{path!r} can't be read: {problem}.", hint="Check its name and its rights.")
+    if verb.name == "memory.import_":
+        require_person(call.seat.actor, "restore an export", "; without --restore it is taken as claims")
+    return answered(verb, call)
+
+
+def backed_up(verb: Verb, call: Call) -> Answer:
+    path = call.options.path
+    if path == "-":
+        raise InvalidInput("A backup is a database, and no stream.", hint="Name a file, or use: mnemarch export -")
+    performed(verb, call)
+    return shaped(verb, call, {"path": os.path.abspath(path), "bytes": os.path.getsize(path)})
 
 
 # Erasing and undoing

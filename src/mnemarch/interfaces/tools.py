@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.interfaces.command import Call
-from mnemarch.interfaces.verb_commands import performed, text_of
+from mnemarch.interfaces.command import Call, performed, text_of
 from mnemarch.lazy import paragraphs_beside
 from mnemarch.learning.core import description_of
 from mnemarch.model.outcome import Refused

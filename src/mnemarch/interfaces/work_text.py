@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from mnemarch import user
-from mnemarch.interfaces.command import Answer, at_terminal
+from mnemarch.errors import NotFound
+from mnemarch.interfaces.command import Answer, answered, at_terminal, text_of
 from mnemarch.interfaces.text import (
     INDENT,
     age,
@@ -21,7 +22,6 @@ from mnemarch.interfaces.text import (
     when,
     with_short_ids,
 )
-from mnemarch.interfaces.verb_commands import text_of
 from mnemarch.lazy import lines_beside
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.stamps import short_id
@@ -200,6 +200,18 @@ def _print(events: Sequence[Event], call: Call) -> None:
 
 def _log(events: Sequence[Event], call: Call) -> str:
     return "\n".join(lines(events, call.seat)) or "Nothing was recorded that can be seen from here."
+
+
+def explained(verb: Verb, call: Call) -> Answer:
+    """Explain a unit, or the outcome of an ingested log entry."""
+    try:
+        return answered(verb, call)
+    except NotFound as missing:
+        try:
+            ingested = call.seat.ingested(call.options.unit_id)
+        except NotFound:
+            raise missing from None
+    return Answer(ingested, lambda: text_of("seat.ingested", ingested, call, "Ingested"))
 
 
 def _shown(what: Explanation | Dispute | Event, call: Call) -> str:
