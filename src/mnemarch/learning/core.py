@@ -13,7 +13,7 @@ from math import log as logarithm
 from pathlib import Path
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, MnemarchError, NotAllowed, StoreError
-from mnemarch.learning.model import misfit
+from mnemarch.learning.analyst import misfit
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType

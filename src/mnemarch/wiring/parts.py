@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mnemarch.embedding import vectors as vector_files
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.embedding.dense_search import VectorStore
-    from mnemarch.learning import model as models
-    from mnemarch.learning.model import ApiModel
+    from mnemarch.learning import analyst as models
+    from mnemarch.learning.analyst import ApiModel
     from mnemarch.model.caller import Stream
     from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
     from mnemarch.services import merging
@@ -48,7 +48,7 @@ else:
     pgsearch = Lazy("mnemarch.stores.postgres.search")
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
-    models = Lazy("mnemarch.learning.model")
+    models = Lazy("mnemarch.learning.analyst")
 
 DATABASE, _IGNORE = "memory.db", ".gitignore"
 _IGNORE_BYTES_MAX = 65_536
