@@ -521,10 +521,6 @@ def _units(verb: Verb, call: Call) -> Answer:
     return answered(verb, call)
 
 
-def _validate(verb: Verb, call: Call) -> Answer:
-    return shaped(verb, call, {"unit_id": call.options.unit_id, "confidence": performed(verb, call)})
-
-
 def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
     """A function of another module in this package, loaded at the call."""
     return lambda verb, call: getattr(loaded(f"mnemarch.interfaces.{module}"), name)(verb, call)
@@ -535,7 +531,9 @@ _RUNS = {
     "seat.failed_approaches": _attempts,
     "seat.explain": _of("work_text", "explained"),
     "seat.units": _units,
-    "seat.validate": _validate,
+    "seat.validate": lambda verb, call: shaped(
+        verb, call, {"unit_id": call.options.unit_id, "confidence": performed(verb, call)}
+    ),
     "seat.erase": _of("operate", "asked"),
     "seat.undo": _of("operate", "asked"),
     "memory.doctor": _of("operate", "doctor"),

@@ -109,7 +109,8 @@ def _graph_text(view: GraphView, limit: int) -> str:
     for query in view.queries[:limit]:
         bar = "█" * round(max(0.0, min(1.0, query.rank)) * _BAR_CELLS)
         head = f"{bar:░<{_BAR_CELLS}} {query.rank:.2f}  {_short_id(query.id)}  {quoted(query.text or '')}"
-        facts = [_weights(query), age(query.last_access), *(["pinned"] if query.pinned else [])]
+        weights = f"asked {query.weights.repeat:.3g}×, feedback {query.weights.feedback:+.3g}"
+        facts = [weights, age(query.last_access), *(["pinned"] if query.pinned else [])]
         lines += ["", wrapped(head, ""), wrapped(", ".join(facts)), *_neighbours(view, around[query.id])]
     alone = [view.words(node) for node in view.nodes if node.type == "entity" and not around[node.id]]
     if alone:
@@ -129,10 +130,6 @@ def _neighbours(view: GraphView, around: Sequence[tuple[Edge, Node]]) -> list[st
         if len(near) > _OF_EACH_TYPE_MAX:
             lines.append(f"    {kind:<9}… {len(near) - _OF_EACH_TYPE_MAX:,} more")
     return lines
-
-
-def _weights(query: Node) -> str:
-    return f"asked {query.weights.repeat:.3g}×, feedback {query.weights.feedback:+.3g}"
 
 
 def _short_id(node_id: str) -> str:

@@ -38,7 +38,7 @@ from mnemarch.interfaces.text import (
 from mnemarch.model import upkeep
 from mnemarch.model.caller import Actor
 from mnemarch.model.event import Event
-from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
+from mnemarch.model.outcome import Finding, LogCheck, Stats, Swept
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
@@ -386,10 +386,6 @@ def brought(event: Event, call: Call) -> list[str]:
     return ["", f"it brought, and nobody has judged: {len(mine):,}", *lines, *more] if mine else []
 
 
-def _restored(done: Imported, _: Call) -> str:
-    return f"restored  {done.events:,} events, {done.skipped:,} were here already"
-
-
 COMMANDS = {
     "copy": Command(
         _copy,
@@ -415,6 +411,6 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "Maintained": _maintained,
     "Erased": _erased,
     "Undone": _undone,
-    "Imported": _restored,
+    "Imported": lambda done, _: f"restored  {done.events:,} events, {done.skipped:,} were here already",
     "ImportedClaims": _imported,
 }

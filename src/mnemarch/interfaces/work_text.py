@@ -198,10 +198,6 @@ def _print(events: Sequence[Event], call: Call) -> None:
     sys.stdout.flush()
 
 
-def _log(events: Sequence[Event], call: Call) -> str:
-    return "\n".join(lines(events, call.seat)) or "Nothing was recorded that can be seen from here."
-
-
 def explained(verb: Verb, call: Call) -> Answer:
     """Explain a unit, or the outcome of an ingested log entry."""
     try:
@@ -460,7 +456,9 @@ def _all_ingested(everything: Sequence[Ingested], call: Call) -> str:
 
 # Keyed as in `text`.
 TEXTS: dict[str, Callable[[Any, Call], str]] = {
-    "list[Event]": _log,
+    "list[Event]": lambda events, call: (
+        "\n".join(lines(events, call.seat)) or "Nothing was recorded that can be seen from here."
+    ),
     "seat.show": _shown,
     "seat.status": _status,
     "Promotion": _promotion,
