@@ -23,8 +23,7 @@ from mnemarch.stores.postgres.sessions import (
 )
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
-from mnemarch.stores.sql.queries import Queries
-from mnemarch.stores.sql.rows import event_columns
+from mnemarch.stores.sql.queries import Queries, event_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
