@@ -31,7 +31,6 @@ from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, rivals_of, with_disputes
 from mnemarch.units.life import approve
-from mnemarch.units.promote import promote
 from mnemarch.units.same_text import (
     is_same,
     live_with_same_text,
@@ -40,7 +39,7 @@ from mnemarch.units.same_text import (
     refusal_to_repeat,
     rejected_alike,
 )
-from mnemarch.units.status import as_gate, check_citations, proof_of, raise_by_evidence, whole_names
+from mnemarch.units.status import as_gate, check_citations, promote, proof_of, raise_by_evidence, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
