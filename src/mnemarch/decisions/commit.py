@@ -18,7 +18,7 @@ from mnemarch.policy.permissions import Deed, Policy
 from mnemarch.text import words
 from mnemarch.text.secrets import redacted, redacted_tree
 from mnemarch.units.conflicts import link_units
-from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
+from mnemarch.units.finding import is_same, live_with_same_text, twin_of
 from mnemarch.units.status import change
 
 TYPE_CHECKING = False

@@ -26,7 +26,7 @@ from mnemarch.model.unit import Claim, Kind, Unit
 from mnemarch.model.value import member_of, replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_name, checked_text
 from mnemarch.policy.permissions import Deed
-from mnemarch.units import lookup
+from mnemarch.units import finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ class Decisions:
     def _whole(self, id: str) -> str:
         """The whole id of a unit for a partial id."""
         checked = checked_id(id, "an id")
-        return checked if lookup.is_whole(checked) else self._ask(lookup.unit_id, checked)
+        return checked if finding.is_whole(checked) else self._ask(finding.unit_id, checked)
 
     def _ask(self, question: Callable[..., T], *arguments: object) -> T:
         return self._read(lambda reader: question(reader, self._caller, *arguments))

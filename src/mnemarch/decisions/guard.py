@@ -13,7 +13,7 @@ from mnemarch.model.unit import Kind, Unit
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import life
-from mnemarch.units.same_text import rejection_of
+from mnemarch.units.finding import rejection_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind, Unit
 from mnemarch.text.edits import Edit, netted
 from mnemarch.units.analysis import edits_told
+from mnemarch.units.finding import refusal_to_repeat
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mnemarch.text import canonical as texts
     from mnemarch.text import choices as choosing
     from mnemarch.text.choices import Choice
-    from mnemarch.units import same_text
+    from mnemarch.units import finding
 
     Progress = Callable[[int], None]
 else:
@@ -42,7 +42,7 @@ else:
     requests = Lazy("mnemarch.decisions.chain")
     texts = Lazy("mnemarch.text.canonical")
     choosing = Lazy("mnemarch.text.choices")
-    same_text = Lazy("mnemarch.units.same_text")
+    finding = Lazy("mnemarch.units.finding")
 
 _ANALYST = Actor.system("analyst")
 _DAY = timedelta(days=1)
@@ -256,7 +256,7 @@ def propose_choices(engine: Engine, author: Caller, episode: Unit) -> list[str]:
 def _asked_and_known(reader: Reader, author: Caller, wanted: Sequence[Choice]) -> tuple[list[Scope], set[str]]:
     """The scopes of all requests so far, answered or not, and the texts that were requested or are known."""
     asked = requests.texts_asked_for(reader, author.stream)
-    told = [choice.what for choice in wanted if same_text.live_with_same_text(reader, author.visible_keys, choice.what)]
+    told = [choice.what for choice in wanted if finding.live_with_same_text(reader, author.visible_keys, choice.what)]
     return [scope for scope, _ in asked], {texts.canonical(text) for text in (*(text for _, text in asked), *told)}
 
 

@@ -19,10 +19,10 @@ from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
 from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.conflicts import open_disputes
+from mnemarch.units.finding import RULE
 from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
 from mnemarch.units.remember import record_unit, remember
-from mnemarch.units.same_text import RULE
 from mnemarch.units.scene import NOT_CLAIMS
 from mnemarch.units.status import accept_for_project, promote
 

@@ -38,7 +38,7 @@ from mnemarch.policy.promotion import (
     standing,
 )
 from mnemarch.policy.trust import signalled, verified
-from mnemarch.units.same_text import refusal_to_repeat, twin_of
+from mnemarch.units.finding import refusal_to_repeat, twin_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
