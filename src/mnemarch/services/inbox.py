@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mnemarch.code.clones import removed_of
-from mnemarch.decisions.chain import open_requests
+from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops.attempts import clear_stuck
 from mnemarch.model.caller import ActorKind, Caller, Level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from mnemarch.decisions import chain
+from mnemarch.decisions import proposals
 from mnemarch.decisions.guard import require_may_retire
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.lazy import Lazy
@@ -118,7 +118,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
     staying = [(unit, why_not) for unit, _, why_not in back]
     claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
-    waiting = chain.open_requests(act.transaction, act.caller)
+    waiting = proposals.open_requests(act.transaction, act.caller)
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
     asked = [request.id for request in waiting if request.id in asked_by_it]
     ledgers = _counted(act, undoing)
@@ -145,7 +145,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     for id in claims:
         act.record(EventType.INBOX_SETTLED, {"what": "refused claim", "answer": why}, subject=id)
     for id in asked:
-        chain.answer(act, id, why, None)
+        proposals.answer(act, id, why, None)
     for id in rules:
         act.record(EventType.RULE_DROPPED, {"reason": why}, subject=id)
     payload = {
@@ -246,7 +246,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         payload = {"what": "refused claim", "answer": reason, "reopens": True}
         act.record(EventType.INBOX_SETTLED, payload, subject=id)
     for id in undone["requests"]:
-        chain.reopen(act, id, reason)
+        proposals.reopen(act, id, reason)
     for ledger in undone["ledgers"]:
         attempts.bring_back(act, ledger)
     taught = [act.transaction.event(id) for id in undone.get("rules", ())]

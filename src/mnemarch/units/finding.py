@@ -35,7 +35,7 @@ else:
     stating = Lazy("mnemarch.text.statements")
 
 RULE = "R5"
-_LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
+LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
 # Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
@@ -151,7 +151,7 @@ def rejection_of(reader: Reader, unit: Unit) -> Event | None:
     """The rejection that archived a unit. None if it was archived for another reason."""
     if unit.status is not Status.ARCHIVED:
         return None
-    left = [event for event in reader.events_of_subject(unit.id) if event.type in _LEAVING]
+    left = [event for event in reader.events_of_subject(unit.id) if event.type in LEAVING]
     return left[-1] if left and left[-1].type is EventType.UNIT_REJECTED else None
 
 

@@ -31,7 +31,9 @@ from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, rivals_of, with_disputes
 from mnemarch.units.finding import (
+    event_id,
     is_same,
+    is_whole,
     live_with_same_text,
     past_with_same_text,
     read_before_repeating,
@@ -314,8 +316,6 @@ class Intake:
         from mnemarch.code.citing import checked_in_tree
 
         if citation.kind is CitationKind.LOG:
-            from mnemarch.units.finding import event_id, is_whole
-
             if is_whole(citation.ref):
                 return citation
             whole = self._log.store.read(lambda reader: event_id(reader, self._caller, citation.ref))
