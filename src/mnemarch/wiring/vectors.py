@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.embedding.dense_search import VectorStore
     from mnemarch.ports import MeaningIndex, Store
-    from mnemarch.stores import postgres, qdrant, qdrant_address
+    from mnemarch.stores import postgres, qdrant
     from mnemarch.stores.postgres import PostgresStore
     from mnemarch.stores.postgres import vectors as pgvectors
 
@@ -39,7 +39,6 @@ else:
     pgvectors = Lazy("mnemarch.stores.postgres.vectors")
     postgres = Lazy("mnemarch.stores.postgres")
     qdrant = Lazy("mnemarch.stores.qdrant")
-    qdrant_address = Lazy("mnemarch.stores.qdrant_address")
     vector_files = Lazy("mnemarch.embedding.vectors")
 
 _EMBEDDING_KEY, _QDRANT_KEY = "MNEMARCH_EMBEDDING_KEY", "MNEMARCH_QDRANT_KEY"
@@ -54,9 +53,9 @@ class Making:
         self.is_own = is_own
         self._names_vectors = is_own or names_vectors
         if self.server:
-            qdrant_address.http_address(self.server)
+            qdrant.http_address(self.server)
             if self.semantic:
-                qdrant_address.require_client()
+                qdrant.require_client()
         # A user who names a vector server wants vectors.
         if self.semantic == "auto" and self.server:
             self.semantic = "sentence"
