@@ -7,7 +7,7 @@ from collections import Counter
 from mnemarch.code.clones import removed_of
 from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.loops.attempts import clear_stuck
+from mnemarch.loops.detector import clear_stuck
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from mnemarch.graph import files, sharing
     from mnemarch.learning import habits
     from mnemarch.log.act import Act
-    from mnemarch.loops import attempts
+    from mnemarch.loops import detector
     from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
     from mnemarch.units.undo import Undoing
 else:
     # An erasure needs the first two, an undoing the others.
     files, sharing = Lazy("mnemarch.graph.files"), Lazy("mnemarch.graph.sharing")
-    habits, attempts = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.attempts")
+    habits, detector = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.detector")
 
 
 # Erasing
@@ -161,7 +161,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         "requests": asked,
         "rules": rules,
         "votes": [habits.withdraw(act, votes, why)] if votes else [],
-        "ledgers": [attempts.forget(act, subject, *ids, why) for subject, ids in ledgers.items()],
+        "ledgers": [detector.forget(act, subject, *ids, why) for subject, ids in ledgers.items()],
     }
     event, _ = act.record(EventType.ACTOR_UNDONE, payload)
     return replace(undone, id=event.id)
@@ -208,10 +208,10 @@ def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]
     events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
     logged: dict[str, list[str]] = {}
     for entry in undoing.events(act, EventType.LOGGED):
-        logged.setdefault(attempts.subject_of(entry.scope, entry.scope.task), []).append(entry.id)
+        logged.setdefault(detector.subject_of(entry.scope, entry.scope.task), []).append(entry.id)
     counted: dict[str, tuple[list[str], list[str]]] = {}
     for subject in dict.fromkeys([*(event.subject or "" for event in events), *logged]):
-        known = attempts.ledger(act.transaction, subject)
+        known = detector.ledger(act.transaction, subject)
         failed = {attempt.event_id for attempt in known.attempts}
         ids = [
             event.id
@@ -248,7 +248,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     for id in undone["requests"]:
         proposals.reopen(act, id, reason)
     for ledger in undone["ledgers"]:
-        attempts.bring_back(act, ledger)
+        detector.bring_back(act, ledger)
     taught = [act.transaction.event(id) for id in undone.get("rules", ())]
     for learned in taught:
         if learned is not None and learned.payload is not None:
