@@ -5,13 +5,14 @@ from __future__ import annotations
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.model.stamps import first_id
-from mnemarch.stores.sql.queries import in_parts
-from mnemarch.stores.sql.rows import (
+from mnemarch.stores.sql.queries import (
     ROWS,
+    Queries,
     beginning_of,
     code_rule_of,
     episode_of,
     event_of,
+    in_parts,
     link_of,
     of_stream,
     relation_of,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event, EventType
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
-    from mnemarch.stores.sql.queries import Queries
 
     T = TypeVar("T")
 
