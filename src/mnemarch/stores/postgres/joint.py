@@ -37,8 +37,14 @@ _SLOW = 3.0
 _ALONE_MAX = 8
 # Who appends for others ends if nothing came for so long.
 _IDLE_S = 2.0
-# How long a process waits for an answer before it appends its entries itself, and how many more before it looks again.
-_PATIENCE_S, _ALONE_AFTER_SILENCE = 3.0, 200
+# How long a process waits for an answer before it appends its entries itself.
+_PATIENCE_S = 3.0
+# After so many rounds for nobody else it ends.
+_LONELY_MAX = 100
+# What is open then: the socket where others connect, and the connection of this process.
+_OWN = 2
+# How many entries it appends itself after either before it looks again.
+_ALONE_LONG = 200
 _PART_BYTES = 1 << 20
 _END = b"\n\n"
 # Changes with what is sent.
@@ -62,14 +68,16 @@ class JointAppends(Forkable):
         watch(self)
 
     def timed(self, work: Callable[[], T], entries: int) -> T:
-        """Append by this process itself. Counts how often a lone entry took long: many share one wait."""
+        """Append by this process itself. Counts how often in a row a lone entry took long: many share one wait."""
         began = time.monotonic()
         result = work()
         took_s = time.monotonic() - began
-        if entries == 1:
-            self._fastest_s = min(self._fastest_s, took_s)
-            self._alone += 1
-            self._slow = self._slow + 1 if took_s > _SLOW * self._fastest_s else 0
+        if entries > 1:
+            self._alone, self._slow = min(self._alone, 0), 0
+            return result
+        self._fastest_s = min(self._fastest_s, took_s)
+        self._alone += 1
+        self._slow = self._slow + 1 if took_s > _SLOW * self._fastest_s else 0
         return result
 
     def appended(self, jobs: Sequence[Job]) -> bool:
@@ -89,7 +97,7 @@ class JointAppends(Forkable):
         except OSError as error:
             line.close()
             if isinstance(error, TimeoutError):  # That process may stand still for long.
-                self._alone = -_ALONE_AFTER_SILENCE
+                self._alone = -_ALONE_LONG
             return False
         for job, (position, hash, seq) in zip(jobs, from_json(answer.decode()), strict=True):
             job.result = job.entry[0].placed(position, bytes.fromhex(hash), seq)
@@ -109,9 +117,15 @@ class JointAppends(Forkable):
             line.close()
             if self._slow >= _ALONE_MAX:
                 self._slow = 0
-                start_new_thread(_Appender(self._path, self._append).run, ())
+                start_new_thread(self._append_for_all, ())
             return None
         return line
+
+    def _append_for_all(self) -> None:
+        appender = _Appender(self._path, self._append)
+        appender.run()
+        if appender.is_lonely:
+            self._alone = -_ALONE_LONG
 
     def close(self) -> None:
         line, self._line = self._line, None
@@ -133,10 +147,16 @@ class _Appender(Forkable):
         # Where others connect, and then each connection, with what it sent so far.
         self._sockets: dict[Any, bytearray] = {}
         self._round = allocate_lock()
+        self._lonely = 0
         watch(self)
 
+    @property
+    def is_lonely(self) -> bool:
+        """Whether no other process has connected for many rounds."""
+        return self._lonely >= _LONELY_MAX
+
     def run(self) -> None:
-        """Append until nothing comes any more, or the store can't be used. The others see their connections end."""
+        """Append until that is for nobody, or the store can't be used. The others see their connections end."""
         try:
             with suppress(OSError, StoreUnavailable):
                 os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
@@ -154,12 +174,13 @@ class _Appender(Forkable):
         door.bind(self._path)
         door.listen()
         is_working = True
-        while is_working and (ready := self._selector.select(_IDLE_S)):
+        while is_working and not self.is_lonely and (ready := self._selector.select(_IDLE_S)):
             with self._round:
                 lines = [key.fileobj for key, _ in ready]
                 if door in lines:
                     lines.remove(door)
                     self._add(door.accept()[0])
+                self._lonely = self._lonely + 1 if len(self._sockets) <= _OWN else 0
                 is_working = self._answer([line for line in lines if self._has_request(line)])
 
     def _add(self, opened: socket.socket) -> None:
