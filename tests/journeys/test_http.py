@@ -21,8 +21,8 @@ from http_session import serving
 import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable
+from mnemarch.interfaces.http import Tokens
 from mnemarch.interfaces.http.app import BODY_BYTES_MAX, Server
-from mnemarch.interfaces.http.serve import Tokens
 from mnemarch.learning.rule import CodeRule
 from mnemarch.verbs.wire import path_of, profile_of, served, to_json
 

@@ -55,8 +55,8 @@ PLAIN_COMMANDS = {
         **dict.fromkeys(("demo", "init", "hook", "trust"), "plain_commands"),
         "mcp": "mcp",
         "copy": "operate",
-        **dict.fromkeys(("install", "uninstall"), "install.commands"),
-        **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
+        **dict.fromkeys(("install", "uninstall"), "install"),
+        **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http"),
     },
 }
 # Accepted before and after the command.

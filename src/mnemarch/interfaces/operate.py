@@ -170,7 +170,7 @@ def doctor(verb: Verb, call: Call) -> Answer:
         findings = performed(verb, call)
         # A scope without units is no fault of the memory, so the note is not a failure.
         findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
-        from mnemarch.interfaces.install import commands as install
+        from mnemarch.interfaces import install
 
         findings += install.findings(call)
     except NotFound:

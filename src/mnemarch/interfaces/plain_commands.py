@@ -32,7 +32,7 @@ def _init(call: Call) -> Answer:
     # On a server, other projects have events too, and only an operator may count them.
     events = None if call.is_on_server else call.memory.stats().events
     if call.is_on_server:
-        from mnemarch.interfaces.hooks.process import prepare
+        from mnemarch.interfaces.hooks import prepare
 
         prepare(call.home.folder)
     notes = call.empty_scope_hint()
@@ -183,7 +183,7 @@ def _after_demo(folder: str | None, unit_id: str) -> str:
 
 
 def _hook(call: Call) -> Answer:
-    from mnemarch.interfaces.hooks.process import run
+    from mnemarch.interfaces.hooks import run
 
     run(["--host", call.options.host] if call.options.host else [], is_timed=False)
     return Answer(None, lambda: "", is_printed=True)

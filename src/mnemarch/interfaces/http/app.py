@@ -36,7 +36,7 @@ from mnemarch.verbs.wire import kind_of, offered, path_of, profile_of, schema_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from mnemarch.interfaces.http.serve import Token, Tokens
+    from mnemarch.interfaces.http import Token, Tokens
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
 
