@@ -284,8 +284,6 @@ def command_named(name: str) -> Command:
 
 def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
     """Parse the arguments after the command."""
-    from mnemarch.interfaces.plain_commands import examples_of, where_it_belongs
-
     places = places_of(command)
     takes = (*command.takes, *places, JSON)
     typed = _Typed(takes, argv)
