@@ -28,8 +28,8 @@ from mnemarch.policy.trust import label_of
 from mnemarch.text.prompt import entry, fenced, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.text.tokens import query_tokens, telling_tokens
+from mnemarch.units.finding import refusal_to_repeat
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, proof_of, retire
 
 TYPE_CHECKING = False

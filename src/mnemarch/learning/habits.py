@@ -15,8 +15,8 @@ from mnemarch.text.cache import pattern
 from mnemarch.text.edits import Edit, netted
 from mnemarch.text.words import entries, grouped, listed
 from mnemarch.units.analysis import edits_told
+from mnemarch.units.finding import refusal_to_repeat
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False

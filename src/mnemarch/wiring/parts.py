@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mnemarch.ports import MeaningIndex, Reranker, SearchIndex, Store, Vectors
     from mnemarch.services import merging
     from mnemarch.services.engine import OpenIndex, OpenTenant
-    from mnemarch.stores import files, postgres, qdrant, qdrant_address, sqlite, tantivy_index
+    from mnemarch.stores import files, postgres, qdrant, sqlite, tantivy_index
     from mnemarch.stores.postgres import PostgresStore
     from mnemarch.stores.postgres import search as pgsearch
     from mnemarch.stores.postgres import vectors as pgvectors
@@ -41,7 +41,6 @@ else:
     pgvectors = Lazy("mnemarch.stores.postgres.vectors")
     postgres = Lazy("mnemarch.stores.postgres")
     qdrant = Lazy("mnemarch.stores.qdrant")
-    qdrant_address = Lazy("mnemarch.stores.qdrant_address")
     vector_files = Lazy("mnemarch.embedding.vectors")
     files = Lazy("mnemarch.stores.files")
     merging = Lazy("mnemarch.services.merging")
@@ -141,9 +140,9 @@ class Making:
         self.is_own = is_own
         self._names_vectors = is_own or names_vectors
         if self.server:
-            qdrant_address.http_address(self.server)
+            qdrant.http_address(self.server)
             if self.semantic:
-                qdrant_address.require_client()
+                qdrant.require_client()
         # A user who names a vector server wants vectors.
         if self.semantic == "auto" and self.server:
             self.semantic = "sentence"

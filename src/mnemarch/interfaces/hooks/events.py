@@ -177,7 +177,7 @@ def prompt(moment: Moment) -> str:
 
 def _log_prompt(moment: Moment, text: str) -> None:
     """Log a prompt. A bare question never becomes a unit: recall would return it as its own answer."""
-    from mnemarch.text.turns import ASKS, signs_of
+    from mnemarch.text.conversation import ASKS, signs_of
 
     tells = signs_of(text) != ASKS
     receipt = moment.seat.log("user", text, data=DEFERRED if tells else None)
