@@ -14,8 +14,19 @@ from mnemarch import errors
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, StoreUnavailable
 from mnemarch.log.act import Entry
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.verbs.types import REPORT, SEAT, Parameter, Verb
-from mnemarch.verbs.wire import from_json, kind_of, offered, path_of, recognised, served, to_json
+from mnemarch.verbs.types import (
+    REPORT,
+    SEAT,
+    Parameter,
+    Verb,
+    from_json,
+    kind_of,
+    offered,
+    path_of,
+    recognised,
+    served,
+    to_json,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

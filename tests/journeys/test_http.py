@@ -24,7 +24,7 @@ from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope, StoreUnav
 from mnemarch.interfaces.http import Tokens
 from mnemarch.interfaces.http.app import BODY_BYTES_MAX, Server
 from mnemarch.learning.rule import CodeRule
-from mnemarch.verbs.wire import path_of, profile_of, served, to_json
+from mnemarch.verbs.types import path_of, profile_of, served, to_json
 
 SHOP = Scope(project="shop")
 ASKED = "/v1/seat/recall"

@@ -42,8 +42,7 @@ from mnemarch.model.outcome import Finding, LogCheck, Stats, Swept
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import WORDS, Parameter, Verb
-from mnemarch.verbs.wire import to_json
+from mnemarch.verbs.types import WORDS, Parameter, Verb, to_json
 from mnemarch.wiring import copy
 
 _SHOWN_MAX = 20

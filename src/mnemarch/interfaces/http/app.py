@@ -30,8 +30,20 @@ from mnemarch.interfaces.command import bound
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import Frozen
 from mnemarch.services.overview import LOOK_S, NewsOf
-from mnemarch.verbs.types import REPORT, Verb, help_of, read_all, schema_of
-from mnemarch.verbs.wire import kind_of, offered, path_of, profile_of, schema_of_kind, served, to_json
+from mnemarch.verbs.types import (
+    REPORT,
+    Verb,
+    help_of,
+    kind_of,
+    offered,
+    path_of,
+    profile_of,
+    read_all,
+    schema_of,
+    schema_of_kind,
+    served,
+    to_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
