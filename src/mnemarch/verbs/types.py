@@ -37,6 +37,8 @@ _HOMES = (
     *(f"mnemarch.model.{name}" for name in ("search", "testrun", "unit", "upkeep")),
     *(f"mnemarch.learning.{name}" for name in ("code_rules", "core", "rule")),
 )
+# The operator's verbs reach every project of a memory, so they need the widest profile. These two reveal no project.
+_HARMLESS = frozenset({"memory.now", "memory.verify_receipt"})
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -92,6 +94,21 @@ class Verb(Frozen):
     gives: str
     takes: tuple[Parameter, ...] = ()
     command: str | None = ""
+
+    @property
+    def sent(self) -> list[Parameter]:
+        """The parameters that can come over a network: no file and no command of the server's machine."""
+        return [each for each in self.takes if each.type.read is not None and each.type not in (PATH, COMMAND)]
+
+    @property
+    def path(self) -> str:
+        """The route over a network."""
+        return f"/v1/{self.name.replace('.', '/')}"
+
+    @property
+    def needs(self) -> str:
+        """The narrowest profile that may call it over a network."""
+        return "admin" if self.name.startswith("memory.") and self.name not in _HARMLESS else self.profile
 
 
 def help_of(name: str) -> tuple[str, tuple[str, ...]]:
@@ -545,15 +562,6 @@ def _schema_of_value(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
-# The operator's verbs reach every project of a memory, so they need the widest profile. These two reveal no project.
-_HARMLESS = frozenset({"memory.now", "memory.verify_receipt"})
-
-
-def offered(verb: Verb) -> list[Parameter]:
-    """The parameters that can come over a network: no file and no command of the server's machine."""
-    return [each for each in verb.takes if each.type.read is not None and each.type not in (PATH, COMMAND)]
-
-
 @cache
 def served() -> dict[str, Verb]:
     """The verbs with all required parameters available over a network, by name."""
@@ -563,14 +571,5 @@ def served() -> dict[str, Verb]:
 
 
 def _is_complete(verb: Verb) -> bool:
-    sent = {each.name for each in offered(verb)}
+    sent = {each.name for each in verb.sent}
     return all(each.name in sent or each.default is not REQUIRED or each.type is SEAT for each in verb.takes)
-
-
-def profile_of(verb: Verb) -> str:
-    """The narrowest profile that may call the verb over a network."""
-    return "admin" if verb.name.startswith("memory.") and verb.name not in _HARMLESS else verb.profile
-
-
-def path_of(verb: Verb) -> str:
-    return f"/v1/{verb.name.replace('.', '/')}"
