@@ -75,8 +75,9 @@ def intent_of(text: str) -> Intent:
 
 @cache
 def _signs(section: str) -> dict[str, list[str]]:
+    """Signs by name. An English sign begins a word, and a Korean sign may be anywhere."""
     rows = (line.partition(" => ") for line in entries("questions", section))
-    return {name: signs.split("|") for name, _, signs in rows}
+    return {name: [f" {sign}" if sign.isascii() else sign for sign in signs.split("|")] for name, _, signs in rows}
 
 
 def _spaced(text: str) -> str:
@@ -84,8 +85,7 @@ def _spaced(text: str) -> str:
 
 
 def _has(spaced: str, signs: list[str]) -> bool:
-    """Whether an English sign begins a word, or a Korean sign occurs anywhere."""
-    return any((f" {sign}" if sign.isascii() else sign) in spaced for sign in signs)
+    return any(map(spaced.__contains__, signs))
 
 
 class Question:
