@@ -33,7 +33,7 @@ from mnemarch.recall.handout import (
 from mnemarch.recall.question import Question
 from mnemarch.recall.scores import HOPS, SELF_CONTAINED, fit_of, in_order, judged, ranked, without_question
 from mnemarch.text.conversation import project_key
-from mnemarch.units.gate import Gate, withheld_reason
+from mnemarch.units.gate import Gate, red_among, withheld_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -360,8 +360,6 @@ class Recall:
         contested = self._contested.intersection(ids)
         self.handed_before = self.handed_before.intersection(ids)
         if self._tests:
-            from mnemarch.units.status import red_among
-
             self._red = red_among([item.unit for item in (*bound, *items)], self._tests, self._caller.scope)
         if self._red:
             # Within a tier, units whose tests fail here come last (R8).

@@ -18,7 +18,7 @@ from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
-from mnemarch.units.same_text import past_with_same_text
+from mnemarch.units.finding import past_with_same_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,6 +20,8 @@ from mnemarch.units.account import (
     account_in,
     cut,
     failed_approaches,
+    faults_shown,
+    left_open,
     named,
     read_error,
     text_of,
@@ -38,9 +40,8 @@ from mnemarch.units.analysis import (
     without_runs_set_aside,
 )
 from mnemarch.units.conflicts import link_units, resembling
-from mnemarch.units.doubts import faults_shown, left_open
+from mnemarch.units.finding import live_with_same_text, refusal_to_repeat
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.scene import TOLD_MAX, Scene, account_of, newest_first, told_of, units_of_task
 from mnemarch.units.status import change, practise, retire
 
