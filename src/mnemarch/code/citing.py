@@ -11,7 +11,7 @@ from mnemarch.code.git import full_hash, root_name
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, Symbol, agrees, find, language_of
 from mnemarch.code.worktree import CHANGED, Check, WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import secrets
 from mnemarch.text.cache import pattern

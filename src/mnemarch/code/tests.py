@@ -8,9 +8,8 @@ import os
 from mnemarch.code import git
 from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import Check, WorkTree, content_hash, lines_of
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.testrun import meant
-from mnemarch.model.unit import Kind, Proof, Status, Unit
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Kind, Proof, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED

@@ -239,7 +239,7 @@ def _receipt(item: Any, what: str) -> Any:
 
 
 def _citation(item: Any, what: str) -> Any:
-    from mnemarch.model.citation import Citation
+    from mnemarch.model.unit import Citation
 
     return Citation.parse(_text(item, what))
 
