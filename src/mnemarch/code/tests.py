@@ -8,12 +8,12 @@ import os
 from mnemarch.code import git
 from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import Check, WorkTree, content_hash, lines_of
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.testrun import meant
-from mnemarch.model.unit import Kind, Proof, Status, Unit
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Kind, Proof, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED
+from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ _CODE_LIKE = r"[a-z][A-Z]|\w_\w|\.\w{3}"
 _FOLDER_FILES = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
 _PREPARING = frozenset({"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp"})
 # Words that every test contains.
-_COMMON_WORDS = (
-    "assert async await class def describe expect false for from func function if import in it jest junit mock None"
-    " patch pytest raises return self test testing true True False unittest vitest with"
-)
-_COMMON = frozenset(_COMMON_WORDS.split())
+_COMMON = frozenset(listed("code", "tests"))
 
 
 class Place(Frozen):

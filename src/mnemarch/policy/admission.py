@@ -128,9 +128,8 @@ def default_level(actor: Actor, scope: Scope) -> Level:
 
 def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     """The claim with every field checked and converted. A person vouches for the claims that they make (R2)."""
-    from mnemarch.model.citation import Citation
     from mnemarch.model.stamps import checked_instant
-    from mnemarch.model.unit import Claim, DecayPolicy, Kind
+    from mnemarch.model.unit import Citation, Claim, DecayPolicy, Kind
 
     unchecked: Any = claim
     if not isinstance(unchecked, Claim):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from mnemarch.learning.core import CoreMemory
     from mnemarch.learning.working import WorkingMemoryManager
-    from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event, EventType, Receipt
     from mnemarch.model.outcome import (
         Analysis,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     )
     from mnemarch.model.search import Found, Pack
     from mnemarch.model.testrun import TestRun
-    from mnemarch.model.unit import Claim, Kind, Unit
+    from mnemarch.model.unit import Citation, Claim, Kind, Unit
     from mnemarch.services.inbox import Inbox
 
     T = TypeVar("T")

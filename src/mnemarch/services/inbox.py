@@ -9,11 +9,21 @@ from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops.detector import clear_stuck
 from mnemarch.model.caller import ActorKind, Caller, Level
-from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled, Stored
 from mnemarch.model.stamps import datetime, micros, short_id, timedelta
-from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType, Unit, waiting_key
+from mnemarch.model.unit import (
+    ACCEPTED,
+    KEPT_AS,
+    LIVE_STATES,
+    TRUSTED,
+    Citation,
+    Claim,
+    Kind,
+    LinkType,
+    Unit,
+    waiting_key,
+)
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question

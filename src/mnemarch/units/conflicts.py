@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Dispute, Stored
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Claim, Kind, Link, LinkType, Status, Unit
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Claim, Kind, Link, LinkType, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of

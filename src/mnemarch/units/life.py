@@ -5,9 +5,8 @@ from __future__ import annotations
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.log.act import Act, Log
 from mnemarch.model.caller import Actor, ActorKind, Caller, Scope, checked_id
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.unit import REPLACEMENT, Kind, Link, LinkType, Signal, Status, Unit
+from mnemarch.model.unit import OF_CODE, REPLACEMENT, Citation, CitationKind, Kind, Link, LinkType, Signal, Status, Unit
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace

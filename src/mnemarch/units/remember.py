@@ -6,13 +6,15 @@ from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.log.act import Act, Log, receipt_for, without_secrets
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Caller, Level
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import (
     KEPT_AS,
     OBSERVED,
+    OF_CODE,
+    Citation,
+    CitationKind,
     Claim,
     DecayPolicy,
     Kind,

@@ -12,11 +12,10 @@ from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Caller, Level
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import UTC, datetime
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRecord, TestRun, base_name, forms_of
-from mnemarch.model.unit import Claim, Kind, Status, Unit
+from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 
 TYPE_CHECKING = False

@@ -9,12 +9,11 @@ from mnemarch.lazy import Any, Lazy
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.outcome import Analysis, Promotion, Refused, Stored, TrustChange
 from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRun, base_name, forms_of, meant, short_name
-from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
+from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted

@@ -10,8 +10,8 @@ from functools import cache
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Any, loaded, paragraphs_beside
 from mnemarch.model.caller import Actor
-from mnemarch.model.citation import Citation
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.unit import Citation
 from mnemarch.model.value import Frozen, Names, Ranks
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ _DERIVED = {
 _LEFT_OUT = {"Event": ("body", "clock"), "Stream": ("writer",), "Proof": ("expects",)}
 # The modules with the classes of results.
 _HOMES = (
-    *(f"mnemarch.model.{name}" for name in ("caller", "citation", "decision", "event", "outcome")),
+    *(f"mnemarch.model.{name}" for name in ("caller", "decision", "event", "outcome")),
     *(f"mnemarch.model.{name}" for name in ("search", "testrun", "unit", "upkeep")),
     *(f"mnemarch.learning.{name}" for name in ("code_rules", "core", "rule")),
 )
