@@ -11,7 +11,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Claim, Conflict, InvalidInput, NotFound, Scope, StoreCorrupt
-from mnemarch.log import copying
+from mnemarch.log import transfer
 from mnemarch.log.projection import digest
 
 RECORDED = Path(__file__).parent.parent / "fixtures" / "log.jsonl"
@@ -62,7 +62,7 @@ def target(tmp_path, clock):
 
 @pytest.fixture
 def small_pages(monkeypatch):
-    monkeypatch.setattr(copying, "_PAGE", 7)
+    monkeypatch.setattr(transfer, "_PAGE", 7)
 
 
 def test_a_copy_has_every_event_and_the_same_projections(source, target):
@@ -133,7 +133,7 @@ def test_interrupted_anywhere_it_goes_on_where_it_stopped(source, target):
 
 def test_a_killed_copy_goes_on_where_it_stopped(source, tmp_path):
     script = (
-        "import mnemarch, os, sys\nfrom mnemarch.log import copying\ncopying._PAGE = 7\n"
+        "import mnemarch, os, sys\nfrom mnemarch.log import transfer\ntransfer._PAGE = 7\n"
         "mnemarch.copy(sys.argv[1], sys.argv[2], progress=lambda done: done > 30 and os.kill(os.getpid(), 9))\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "source"), str(tmp_path / "other")]

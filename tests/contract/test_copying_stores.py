@@ -10,7 +10,7 @@ import pytest
 import mnemarch
 from fixtures import postgres
 from mnemarch import Actor, NotFound, Scope, user
-from mnemarch.log import copying
+from mnemarch.log import transfer
 from mnemarch.log.projection import digest
 
 WHERE = Scope(project="shop", worktree="main", task="T-1")
@@ -123,7 +123,7 @@ def test_a_log_of_several_writers_is_the_same_in_any_store(
         person = source.seat(Actor.human("ada"), WHERE)
         person.approve(clones.disputed[1])
         person.remember("Written after the copy", level="project")
-    monkeypatch.setattr(copying, "_PAGE", 5)
+    monkeypatch.setattr(transfer, "_PAGE", 5)
     named = address(kind_to, "target")
 
     def interrupt(copied):
@@ -166,7 +166,7 @@ def test_a_source_in_files_is_named_as_such_and_not_made(clones, tmp_path):
 
 
 def test_interrupted_after_any_entry_of_several_writers_it_goes_on(clones, address, clock, monkeypatch):
-    monkeypatch.setattr(copying, "_PAGE", 1)
+    monkeypatch.setattr(transfer, "_PAGE", 1)
     source, steps = clones.memories[0], 0
 
     def interrupt(_):
