@@ -11,9 +11,9 @@ import psycopg
 from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres import tables
-from mnemarch.stores.postgres.news import News
 from mnemarch.stores.postgres.sessions import (
     FLUSH,
+    News,
     Sessions,
     as_json,
     first_line,
