@@ -19,10 +19,10 @@ from mnemarch.log.untrusted import ABOUT_UNITS, MALFORMED, Reach, check_form, fo
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Imported
-from mnemarch.model.stamps import instant, micros
+from mnemarch.model.stamps import instant
 from mnemarch.model.upkeep import Copied
 from mnemarch.policy.admission import KEY_CHARS_MAX, checked_name
-from mnemarch.stores.sql.queries import DAMAGE
+from mnemarch.stores.sql.queries import DAMAGE, event_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -249,24 +249,12 @@ def _check_header(line: str) -> None:
 
 
 def _record(event: Event) -> dict[str, Any]:
-    return {
-        "org": event.stream.org,
-        "project": event.stream.project,
-        "seq": event.seq,
-        "id": event.id,
-        "type": str(event.type),
-        "actor": str(event.actor),
-        "scope": event.scope.segments,
-        "session": event.session,
-        "subject": event.subject,
-        "key": event.key,
-        "occurred_at": micros(event.occurred_at),
-        "recorded_at": micros(event.recorded_at),
-        "body": event.body,
-        "salt": event.salt and event.salt.hex(),
-        "payload_hash": event.payload_hash.hex(),
-        "hash": event.hash.hex(),
-    } | ({"writer": event.stream.writer, "clock": event.clock} if event.stream.writer else {})
+    stream, row = event.stream, event_columns(event)
+    del row["scope_key"]
+    row |= {"scope": event.scope.segments, "salt": event.salt and event.salt.hex()}
+    row |= {"payload_hash": event.payload_hash.hex(), "hash": event.hash.hex()}
+    of_writer = {"writer": stream.writer, "clock": event.clock} if stream.writer else {}
+    return {"org": stream.org, "project": stream.project} | row | of_writer
 
 
 def _event(number: int, line: str, bytes_max: int) -> Event:

@@ -229,8 +229,7 @@ def relation_of(row: Any) -> Relation:
 
 def use_of(row: Any) -> Use:
     unit_id, task_key, *flags = row
-    handed, used, credited, blamed = map(bool, flags)
-    return units.Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)
+    return units.Use(unit_id, task_key, *map(bool, flags))
 
 
 def test_of(stream: Stream, row: Any) -> TestRecord:

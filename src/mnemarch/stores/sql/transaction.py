@@ -206,15 +206,7 @@ class Transaction(Reader):
 
     def put_use(self, use: Use) -> None:
         """What a task did with a unit; a flag that is set stays set."""
-        self.query(
-            "put_use",
-            unit_id=use.unit_id,
-            task_key=use.task_key,
-            handed=use.handed,
-            used=use.used,
-            credited=use.credited,
-            blamed=use.blamed,
-        )
+        self.query("put_use", **{name: getattr(use, name) for name in units.Use.__match_args__})
 
     def drop_uses(self, unit_id: str) -> None:
         self.query("drop_uses", unit_id=unit_id)
