@@ -49,7 +49,7 @@ PLANS = {
     "guides_in": "SEARCH units USING INDEX units_guiding (kind=? AND scope_key=? AND id<?)",
     "replaced_in": "SEARCH units USING INDEX units_replaced (scope_key=?)",
     "live_units_in": "SEARCH units USING INDEX units_live (scope_key=? AND id<?)",
-    "units_in": "SEARCH units USING INDEX units_scope (scope_key=? AND id<?)",
+    "past_units_in": "SEARCH units USING INDEX units_past (scope_key=? AND id<?)",
     "unit": "SEARCH units USING INDEX units_id (id=?)",
     "units": "SEARCH units USING INDEX units_id (id=?)",
 }

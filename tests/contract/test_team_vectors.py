@@ -23,7 +23,7 @@ from mnemarch.stores import qdrant as qdrant_store
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.postgres import vectors as pgvectors
 from mnemarch.stores.postgres.views import tenant_of
-from mnemarch.wiring import vectors as wiring_vectors
+from mnemarch.wiring import parts
 
 QUESTION = "말이 나무 아래에서 자고 있다"
 FACT = "The horse is sleeping under the tree"
@@ -47,7 +47,7 @@ def elsewhere(tmp_path, monkeypatch):
 @pytest.fixture
 def light(monkeypatch):
     """A light model in place of the bundled one: what is tried is where vectors go, not how good they are."""
-    monkeypatch.setattr(wiring_vectors.dense, "SentenceEncoder", FoldedEmbedder)
+    monkeypatch.setattr(parts.dense, "SentenceEncoder", FoldedEmbedder)
 
 
 def seat(memory, project="shop", kind="agent", name="a"):

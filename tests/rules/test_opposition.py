@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from mnemarch.text.canonical import canonical_key
-from mnemarch.text.changes import change_of, ended
-from mnemarch.text.opposition import breaks, opposes
+from mnemarch.text.opposition import breaks, change_of, ended, opposes
 from mnemarch.text.statements import statement, topic_key
 from mnemarch.units.finding import is_reworded
 

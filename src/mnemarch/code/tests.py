@@ -6,9 +6,8 @@ import builtins
 import os
 
 from mnemarch.code import git
-from mnemarch.code.sources import Check
 from mnemarch.code.symbols import Symbol, Symbols, language_of
-from mnemarch.code.worktree import WorkTree, content_hash, lines_of
+from mnemarch.code.worktree import Check, WorkTree, content_hash, lines_of
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.testrun import meant
 from mnemarch.model.unit import Kind, Proof, Status, Unit

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mnemarch.decisions import decisions as deciding
     from mnemarch.decisions import proposals
-    from mnemarch.learning.model import ApiModel, Usage
+    from mnemarch.learning.analyst import ApiModel, Usage
     from mnemarch.model.outcome import Promotion
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
@@ -106,7 +106,7 @@ def calls(reader: Reader, scope: Scope, since: Any) -> list[Mapping[str, Any]]:
 
 
 def usage_of(made: Sequence[Mapping[str, Any]]) -> Usage:
-    from mnemarch.learning.model import Usage
+    from mnemarch.learning.analyst import Usage
 
     names = Usage.__match_args__
     return sum((Usage(**{name: each[name] for name in names}) for each in made), Usage())

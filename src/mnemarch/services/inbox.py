@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mnemarch.code.clones import removed_of
+from mnemarch.code.home import removed_of
 from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops.detector import clear_stuck

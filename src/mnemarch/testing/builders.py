@@ -60,7 +60,7 @@ def recorded(
         "key": None,
     }
     event = Event(
-        id=new_id(),
+        id=new_id(at + timedelta(microseconds=1)),
         stream=stream,
         seq=seq + 1,
         scope=scope,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.code.sources import standing_edits
+from mnemarch.code.worktree import standing_edits
 from mnemarch.log.act import Act, Log, receipt_for
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
@@ -296,7 +296,7 @@ def _is_repeated(episode: Unit, earlier: Unit) -> bool:
     was_seen = all(unit.attributes.get("witnessed") for unit in (episode, earlier))
     if not earlier.attributes.get("success") or not was_seen:
         return False
-    from mnemarch.text.difference import differences
+    from mnemarch.text.guarded import differences
 
     ran, ran_before = (unit.attributes.get("commands") or () for unit in (episode, earlier))
     if any(is_worth_repeating(command) for command in set(ran).intersection(ran_before)):

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import canonical
-    from mnemarch.text import difference as differing
+    from mnemarch.text import canonical, guarded
     from mnemarch.text import opposition as opposing
     from mnemarch.text import statements as stating
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 else:
     # A run of tests mostly compares no statements, and their words take a while to load.
     canonical = Lazy("mnemarch.text.canonical")
-    differing = Lazy("mnemarch.text.difference")
+    guarded = Lazy("mnemarch.text.guarded")
     opposing = Lazy("mnemarch.text.opposition")
     stating = Lazy("mnemarch.text.statements")
 
@@ -170,7 +169,7 @@ def is_reworded(left: str, right: str) -> bool:
         (said.topic, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
         for said, text in ((stating.statement(left), left), (stating.statement(right), right))
     )
-    return ours == theirs and not differing.differences(left, right) and opposing.opposes(left, right) is None
+    return ours == theirs and not guarded.differences(left, right) and opposing.opposes(left, right) is None
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:

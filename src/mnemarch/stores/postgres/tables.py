@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_FIRST_FORMAT, FORMAT_VERSION = 6, 10
+_FIRST_FORMAT, FORMAT_VERSION = 6, 11
 _FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 # Held while the tables are made, so that two processes don't make them at once.
 _MIGRATION_LOCK = 0x4D4E4152

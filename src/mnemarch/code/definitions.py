@@ -1,4 +1,4 @@
-"""The definitions in ast-grep's trees and their names, language by language.
+"""The definitions in ast-grep's trees, language by language: their names, signatures and values.
 
 `grammars.json` has the node kinds of each language by what they define, and rules where the kind alone can't tell;
 `signatures` has the nodes that are a body, or that say nothing about a call.
@@ -7,14 +7,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 from ast_grep_py import SgNode
 
+from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX
 from mnemarch.model.json_text import from_json
 from mnemarch.model.value import Frozen
+from mnemarch.text.cache import pattern
 
 # The name, a kind that overrides the grammar's (or None), and the nodes that make the signature.
 Named = tuple[str, str | None, list[SgNode]]
@@ -31,16 +34,16 @@ _NAMING = frozenset({"variable_declarator", "pair", "assignment_expression"})
 _HOLDERS = _NAMING | {"field_definition", "public_field_definition"}
 
 
-def child_of(node: SgNode, *kinds: str) -> SgNode | None:
+def _child_of(node: SgNode, *kinds: str) -> SgNode | None:
     return next((child for child in node.children() if child.kind() in kinds), None)
 
 
-def named_in(node: SgNode) -> list[SgNode]:
+def _named_in(node: SgNode) -> list[SgNode]:
     """The children without punctuation."""
     return [child for child in node.children() if child.is_named()]
 
 
-def field_of(node: SgNode, *names: str) -> SgNode | None:
+def _field_of(node: SgNode, *names: str) -> SgNode | None:
     """The first of these fields that the node has."""
     return next((field for name in names if (field := node.field(name)) is not None), None)
 
@@ -51,13 +54,13 @@ def is_around(node: SgNode) -> bool:
     return shape is None or shape.field("name") is None
 
 
-def by_field(node: SgNode) -> Iterator[Named]:
+def _by_field(node: SgNode) -> Iterator[Named]:
     """Definitions named by the field `name`, by declarators after a type, or by the first identifier."""
-    declaring = child_of(node, "variable_declaration") or node
+    declaring = _child_of(node, "variable_declaration") or node
     children = declaring.children()
     declarators = [item for item in children if item.kind() == "variable_declarator"]
     for item in declarators:
-        name = item.field("name") or child_of(item, "identifier")
+        name = item.field("name") or _child_of(item, "identifier")
         if name is not None:
             yield name.text(), _if_upper(name.text()), [*children[: children.index(declarators[0])], name]
     names = [item for item in node.field_children("name") if item.is_named()] or [
@@ -71,10 +74,10 @@ def _if_upper(name: str) -> str | None:
     return "constant" if name.isupper() else None
 
 
-def in_python(node: SgNode) -> Iterator[Named]:
+def _in_python(node: SgNode) -> Iterator[Named]:
     kind, around = node.kind(), node.parent()
     if kind == "type_alias_statement":
-        name = named_in(node)[0].text().partition("[")[0].strip()
+        name = _named_in(node)[0].text().partition("[")[0].strip()
         if name.isidentifier():  # `type(a).b = c` is taken for one.
             yield name, None, [node]
     elif "import" in kind:
@@ -83,18 +86,18 @@ def in_python(node: SgNode) -> Iterator[Named]:
             if "." not in name:
                 yield name, None, [node]
     elif kind in {"function_definition", "class_definition"}:
-        yield from by_field(node)
+        yield from _by_field(node)
     elif kind == "assignment" and (
         around is None or around.kind() != "assignment"
     ):  # `a = b = 1` is told by the outer one.
-        for target in python_targets(node):
-            names = named_in(target) if "pattern" in target.kind() else [target]
+        for target in _python_targets(node):
+            names = _named_in(target) if "pattern" in target.kind() else [target]
             for item in names:
                 if item.kind() == "identifier":
                     yield item.text(), _if_upper(item.text()), [node]
 
 
-def python_targets(node: SgNode) -> Iterator[SgNode]:
+def _python_targets(node: SgNode) -> Iterator[SgNode]:
     """What is assigned to: `a` and `b` of `a = b = 1`."""
     inner: SgNode | None = node
     while inner is not None and inner.kind().endswith("assignment"):
@@ -112,26 +115,28 @@ def python_attributes(node: SgNode) -> Iterator[str]:
     name = function.field("name") if function is not None else None
     if name is None or name.text() != "__init__" or "assignment" not in node.kind():
         return
-    for target in python_targets(node):
+    for target in _python_targets(node):
         owner, attribute = target.field("object"), target.field("attribute")
         if owner is not None and attribute is not None and owner.text() == "self":
             yield attribute.text()
 
 
-def in_javascript(node: SgNode) -> Iterator[Named]:
+def _in_javascript(node: SgNode) -> Iterator[Named]:
     kind, around = node.kind(), node.parent()
     if kind in _HOLDERS:
-        yield from _variable(node, field_of(node, "name", "property", "key", "left"), field_of(node, "value", "right"))
+        yield from _variable(
+            node, _field_of(node, "name", "property", "key", "left"), _field_of(node, "value", "right")
+        )
     elif kind == "property_identifier":
         yield node.text(), None, [node]
     elif kind == "export_specifier":
-        name = field_of(node, "alias", "name")
+        name = _field_of(node, "alias", "name")
         if name is not None:
             yield name.text(), None, [name]
-    elif kind == "module" and child_of(node, "string") is not None:
+    elif kind == "module" and _child_of(node, "string") is not None:
         return
     elif kind != "class" or around is None or around.kind() not in _NAMING:
-        yield from by_field(node)
+        yield from _by_field(node)
 
 
 def _variable(node: SgNode, name: SgNode | None, content: SgNode | None) -> Iterator[Named]:
@@ -153,12 +158,12 @@ def _variable(node: SgNode, name: SgNode | None, content: SgNode | None) -> Iter
         yield text, "class", [content]
     else:
         around = node.parent()
-        is_constant = text.isupper() or (around is not None and child_of(around, "const") is not None)
+        is_constant = text.isupper() or (around is not None and _child_of(around, "const") is not None)
         header = name if node.kind() in {"pair", "assignment_expression"} else node
         yield text, "constant" if is_constant else None, [header]
 
 
-def in_go(node: SgNode) -> Iterator[Named]:
+def _in_go(node: SgNode) -> Iterator[Named]:
     receiver, shape = node.field("receiver"), node.field("type")
     owner = receiver.find(kind="type_identifier") if receiver is not None else None
     kind = {"struct_type": "struct", "interface_type": "interface"}.get(shape.kind()) if shape is not None else None
@@ -170,9 +175,9 @@ def in_go(node: SgNode) -> Iterator[Named]:
             yield item.text(), None, [item, *([shape] if shape is not None else [])]
 
 
-def in_rust(node: SgNode) -> Iterator[Named]:
+def _in_rust(node: SgNode) -> Iterator[Named]:
     if node.kind() != "impl_item":
-        yield from by_field(node)
+        yield from _by_field(node)
         return
     owner = node.field("type")
     name = owner if owner is None or not owner.children() else owner.find(kind="type_identifier")
@@ -180,7 +185,7 @@ def in_rust(node: SgNode) -> Iterator[Named]:
         yield name.text(), None, [node]
 
 
-def in_c(node: SgNode) -> Iterator[Named]:
+def _in_c(node: SgNode) -> Iterator[Named]:
     around = node.parent()
     is_template = around is not None and around.kind() == "template_declaration"
     parameters = around.field("parameters") if around is not None and is_template else None
@@ -193,7 +198,7 @@ def in_c(node: SgNode) -> Iterator[Named]:
         return
     declarators = node.field_children("declarator")
     if not declarators:
-        yield from by_field(node)
+        yield from _by_field(node)
         return
     children = node.children()
     before += children[: children.index(declarators[0])]
@@ -209,18 +214,18 @@ def _declared(declarator: SgNode) -> tuple[SgNode | None, bool]:
     node: SgNode | None = declarator
     is_function = False
     while node is not None and node.kind() not in _NAMES:
-        inner = node.field("declarator") or next(iter(named_in(node)[::-1]), None)
+        inner = node.field("declarator") or next(iter(_named_in(node)[::-1]), None)
         is_function = node.kind() == "function_declarator" and inner is not None and inner.kind() in _NAMES
         node = inner
     return node, is_function
 
 
-def in_ruby(node: SgNode) -> Iterator[Named]:
+def _in_ruby(node: SgNode) -> Iterator[Named]:
     kind = node.kind()
     name = node.field("left" if kind == "assignment" else "name")
     if kind == "call":
         arguments = node.field("arguments")
-        for item in named_in(arguments) if arguments is not None else ():
+        for item in _named_in(arguments) if arguments is not None else ():
             if item.kind() == "simple_symbol":
                 yield item.text().removeprefix(":"), None, [item]
     elif kind == "assignment":
@@ -231,40 +236,40 @@ def in_ruby(node: SgNode) -> Iterator[Named]:
         if owner is not None and name is not None:
             yield name.text() if owner.kind() == "self" else f"{owner.text()}.{name.text()}", None, [node]
     elif kind != "singleton_class":
-        yield from by_field(node)
+        yield from _by_field(node)
 
 
-def in_kotlin(node: SgNode) -> Iterator[Named]:
+def _in_kotlin(node: SgNode) -> Iterator[Named]:
     kind = node.kind()
     if kind == "secondary_constructor":
         yield "constructor", None, [node]
     elif kind == "property_declaration":
-        around = child_of(node, "multi_variable_declaration") or node
+        around = _child_of(node, "multi_variable_declaration") or node
         for item in around.children():
-            name = child_of(item, "simple_identifier") if item.kind() == "variable_declaration" else None
+            name = _child_of(item, "simple_identifier") if item.kind() == "variable_declaration" else None
             if name is not None:
                 yield name.text(), _if_upper(name.text()), [item]
     elif kind == "class_declaration":
-        word = child_of(node, "interface") or child_of(node, "enum")
-        yield from ((name, word.kind() if word is not None else None, nodes) for name, _, nodes in by_field(node))
-    elif kind != "companion_object" and (kind != "class_parameter" or child_of(node, "binding_pattern_kind")):
-        yield from by_field(node)
+        word = _child_of(node, "interface") or _child_of(node, "enum")
+        yield from ((name, word.kind() if word is not None else None, nodes) for name, _, nodes in _by_field(node))
+    elif kind != "companion_object" and (kind != "class_parameter" or _child_of(node, "binding_pattern_kind")):
+        yield from _by_field(node)
 
 
 _NAMED = {
-    "python": in_python,
-    "javascript": in_javascript,
-    "typescript": in_javascript,
-    "go": in_go,
-    "rust": in_rust,
-    "c": in_c,
-    "cpp": in_c,
-    "ruby": in_ruby,
-    "kotlin": in_kotlin,
+    "python": _in_python,
+    "javascript": _in_javascript,
+    "typescript": _in_javascript,
+    "go": _in_go,
+    "rust": _in_rust,
+    "c": _in_c,
+    "cpp": _in_c,
+    "ruby": _in_ruby,
+    "kotlin": _in_kotlin,
 }
 
 
-class Grammar(Frozen):
+class _Grammar(Frozen):
     """The definitions of one language: what each node kind defines, the nodes to find, and a node's names."""
 
     kinds: dict[str, str]
@@ -274,18 +279,155 @@ class Grammar(Frozen):
 
 
 @cache
-def table() -> dict[str, Any]:
+def _table() -> dict[str, Any]:
     with open(os.path.join(os.path.dirname(__file__), "grammars.json"), encoding="utf-8") as file:
         return from_json(file.read())  # type: ignore[no-any-return]
 
 
 @cache
-def grammar_of(language: str) -> Grammar:
+def grammar_of(language: str) -> _Grammar:
     """The grammar of a language. `wanted` has errors of syntax among it: one walk through the tree finds all."""
     language = "typescript" if language == "tsx" else language
-    row = table()[language]
+    row = _table()[language]
     kinds = {kind: meaning for meaning, names in row["kinds"].items() for kind in names.split()}
     rules = row.get("rules", [])
     unruled = {"ERROR", *kinds}.difference(rule["kind"] for rule in rules)
     wanted = [*({"kind": kind} for kind in sorted(unruled)), *rules]
-    return Grammar(kinds, wanted, _NAMED.get(language, by_field), row.get("variables_hold_functions", False))
+    return _Grammar(kinds, wanted, _NAMED.get(language, _by_field), row.get("variables_hold_functions", False))
+
+
+# Signatures on one line, the same however the source is laid out, and the values of constants
+
+_DEPTH_MAX = 64
+_ELIDED = "…"
+_PARTS = {part: frozenset(" ".join(lines).split()) for part, lines in _table()["signatures"].items()}
+_BODIES = _PARTS["bodies"]
+# Parts that don't affect a call: visibility, decorators, the arguments of a base class.
+SILENT, _SILENT_WORDS = _PARTS["silent"], _PARTS["silent_words"]
+_UNNAMED = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
+_MODIFIERS = frozenset({"async", "*", "class"})
+_MEMBERS = frozenset({"object_type", "interface_type"})
+_WORDS = r"""\w+|"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|[-=]>|\S"""
+# A number, a string without interpolation, or a common constant.
+_LITERAL = r"""(?a)[-+]?\.?\d[\w.]*|"[^"\\\n$#{]*"|'[^'\\\n]*'|[Tt]rue|[Ff]alse|null|nil|None"""
+_ARITHMETIC = frozenset("()[],.+-*/%<>|&~^")
+_QUOTES = "'\"`"
+_ENDS_OF_DEFAULT = frozenset({",", ")", "]", ">"})
+_SPACE_AROUND = frozenset({"->", "=>", "=", "|", "{", "}", "<:", ">:"})
+_NO_SPACE_BEFORE = frozenset({",", ":", ".", ")", "]", ">", "<", "::", "!", "?"})
+_OPENING = frozenset({"(", "["})
+_NO_SPACE_AFTER = frozenset({"(", "[", "<", ".", "::", "&", "*", "**", "...", "@", "~", "$", "'", "?.", "&&"})
+
+
+class _UnreadableError(Exception):
+    """The header has a syntax error."""
+
+
+def signature_of(nodes: Iterable[SgNode], kind: str, name: str, silent: frozenset[str] = SILENT) -> str:
+    """The normal form of the definition whose header is in `nodes`. Empty if the header has a syntax error."""
+    parts: list[str] = []
+    try:
+        for node in nodes:
+            header: list[str] = []
+            _put_inner(node, header, silent | _MEMBERS if kind in {"type", "interface"} else silent, 0, kind)
+            if node.kind() in _UNNAMED and node.field("name") is None:  # `f = async a => ...` is `async f(a)`.
+                modifiers = list(takewhile(_MODIFIERS.__contains__, header))
+                header = [*modifiers, name.rpartition(".")[2], *header[len(modifiers) :]]
+            parts += header
+    except _UnreadableError:
+        return ""
+    return _joined(parts)
+
+
+def _put_inner(node: SgNode, parts: list[str], silent: frozenset[str], depth: int, kind: str = "") -> None:
+    """Append the parts of a node. For a definition (depth 0), only those before its body or content."""
+    children, is_outer = node.children(), depth == 0
+    if not children:
+        _put(node, parts, silent, 1)
+    bare = node.field("parameter") if is_outer and node.kind() in _UNNAMED else None
+    brackets, is_default = 0, False
+    for child in children:
+        what = child.kind()
+        brackets += (what in {"(", "["}) - (what in {")", "]"})
+        if is_default and (what not in _ENDS_OF_DEFAULT or brackets > 1):
+            continue
+        is_default = what == "=" and (brackets > 0 if is_outer else node.kind() not in {"type_binding", "setter"})
+        if is_default:
+            parts += ["=", *_default_after(child)]
+        elif is_outer and (what in _BODIES or what in {"{", "=>"} or (what == "=" and kind != "type")):
+            return
+        elif bare is not None and child == bare:
+            parts += ["(", child.text(), ")"]
+        else:
+            _put(child, parts, silent, depth + 1)
+
+
+def _put(node: SgNode, parts: list[str], silent: frozenset[str], depth: int) -> None:
+    kind, children = node.kind(), node.children()
+    if kind in silent or kind in _BODIES or "comment" in kind:
+        return
+    is_text = kind.endswith(("string", "string_literal", "char_literal"))
+    text = node.text() if is_text or not children or kind == "operator_name" else ""
+    if kind == "ERROR" or (not children and not text):
+        raise _UnreadableError
+    if not text:
+        if depth < _DEPTH_MAX:
+            is_modifier = "modifier" in kind or (depth == 1 and "specifier" in kind)
+            _put_inner(node, parts, silent, 0 if is_modifier else depth)
+        else:
+            parts.append(_ELIDED)
+    elif depth > 1 or kind != text or text not in _SILENT_WORDS:  # The kind of a keyword's node is the keyword.
+        parts.append(_quoted("".join(text.split()) if kind == "operator_name" else text))
+
+
+def _quoted(text: str) -> str:
+    return f'"{text[1:-1]}"' if len(text) > 1 and text[0] in _QUOTES and text[-1] == text[0] else text
+
+
+def _default_after(sign: SgNode) -> list[str]:
+    """The parts of a parameter's default value, which follows `=`."""
+    texts, node = [], sign.next()
+    while node is not None and node.kind() not in _ENDS_OF_DEFAULT:
+        texts.append(node.text())
+        node = node.next()
+    return [_quoted(part) for part in pattern(_WORDS).findall(" ".join(texts))]
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """The parts as one text, without a comma before a bracket or a `|` before the first alternative."""
+    out: list[str] = []
+    for part in parts:
+        last = out[-1] if out else ""
+        if part in {")", "]", ">", "}"} and last == ",":
+            out.pop()
+        elif part == "|" and last in {"", "=", ":", "(", "<", ","}:
+            continue
+        out.append("," if part == ";" else part)
+    spaced = [
+        f" {part}" if before and _is_space_between(before, part) else part
+        for before, part in zip(["", *out], out, strict=False)
+    ]
+    return "".join(spaced).strip(" ,:=")
+
+
+def _is_space_between(last: str, part: str) -> bool:
+    if part in _NO_SPACE_BEFORE or last in _NO_SPACE_AFTER:
+        return False
+    if last in _SPACE_AROUND or part in _SPACE_AROUND or last in {",", ":"}:
+        return True
+    return part not in _OPENING and (last in {")", "]", ">", "?"} or last[-1].isalnum() or last[-1] in '_…"')
+
+
+def value_of(node: SgNode) -> str:
+    """A variable's literal value (`3`, `"strict"`, `60 * 60`), COMPUTED for other values, empty without a value."""
+    content = node.field("value") or node.field("right")
+    for holder in (node, _child_of(node, "variable_declarator", "init_declarator")):
+        sign = _child_of(holder, "=") if holder is not None and content is None else None
+        content = sign.next() if sign is not None else content
+    text = "" if content is None else content.text().strip()
+    if text in {"", "..."}:
+        return ""  # A declaration without a value.
+    parts = pattern(_WORDS).findall(text)
+    is_literal = pattern(_LITERAL).fullmatch
+    is_written = is_literal(text) or all(part in _ARITHMETIC or is_literal(part) for part in parts)
+    return _joined(map(_quoted, parts)) if is_written and len(text) <= VALUE_CHARS_MAX else COMPUTED
