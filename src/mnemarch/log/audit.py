@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from mnemarch.errors import StoreCorrupt
 from mnemarch.log.chain import RememberedLog, entry_hash, is_whole, missing_from, name_of, problem_of
 from mnemarch.log.merging import Merge
-from mnemarch.model.event import Event, EventType
+from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import micros, sha256
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.decision import Relation, VersionKey
-    from mnemarch.model.event import Receipt
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
 

@@ -12,7 +12,7 @@ from mnemarch.files import keep_rights, make_folder
 from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.search import Sketch
+from mnemarch.model.search import Sketch, Sums
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
     from mnemarch.text import conversation, tokens
 else:

@@ -10,8 +10,8 @@ from contextlib import suppress
 
 from mnemarch.errors import Incompatible, StoreCorrupt, StoreUnavailable
 from mnemarch.forks import is_mine
-from mnemarch.model.caller import DOCTOR
-from mnemarch.model.event import EventType
+from mnemarch.model.caller import DOCTOR, Stream
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json, from_json
 from mnemarch.stores.files.folder import (
     AFTER_ALL_WRITERS,
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol, TypeVar
 
-    from mnemarch.model.caller import Stream
-    from mnemarch.model.event import Event
     from mnemarch.stores.sql.reader import Reader
 
     T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.caller import Scope, Stream
+from mnemarch.model.caller import Level, Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.model.stamps import first_id
 from mnemarch.stores.sql.queries import (
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
-    from mnemarch.model.caller import Level
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event, EventType
     from mnemarch.model.testrun import TestRecord

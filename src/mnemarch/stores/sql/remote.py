@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from mnemarch.model.testrun import short_name
+from mnemarch.model.testrun import TestRecord, short_name
 from mnemarch.stores.sql.queries import Queries, text_keys
 from mnemarch.stores.sql.reader import ALL, Reader
 from mnemarch.stores.sql.transaction import Transaction
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
-    from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Link, Unit
 
     T = TypeVar("T")
