@@ -266,7 +266,7 @@ class TantivyIndex(Forkable):
         return [sketch for _, sketch in found]
 
     def _filters(self, allowed: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
-        """What a document must have; None if no document has it."""
+        """The terms that a document must have. None if no document has them."""
         searcher = self._index().searcher()
         required = []
         for field, items in allowed:
@@ -344,7 +344,7 @@ class TantivyIndex(Forkable):
     def _write(
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
     ) -> bool:
-        """Commit what changed, and what the index says of itself after that; True if files may hold an erased text."""
+        """Commit the changes and the new statistics. Returns whether the files may hold an erased text."""
         # Read again under the writer's lock: another process may have indexed or rebuilt meanwhile.
         self._load(self._index())
         rebuild = rebuild or not self._meta
