@@ -377,7 +377,7 @@ def follows(event: Event, seq: int, previous: bytes) -> bool:
     return is_next and is_whole(event) and (event.salt is None or event.body is not None)
 
 
-def problem_of(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     return error.message if isinstance(error, InvalidInput) else str(error)
 
 

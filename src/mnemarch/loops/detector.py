@@ -9,9 +9,9 @@ from mnemarch.errors import Conflict, Hint, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act, Log, receipt_for, without_secrets
 from mnemarch.model.caller import ActorKind, Caller, Scope
-from mnemarch.model.event import Event, EventType
+from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.json_text import to_json
-from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
+from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict, Verdict
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.testrun import Outcome, TestRun
 from mnemarch.model.value import Frozen, replace
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code import git
-    from mnemarch.model.event import Receipt
-    from mnemarch.model.outcome import FailedApproach
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import approach as approaches

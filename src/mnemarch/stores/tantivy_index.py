@@ -12,7 +12,7 @@ from mnemarch.files import keep_rights, make_folder
 from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.search import Sketch
+from mnemarch.model.search import Sketch, Sums
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
     from mnemarch.text import conversation, tokens
 else:
@@ -266,7 +265,7 @@ class TantivyIndex(Forkable):
         return [sketch for _, sketch in self._found(lambda: self._one_of(field, names), allowed, len(names))]
 
     def _filters(self, allowed: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
-        """What a document must have; None if no document has it."""
+        """The terms that a document must have. None if no document has them."""
         searcher = self._index().searcher()
         required = []
         for field, items in allowed:
@@ -344,7 +343,7 @@ class TantivyIndex(Forkable):
     def _write(
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
     ) -> bool:
-        """Commit what changed, and what the index says of itself after that; True if files may hold an erased text."""
+        """Commit the changes and the new statistics. Returns whether the files may hold an erased text."""
         # Read again under the writer's lock: another process may have indexed or rebuilt meanwhile.
         self._load(self._index())
         rebuild = rebuild or not self._meta

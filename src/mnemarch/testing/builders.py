@@ -10,7 +10,8 @@ from typing import Any, TypeVar, cast
 from uuid import NAMESPACE_OID, uuid5
 
 from mnemarch import Actor, Citation, Event, EventType, Kind, Level, Scope, Status, Unit
-from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
+from mnemarch.log.audit import checked_chain
+from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, RelationType, VersionKey
 from mnemarch.model.json_text import canonical_json

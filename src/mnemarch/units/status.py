@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.log.act import receipt_for
+from mnemarch.log.act import Act, receipt_for
 from mnemarch.model.caller import GATE, ActorKind, Caller, Level, Scope, Stream
 from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import TestSource
 

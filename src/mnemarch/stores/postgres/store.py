@@ -11,9 +11,10 @@ import psycopg
 from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres import tables
-from mnemarch.stores.postgres.news import News
 from mnemarch.stores.postgres.sessions import (
     FLUSH,
+    News,
+    Session,
     Sessions,
     as_json,
     first_line,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
-    from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
 
