@@ -181,3 +181,41 @@ def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_someth
     test.write_text(before)
     finished(mnemarch(shop, *pytest_q, **who))
     assert recalled() == ["[VERIFIED by test_retry_2]"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_raised"),
+    [
+        ("retry_2 tries 2 times before it gives up", False),
+        ("retry_2 함수는 두 번 시도한 뒤 포기한다", False),
+        ("retry_2 tries 4 times before it gives up", True),
+        ("retry_2 is tried 4 times, not 2", True),
+        ("retry_2 never sleeps", True),
+    ],
+)
+def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_what_the_claim_says(
+    trees, claim, is_raised
+):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    worked(shop, 2)
+    remember = ("remember", claim, "--cite", "test:test_mod2.py::test_retry_2")
+    finished(mnemarch(shop, *remember, **who))
+    for path, old in ((shop / "src" / "mod2.py", "times=2"), (shop / "test_mod2.py", "== 2")):
+        path.write_text(path.read_text().replace(old, old.replace("2", "4")))
+    pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+    judged = json.loads(finished(mnemarch(shop, *pytest_q, **who)))
+    assert [unit["content"] for unit in judged["units"]] == [claim] * is_raised
+    why = ["Its test expects another value than when this was claimed. Claim what it shows now."]
+    assert [one["reason"] for one in judged["refused"]] == why * (not is_raised)
+    if not is_raised:  # The claim holds again once the test does.
+        for path, old in ((shop / "src" / "mod2.py", "times=4"), (shop / "test_mod2.py", "== 4")):
+            path.write_text(path.read_text().replace(old, old.replace("4", "2")))
+        assert len(json.loads(finished(mnemarch(shop, *pytest_q, **who)))["units"]) == 1
+
+
+def test_a_test_that_a_claim_came_before_verifies_it(trees):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    finished(mnemarch(shop, "remember", LESSONS[2], "--cite", "test:test_mod2.py::test_retry_2", **who))
+    worked(shop, 2)
+    judged = finished(mnemarch(shop, "verify", "--json", "--", sys.executable, "-m", "pytest", "-q", **who))
+    assert [unit["content"] for unit in json.loads(judged)["units"]] == [LESSONS[2]]
