@@ -10,10 +10,11 @@ from functools import cache, cached_property
 
 from mnemarch.code import git
 from mnemarch.code.clones import clone_at, in_clone
+from mnemarch.code.expected import still_expected
 from mnemarch.code.home import is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, trouble_with
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import lacks_tests, place_of, still_expected
+from mnemarch.code.tests import lacks_tests, place_of
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy

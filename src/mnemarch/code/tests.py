@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import os
-from itertools import chain
 
 from mnemarch.code import git
 from mnemarch.code.sources import Check
@@ -12,7 +11,7 @@ from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import WorkTree, content_hash, lines_of
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.testrun import meant
-from mnemarch.model.unit import EXPECTED, Claim, Kind, Proof, Status, Unit
+from mnemarch.model.unit import Kind, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
 _CLOSING = frozenset({"", ")", "]", "}"})
 _CALLED = r"([^\W\d]\w{2,})\("
 _GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
-_ITEM_CHARS = 8
-_IN_FILE = "@"
-# Strings, numbers, and the words and operators of a comparison.
-_COMPARED = (
-    r"""'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|\b\d[\w.]*|[=!<>]=+|[<>]|\b(?:not|raises|rejects|toThrow|assert\w+"""
-    r"|[Tt]rue|[Ff]alse|[Nn]one|null)\b"
-)
-_VALUE, _WRITTEN_AS = r"[\d'\"`]", ("{}", "'{}'", '"{}"', "`{}`")
 _STEPS = r"::| > | › "
 _IDENTIFIER = r"[^\W\d]\w*"
 # Compound names such as `user-store`, `config.toml` and `shop.auth`.
@@ -157,64 +148,6 @@ def body_hash(tree: WorkTree, test: str) -> str:
     """A hash of the test's lines. Empty if they are unknown."""
     body = body_of(tree, test)
     return content_hash(body)[:_HASH_CHARS] if body else ""
-
-
-def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset[str]:
-    """Digests of the numbers, strings and operators that the lines of a test compare with. Empty if unknown.
-
-    `path` is the test's file. It is included if the test's name doesn't contain it.
-    """
-    is_named = bool(place_of(test).path)
-    found = _compared_in(tree, test, path)
-    where = [f"{_IN_FILE}{path}"] if found and path and not is_named and " " not in path else []
-    return frozenset([*where, *map(_digest, found)])
-
-
-def _compared_in(tree: WorkTree, test: str, path: str | None) -> list[str]:
-    return pattern(_COMPARED).findall(body_of(tree, test, path))
-
-
-def _digest(item: str) -> str:
-    return content_hash(item)[:_ITEM_CHARS]
-
-
-def still_expected(tree: WorkTree, proof: Proof | None) -> bool | None:
-    """Whether the tests that verified a unit still contain every expected value of that time. None if unknown."""
-    if proof is None or not proof.expects or proof.person is not None:
-        return None
-    then, now = _then_and_now(tree, proof.expects, proof.tests)
-    return then.issubset(map(_digest, chain.from_iterable(now))) if all(now) else None
-
-
-def _then_and_now(tree: WorkTree, expects: str, tests: Iterable[str]) -> tuple[frozenset[str], list[list[str]]]:
-    """The digests of what tests compared with then, and for each of them what it compares with now."""
-    items = frozenset(expects.split())
-    files = [item for item in items if item.startswith(_IN_FILE)]
-    now = []
-    for name in meant(tests):
-        paths = [None] if place_of(name).path else [file.removeprefix(_IN_FILE) for file in files]
-        now.append([item for path in paths for item in _compared_in(tree, name, path)])
-    return items.difference(files), now
-
-
-def is_overtaken(tree: WorkTree, said: Unit | Claim) -> bool:
-    """Whether the tests of a claim compared with its value when it was claimed, and compare with another one now.
-
-    A test that was written or changed for the claim compares with the claim's value now.
-    """
-    tests = [citation.ref for citation in said.citations if citation.kind is CitationKind.TEST]
-    expects = said.attributes.get(EXPECTED)
-    then, now = _then_and_now(tree, str(expects), tests) if expects else (frozenset[str](), [])
-    items = {_digest(item): item for item in chain.from_iterable(now)}
-    new = {digest for digest, item in items.items() if digest not in then and pattern(_VALUE).match(item)}
-    if not new or then <= items.keys():
-        return False
-    from mnemarch.text.statements import statement
-
-    values = statement(said.content).values
-    words = {word for each in values for word in {*each.words, *f"{each.written} {each.written.lower()}".split()}}
-    own = {_digest(form.format(word)) for word in words for form in _WRITTEN_AS}
-    return own.isdisjoint(new) and not own.isdisjoint(then - items.keys())
 
 
 def called_in(body: str) -> frozenset[str]:

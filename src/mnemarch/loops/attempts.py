@@ -328,7 +328,7 @@ def blocked_tasks(reader: Reader, scope: Scope, since: int, limit: int) -> list[
 
 
 def _is_block(event: Event) -> bool:
-    return (event.payload or {}).get("verdict", {}).get("type") == Verdict.BLOCK
+    return bool((event.payload or {}).get("verdict", {}).get("type") == Verdict.BLOCK)
 
 
 def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
