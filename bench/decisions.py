@@ -25,7 +25,7 @@ from itertools import islice
 import mnemarch
 from bench.spine import ratio, shown, texts
 from mnemarch import Actor, Scope
-from mnemarch.decisions import chain
+from mnemarch.decisions import guard
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import Reason, Relation, RelationType, Strength, VersionKey
 from mnemarch.model.stamps import new_id
@@ -263,7 +263,7 @@ class Bench:
 
         def work(reader: Reader) -> int:
             counting: Any = Counting(reader)
-            radius, _ = chain.blast_radius(counting, self.seat.caller, self.made.tops[0], depth_max=16, nodes_max=1_000)
+            radius, _ = guard.blast_radius(counting, self.seat.caller, self.made.tops[0], depth_max=16, nodes_max=1_000)
             assert (len(radius.nodes), radius.cut) == (CLUSTER - 1, None)
             return int(counting.rows.total())
 

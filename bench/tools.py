@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import mnemarch
 from mnemarch.interfaces.command import Call
-from mnemarch.interfaces.show import json_text
+from mnemarch.interfaces.text import json_text
 from mnemarch.interfaces.tools import CORE, called, checked, tools_for
 from mnemarch.text.prompt import estimated_tokens
 

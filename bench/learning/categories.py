@@ -15,8 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from bench.learning.rules import changes, is_syntactic
-from mnemarch.learning.categories import category_of, pattern_category
-from mnemarch.learning.edits import patch_of
+from mnemarch.learning.patches import category_of, patch_of, pattern_category
 from mnemarch.learning.trees import fragments
 
 HERE = Path(__file__).parent

@@ -15,8 +15,8 @@ import sys
 import zipfile
 from collections import Counter
 
+from mnemarch.learning.habits import Tally, sentence_for, style_votes, tallies
 from mnemarch.learning.patches import FilePatch, commit_patches, commits_of
-from mnemarch.learning.preferences import Tally, sentence_for, style_votes, tallies
 
 WINDOW = 20
 WINDOWS_MAX, FILES_MAX = 8, 200

@@ -143,7 +143,7 @@ def several(by_rule, negatives, show: int) -> None:
 
 def library_files() -> list[Path]:
     """Files of the standard library that the background check doesn't read, about 60,000 lines of them."""
-    from mnemarch.learning.gates import library_sample
+    from mnemarch.learning.detect import library_sample
 
     folder = Path(os.__file__).parent
     seen = set(library_sample())

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from mnemarch.code.git import head
 from mnemarch.code.history import History
 from mnemarch.code.home import home_of
-from mnemarch.code.sources import CommitFiles
+from mnemarch.code.worktree import CommitFiles
 
 HERE = os.path.dirname(os.path.dirname(__file__))
 ASKED = 100

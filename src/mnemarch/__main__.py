@@ -4,6 +4,8 @@ import gc
 import os
 import sys
 
+from mnemarch.lazy import keep_patterns
+
 _NEWLY_MADE_MAX = 50_000
 # Without these modules, no thread runs and no exit handler is registered.
 _WAITED_FOR = {"atexit", "threading"}
@@ -14,27 +16,22 @@ def main() -> int:
     gc.set_threshold(_NEWLY_MADE_MAX)
     try:
         if sys.argv[1:2] == ["hook"] and {"-h", "--help"}.isdisjoint(sys.argv):
-            from mnemarch.interfaces.hook import run
+            from mnemarch.interfaces.hooks.process import run
 
             code = run(sys.argv[2:])
-            _keep_patterns()
+            keep_patterns()
             os._exit(code)  # Everything is written and closed, so the teardown of modules is skipped.
         from mnemarch.interfaces import cli
 
         code = cli.main()
         if sys.stdout is not None and sys.modules.keys().isdisjoint(_WAITED_FOR):
             sys.stdout.flush()
-            _keep_patterns()
+            keep_patterns()
             os._exit(code)
         return code
     finally:
-        _keep_patterns()
+        keep_patterns()
         gc.freeze()  # Spare the collection of all objects at the interpreter's exit.
-
-
-def _keep_patterns() -> None:
-    if "mnemarch.patterns" in sys.modules:
-        sys.modules["mnemarch.patterns"].keep()
 
 
 if __name__ == "__main__":

@@ -225,6 +225,6 @@ def worktree_in(memory: Memory, home: Home) -> str | None:
     """The name of a working tree in a memory. If clones share the memory, it includes the clone's name (R3)."""
     if home.worktree is None or not memory._engine.store.is_shared:
         return home.worktree
-    from mnemarch.code.clones import clone_at, in_clone
+    from mnemarch.code.home import clone_at, in_clone
 
     return in_clone(home.worktree, clone_at(home.root))

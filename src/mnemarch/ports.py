@@ -95,7 +95,7 @@ class SearchIndex(Protocol):
     def documents(self) -> int: ...
     def mean_length(self) -> float: ...
     def coherence(self) -> Mapping[str, Sums]:
-        """For each project, the sums of what neighbours and strangers in its sessions share (`text.coherence`)."""
+        """For each project, the sums of what neighbours and strangers in its sessions share (`text.conversation`)."""
 
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         """The words of these scopes with this beginning, the most frequent of each scope first."""

@@ -7,9 +7,8 @@ import threading
 import pytest
 
 from fixtures.repositories import clone, commit, git, made, processes, repository, worktree
-from mnemarch.code import sources
-from mnemarch.code.sources import GONE, UNKNOWN, Check, CommitFiles, Source
-from mnemarch.code.worktree import WorkTree
+from mnemarch.code import worktree as trees
+from mnemarch.code.worktree import GONE, UNKNOWN, Check, CommitFiles, Source, WorkTree
 
 __all__ = ["processes"]
 
@@ -92,7 +91,7 @@ def test_what_is_no_text_is_unknown(shop, content, reason):
 
 
 def test_what_is_too_large_is_unknown_and_the_next_file_is_read(shop, monkeypatch, processes):
-    monkeypatch.setattr(sources, "FILE_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(trees, "FILE_BYTES_MAX", 1_000_000)
     commit(shop, "big", big="x" * 1_000_001, fits="y" * 1_000_000)
     tree = at(shop)
     processes.clear()
@@ -118,7 +117,7 @@ def test_links_and_submodules_are_unknown(shop, tmp_path):
     [("_BATCH_BYTES_MAX", 1_000_000, 2), ("_BATCH_BYTES_MAX", 10, 31), ("_FILES_AT_ONCE", 16, 4)],
 )
 def test_many_files_are_read_at_once_unless_they_are_large(shop, monkeypatch, processes, setting, most, count):
-    monkeypatch.setattr(sources, setting, most)
+    monkeypatch.setattr(trees, setting, most)
     texts = {f"d{number % 3}/f{number}": f"{number}" for number in range(30)}
     commit(shop, "many", **texts)
     tree = at(shop)

@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from mnemarch import Actor, InvalidInput, NotFound, Scope
-from mnemarch.decisions import chain
+from mnemarch.decisions import guard
 from mnemarch.model.decision import Reason, Relation, RelationType, VersionKey
 from mnemarch.model.unit import Kind, Status
 from mnemarch.stores.sql import reader as sql_reader
@@ -49,7 +49,7 @@ PLANS = {
     "guides_in": "SEARCH units USING INDEX units_guiding (kind=? AND scope_key=? AND id<?)",
     "replaced_in": "SEARCH units USING INDEX units_replaced (scope_key=?)",
     "live_units_in": "SEARCH units USING INDEX units_live (scope_key=? AND id<?)",
-    "units_in": "SEARCH units USING INDEX units_scope (scope_key=? AND id<?)",
+    "past_units_in": "SEARCH units USING INDEX units_past (scope_key=? AND id<?)",
     "unit": "SEARCH units USING INDEX units_id (id=?)",
     "units": "SEARCH units USING INDEX units_id (id=?)",
 }
@@ -286,7 +286,7 @@ def ring(name, size):
 def rows_read(memory, seat, root):
     def work(reader):
         counting = Counting(reader)
-        radius, _ = chain.blast_radius(counting, seat.caller, root, depth_max=64, nodes_max=10_000)
+        radius, _ = guard.blast_radius(counting, seat.caller, root, depth_max=64, nodes_max=10_000)
         assert radius.cut is None
         return len(radius.nodes), counting.rows
 

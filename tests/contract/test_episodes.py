@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.repositories import git
 from mnemarch import Actor, Citation, InvalidInput, Scope
-from mnemarch.learning.caches import TimedCache
+from mnemarch.learning.episodic import TimedCache
 
 POOL = "ConnectionError: pool of host db-{} timed out after {} s"
 TRACE = 'Traceback (most recent call last):\n  File "/srv/{}/pay.py", line {}, in pay\n    connect()\n' + POOL

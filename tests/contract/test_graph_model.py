@@ -28,7 +28,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.graph import GraphConfig, GraphStore
 from mnemarch.model.stamps import micros
 from mnemarch.text.canonical import canonical, canonical_key
-from mnemarch.text.difference import differences
+from mnemarch.text.guarded import differences
 
 FEEDBACK = {"up": 1.0, "down": -1.0, "retry": -0.5}
 DEPENDENT = ("answer", "feedback")

@@ -13,7 +13,7 @@ import mnemarch
 from fixtures.repositories import clone, commit, git, made, processes, repository, worktree
 from mnemarch import Scope
 from mnemarch.code.home import Home, home_of, main_folder, repository_around, settings_of
-from mnemarch.wiring import places
+from mnemarch.wiring import parts
 
 __all__ = ["processes"]
 
@@ -474,7 +474,7 @@ def test_what_a_person_says_to_git_is_left_as_it_is(tmp_path):
 def test_a_folder_that_somebody_else_has_there_gets_no_file_of_ours_for_git(tmp_path):
     (tmp_path / ".mnemarch").mkdir()
     (tmp_path / ".mnemarch" / "letters.txt").touch()
-    places.make_place(str(tmp_path / ".mnemarch"))
+    parts.make_place(str(tmp_path / ".mnemarch"))
     assert not (tmp_path / ".mnemarch" / ".gitignore").exists()
 
 
@@ -490,7 +490,7 @@ def test_a_place_without_room_for_it_is_still_opened(tmp_path, monkeypatch):
         mnemarch.open(tmp_path).close()
     (tmp_path / "file").touch()
     with pytest.raises(mnemarch.StoreUnavailable, match="can't be made"):
-        places.make_place(str(tmp_path / "file" / ".mnemarch"))
+        parts.make_place(str(tmp_path / "file" / ".mnemarch"))
 
 
 def test_a_folder_of_a_checkout_that_looks_like_a_git_directory_is_no_repository(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemarch import Conflict, InvalidInput
-from mnemarch.loops import attempts
+from mnemarch.loops import detector
 from mnemarch.policy.loops import quoted
 from mnemarch.text import approach as approaches
 
@@ -19,7 +19,7 @@ def error(number):
 
 
 def test_a_stuck_task_stays_stuck_after_many_failures(seats, monkeypatch):
-    monkeypatch.setattr(attempts, "_REMEMBERED_MAX", 5)
+    monkeypatch.setattr(detector, "_REMEMBERED_MAX", 5)
     agent = seats.agent()
     agent.mark_stuck("needs the staging password")
     verdicts = {str(agent.fail(error(number)).type) for number in range(12)}
@@ -111,7 +111,7 @@ def test_earlier_approaches_are_compared_before_the_act_begins(seats, memory, mo
         within.extend(compared[before:])
         return answered
 
-    monkeypatch.setattr(attempts, "approaches", Observed)
+    monkeypatch.setattr(detector, "approaches", Observed)
     monkeypatch.setattr(memory._engine.store, "write", observed, raising=False)
     verdict = seat.fail(POOL, approach="rewrite the socket")
     assert verdict.details["approach_count"] == 2

@@ -8,7 +8,7 @@ import pytest
 from model_server import BODIES, ModelServer, anthropic_body, openai_body
 
 from mnemarch.config import AnalystRules
-from mnemarch.learning.model import ApiModel, misfit
+from mnemarch.learning.analyst import ApiModel, misfit
 
 SCHEMA = {
     "type": "object",

@@ -25,10 +25,9 @@ from fixtures.wire import Wire
 from mnemarch import Actor, Citation, Claim, Scope, StoreUnavailable, user
 from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
-from mnemarch.stores.postgres import PostgresStore, opening
+from mnemarch.stores.postgres import PostgresStore, tables
 from mnemarch.stores.postgres.search import DatabaseIndex
 from mnemarch.stores.postgres.sessions import Session, stored
-from mnemarch.stores.postgres.store import _TABLES as TABLES
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.testing import recorded
 from mnemarch.testing.builders import chain_holds, filled, made_link, made_rule, made_unit, put, put_at
@@ -93,7 +92,7 @@ def test_no_table_shows_a_row_to_who_names_no_tenant_or_another(opened, postgres
     )
     shop, bank = (tenant_of(stream.org, stream.project) for stream in (SHOP, BANK))
     with psycopg.connect(plain_url, autocommit=True) as connection:
-        for table in TABLES:
+        for table in tables.TABLES:
             counted = []
             for tenant in (None, "", bank, shop):
                 with connection.transaction():
@@ -118,7 +117,7 @@ def test_the_tenant_comes_first_in_every_key_and_index(postgres_url):
     others = {(table, column.removesuffix(")")) for table, _, column in first if column.removesuffix(")") != "tenant"}
     others.remove(("search_texts", "words"))  # A word there is one of its scope, and so of its tenant.
     assert {table for table, _ in others} == {"memory_code_rules"}, "as M21 says; its tenant is project_id"
-    assert {table for table, _, _ in first} == set(TABLES)
+    assert {table for table, _, _ in first} == set(tables.TABLES)
 
 
 def test_who_lacks_a_right_is_told_which_one(opened, plain_url, postgres_url):
@@ -295,7 +294,7 @@ import sys, threading
 from mnemarch import Scope
 from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
-from mnemarch.stores.postgres import PostgresStore, opening
+from mnemarch.stores.postgres import PostgresStore
 from mnemarch.testing import recorded
 
 store = PostgresStore(sys.argv[1])
@@ -678,11 +677,11 @@ def test_tables_of_the_format_before_are_brought_to_this_one(postgres_url, tmp_p
         expected = memory._engine.store.read(lambda reader: (reader.heads(), digest(reader)))
     older = postgres.new_schema(postgres.server_url())
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "FORMAT_VERSION", 7)
+        patch.setattr(tables, "FORMAT_VERSION", 7)
         PostgresStore(older, partitions=partitions).close()
     with psycopg.connect(postgres_url) as here, psycopg.connect(older) as there:
         (source,), (target,) = (each.execute("SELECT current_schema()").fetchone() for each in (here, there))
-        for table in [table for table in TABLES if not table.startswith("search_")]:
+        for table in [table for table in tables.TABLES if not table.startswith("search_")]:
             names = ", ".join(column.name for column in there.execute(f"SELECT * FROM {table}").description)
             there.execute(f"INSERT INTO {target}.{table} ({names}) SELECT {names} FROM {source}.{table}")
     with mnemarch.open(older) as memory:

@@ -16,7 +16,7 @@ from mnemarch import Actor, Citation, Claim, Scope
 from mnemarch.model.caller import Caller
 from mnemarch.recall import index
 from mnemarch.stores.postgres import PostgresStore, search
-from mnemarch.text.tokens import SKETCH_VERSION
+from mnemarch.text.conversation import SKETCH_VERSION
 
 RANDOM = random.Random(7)
 PARTS = ["gateway", "invoice worker", "pump controller", "결제 서버", "로그 수집기", "parser", "scheduler", "cache"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mnemarch import Citation, EventType, InvalidInput, Refused, Scope, Status
-from mnemarch.units.same_text import is_reworded
+from mnemarch.units.finding import is_reworded
 
 FACT = "Admins may skip the second factor"
 TEST = "tests/test_login.py::test_second_factor"

@@ -23,8 +23,7 @@ from mnemarch.stores import qdrant as qdrant_store
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.stores.postgres import vectors as pgvectors
 from mnemarch.stores.postgres.views import tenant_of
-from mnemarch.stores.qdrant_address import http_address
-from mnemarch.wiring import vectors as wiring_vectors
+from mnemarch.wiring import parts
 
 QUESTION = "말이 나무 아래에서 자고 있다"
 FACT = "The horse is sleeping under the tree"
@@ -48,7 +47,7 @@ def elsewhere(tmp_path, monkeypatch):
 @pytest.fixture
 def light(monkeypatch):
     """A light model in place of the bundled one: what is tried is where vectors go, not how good they are."""
-    monkeypatch.setattr(wiring_vectors.dense, "SentenceEncoder", FoldedEmbedder)
+    monkeypatch.setattr(parts.dense, "SentenceEncoder", FoldedEmbedder)
 
 
 def seat(memory, project="shop", kind="agent", name="a"):
@@ -422,7 +421,7 @@ def test_the_key_goes_only_to_an_address_of_the_users_own(server, clock, tmp_pat
     ],
 )
 def test_a_qdrant_address_says_whether_it_is_encrypted(url, address):
-    assert http_address(url) == address
+    assert qdrant_store.http_address(url) == address
 
 
 @pytest.mark.parametrize(

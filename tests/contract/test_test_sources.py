@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.repositories import commit, git, made, worktree
 from mnemarch import Citation
-from mnemarch.code import expected
+from mnemarch.code import tests as code_tests
 from mnemarch.code.codebase import Codebase
 from mnemarch.code.tests import Place, file_of, is_about, is_missing, names_in_test, place_of, renamed_test
 from mnemarch.code.worktree import WorkTree
@@ -175,10 +175,10 @@ def test_a_renamed_test_is_followed_in_a_renamed_file_and_by_its_body(shop):
 def test_what_a_test_expects_is_known_also_where_its_name_says_no_file(tmp_path, test, path, text):
     (tmp_path / path).write_text(text)
     tree = WorkTree(str(tmp_path))
-    expects = " ".join(expected.expected_by(tree, test, path))
+    expects = " ".join(code_tests.expected_by(tree, test, path))
     proof = Proof(by=(f"test:{test}",), witnessed=True, at=datetime.now(UTC), expects=expects)
-    assert expected.still_expected(tree, proof) is True
+    assert code_tests.still_expected(tree, proof) is True
     (tmp_path / path).write_text(text.replace("12", "13"))
-    assert expected.still_expected(WorkTree(str(tmp_path)), proof) is False
+    assert code_tests.still_expected(WorkTree(str(tmp_path)), proof) is False
     (tmp_path / path).unlink()
-    assert expected.still_expected(WorkTree(str(tmp_path)), proof) is None
+    assert code_tests.still_expected(WorkTree(str(tmp_path)), proof) is None

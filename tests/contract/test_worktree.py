@@ -18,9 +18,20 @@ from hypothesis import strategies as st
 from mnemarch import Citation, InvalidInput
 from mnemarch.code import worktree
 from mnemarch.code.citing import checked_in_tree
-from mnemarch.code.sources import FILE_BYTES_MAX, GONE, UNKNOWN, Check, Folder, Source
 from mnemarch.code.symbols import symbols_of
-from mnemarch.code.worktree import WorkTree, checked, content_hash, lines_hash, lines_of
+from mnemarch.code.worktree import (
+    FILE_BYTES_MAX,
+    GONE,
+    UNKNOWN,
+    Check,
+    Folder,
+    Source,
+    WorkTree,
+    checked,
+    content_hash,
+    lines_hash,
+    lines_of,
+)
 from mnemarch.model.value import replace
 
 AUTH = "export class Auth {\n  login(user: string, password: string) { return 1; }\n}\nexport function start() { }\n"
@@ -218,7 +229,7 @@ def test_a_tree_may_be_reached_through_a_link(root, tmp_path):
 
 UNPRIVILEGED = """
 import os, sys
-from mnemarch.code.sources import Folder
+from mnemarch.code.worktree import Folder
 if os.getuid() == 0:  # after the import: nobody may perhaps not read this Python
     try:
         os.setgid(65534)

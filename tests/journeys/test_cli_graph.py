@@ -13,7 +13,7 @@ import pytest
 from cli_session import Cli, shown_at_terminal
 
 from mnemarch.graph import MemoryOrchestrator
-from mnemarch.interfaces.pictures import GraphView, graph_svg, label
+from mnemarch.interfaces.graph import GraphView, graph_svg, label
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUESTION = "how does checkout retry?"
@@ -117,7 +117,9 @@ def test_the_json_has_whole_ids_and_edges_between_them(cli):
 
 def test_a_narrow_terminal_folds_korean_by_its_width(cli):
     ask(cli, f"{KOREAN} 그리고 실패하면 누구에게 알림이 가나요, 담당 팀의 당직표는 어디에 있나요?")
-    shown, _ = shown_at_terminal(["graph", *SESSION, "--actor", "agent:cli"], [], cli.home, COLUMNS="40", TERM="dumb")
+    shown, _ = shown_at_terminal(
+        ["graph", *SESSION, "--actor", "agent:cli"], [], cli.home, COLUMNS="40", LINES="24", TERM="dumb"
+    )
     assert "당직표" in shown
     for line in shown.splitlines():
         assert sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line) <= 40, line

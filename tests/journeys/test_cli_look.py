@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 import mnemarch
 from mnemarch import Actor, EventType, Scope
-from mnemarch.interfaces.log_text import SENTENCES, read_log, sentence
+from mnemarch.interfaces.work_text import SENTENCES, read_log, sentence
 from mnemarch.model.stamps import short_id
 from mnemarch.model.value import replace
 from mnemarch.verbs import VERBS

@@ -20,7 +20,7 @@ import mnemarch
 from mnemarch import Actor, Conflict, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable, user
 from mnemarch.model.unit import LinkType
 from mnemarch.services.merging import Merging
-from mnemarch.stores.files.forms import safe_name
+from mnemarch.stores.files.folder import safe_name
 from mnemarch.units.conflicts import link_units
 
 REASON = {"type": "risk", "summary": "it is safer"}

@@ -7,7 +7,7 @@ from random import Random
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.search import Sketch
 from mnemarch.model.unit import Searchable
-from mnemarch.text.tokens import sketched
+from mnemarch.text.conversation import sketched
 
 # 2026-03-01T12:00:00Z
 NOON = 1_772_366_400_000_000

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Reason, Scope
-from mnemarch.interfaces.adr.folder import superseded
-from mnemarch.interfaces.adr.record import read_record, record_in, titled
-from mnemarch.interfaces.adr.writing import file_name, new_record, with_status
+from mnemarch.interfaces.adr import superseded
+from mnemarch.interfaces.adr.record import file_name, new_record, read_record, record_in, titled, with_status
 
 NYGARD, MADR_4, MADR_2, KOREAN = (
     (Path(__file__).parents[1] / "fixtures" / "records" / f"{name}.md").read_text(encoding="utf-8")

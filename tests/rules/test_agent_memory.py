@@ -9,8 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mnemarch.errors import InvalidInput
-from mnemarch.learning.core import _replaced, _said
-from mnemarch.learning.tools import checked_arguments, schemas
+from mnemarch.learning.core import _replaced, _said, checked_arguments, schemas
 from mnemarch.learning.working import LineChanges, Pivot, Step, StepDecision, WorkingMemoryManager
 
 SECTIONS = ("human", "project")

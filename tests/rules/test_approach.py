@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from fixtures.steps import steps
-from mnemarch.text.approach import SAME_AT, approach, same_approach, similarity
-from mnemarch.text.approach_reading import lexemes, senses, stem_of
+from mnemarch.text.approach import SAME_AT, approach, lexemes, same_approach, senses, similarity, stem_of
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.words import entries, listed
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from mnemarch.errors import AnalystFailed
-from mnemarch.importers.markdown import rules_in
+from mnemarch.importers import rules_in
 from mnemarch.learning import Bucket, Classified, HybridClassifier, MemoryEvent, RuleBasedClassifier
 from mnemarch.learning.classify import (
     CONSIDERED,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sketches import conversation, session_key, sketch, talk
 
 from mnemarch.model.search import Sketch
-from mnemarch.text.coherence import Coherence, project_key, project_of, weight_of
+from mnemarch.text.conversation import Coherence, project_key, project_of, weight_of
 
 SHOP, BANK = project_key("acme", "shop"), project_key("acme", "bank")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from fixtures.cases import cases
 from fixtures.steps import steps
 from mnemarch.text import FINGERPRINT_VERSION
+from mnemarch.text.faults import LINE_CHARS_MAX
 from mnemarch.text.fingerprint import CORE_CHARS_MAX, Fingerprint, fingerprint, telling_line
-from mnemarch.text.fingerprint_skeleton import LINE_CHARS_MAX
 
 Faults = dict[str, tuple[str, ...]]
 FIXTURES = Path(__file__).parents[1] / "fixtures"

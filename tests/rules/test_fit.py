@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.recall.fit import fit_of
-from mnemarch.recall.scores import Term
+from mnemarch.recall.scores import Term, fit_of
 
 SHARE = st.floats(0, 1)
 COSINE = st.floats(-1, 1)

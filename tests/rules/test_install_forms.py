@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemarch.interfaces.install import jsonc
-from mnemarch.interfaces.install.forms import HOSTS, Entries
+from mnemarch.interfaces.install.forms import HOSTS, Entries, parsed_json
 
 WITH_HOOKS = [name for name, host in HOSTS.items() if host.hooks is not None]
 COMMAND = ["/opt/my tools/mnemarch"]
@@ -39,7 +38,7 @@ def json_files(draw):
 
 def is_json(text: str) -> bool:
     try:
-        return isinstance(jsonc.parsed(text).value, dict)
+        return isinstance(parsed_json(text).value, dict)
     except ValueError:
         return False
 
@@ -61,9 +60,9 @@ EDITS = {
 @given(host=st.sampled_from(WITH_HOOKS), text=json_files().filter(is_json), edit=st.sampled_from(sorted(EDITS)))
 def test_an_edit_between_putting_and_taking_is_all_that_stays(host, text, edit):
     entries = entries_of(host)
-    data = jsonc.parsed(text).value
+    data = parsed_json(text).value
     written = entries.put(text, "json")
-    assert jsonc.parsed(written).value.keys() >= data.keys() | {"hooks", HOSTS[host].server_key}
+    assert parsed_json(written).value.keys() >= data.keys() | {"hooks", HOSTS[host].server_key}
     assert entries.put(entries.taken(written, "json", text, is_noted=True), "json") == written
     assert entries.taken(EDITS[edit](written), "json", text, is_noted=True) == EDITS[edit](text)
 
@@ -156,4 +155,4 @@ def test_a_file_of_another_form_is_refused(text):
 
 def test_a_file_nested_without_end_is_refused():
     with pytest.raises(ValueError, match="no JSON"):
-        jsonc.parsed("[" * 100_000)
+        parsed_json("[" * 100_000)

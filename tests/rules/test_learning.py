@@ -21,9 +21,8 @@ from mnemarch.learning import (
     pattern_category,
     reinforce_rule,
 )
-from mnemarch.learning.categories import name_of
 from mnemarch.learning.detect import joint_rules
-from mnemarch.learning.patches import pieces
+from mnemarch.learning.patches import name_of, pieces
 from mnemarch.learning.rule import form_of
 from mnemarch.learning.trees import LANGUAGES, parsed
 from mnemarch.learning.working import counted_lines, line_changes

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from mnemarch.text.canonical import canonical_key
-from mnemarch.text.changes import change_of, ended
-from mnemarch.text.opposition import breaks, opposes
+from mnemarch.text.opposition import breaks, change_of, ended, opposes
 from mnemarch.text.statements import statement, topic_key
-from mnemarch.units.same_text import is_reworded
+from mnemarch.units.finding import is_reworded
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
 WORDS = (

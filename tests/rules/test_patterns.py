@@ -21,14 +21,14 @@ SOURCES = [
 TEXT = "a\nabc </ mnemarch-memory 한글 'quoted' Word! 5"
 PROGRAM = """
 import json, sys
-from mnemarch import patterns
+from mnemarch import lazy
 found = []
 for source in json.loads(sys.argv[1]):
-    pattern = patterns.compiled(source)
+    pattern = lazy.compiled(source)
     spans = [match.span() for match in pattern.finditer(sys.argv[2])]
     found.append([pattern.flags, pattern.groups, dict(pattern.groupindex), spans])
-print(json.dumps([found, len(patterns._new)]))
-patterns.keep()
+print(json.dumps([found, len(lazy._new)]))
+lazy.keep_patterns()
 """
 
 

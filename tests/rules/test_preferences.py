@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.learning.preferences import Tally, interaction_votes, style_votes, tallies
+from mnemarch.learning.habits import Tally, interaction_votes, style_votes, tallies
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,31 @@
-"""A question as recall reads it: words and weights, whom and when it names."""
+"""A question as recall reads it: words and weights, speakers, intent (M5), dates, and its frame."""
 
 from __future__ import annotations
+
+import re
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
+from mnemarch import Kind
 from mnemarch.config import RecallRules
-from mnemarch.recall.question import DEBUG, GENERAL, Question
-from mnemarch.text.questions import Date
+from mnemarch.recall.question import (
+    DEBUG,
+    GENERAL,
+    KNOWLEDGE,
+    PREFERENCE,
+    PROFILE,
+    RECALL,
+    Date,
+    Question,
+    dates_in,
+    frames,
+    intent_of,
+    without_frame,
+)
 from mnemarch.text.tokens import query_tokens
 
 
@@ -99,3 +116,198 @@ def test_a_question_without_end_is_read_from_its_beginning():
     assert "zebra" not in question.weights
     assert list(question.dates) == []
     assert len(asked(" ".join(f"word{number}" for number in range(20_000))).weights) == 64
+
+
+# Intent
+
+ALL = (DEBUG, PREFERENCE, PROFILE, RECALL, KNOWLEDGE, GENERAL)
+
+
+@pytest.mark.parametrize(("question", "intent"), cases("intent", "a question is after this"))
+def test_a_question_is_after_this(question, intent):
+    assert intent_of(question).name == intent
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("in my namespace", "list a terror novel", "show docs", "candid ideas", "tell about metrics"),
+        "the price, did it rise",
+    ],
+)
+def test_a_sign_that_is_a_part_of_another_word_is_none(question):
+    assert intent_of(question) is GENERAL
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_an_intent_and_case_and_spaces_do_not_change_it(text):
+    ascii_text = "".join(character for character in text if character.isascii())
+    assert intent_of(text) in ALL
+    assert intent_of(ascii_text.upper()) is intent_of(f"  {ascii_text}\n")
+
+
+def test_an_intent_prefers_kinds_that_there_are_and_general_none():
+    assert {kind for intent in ALL for kind in intent.kinds} <= set(map(str, Kind))
+    assert GENERAL.kinds == frozenset()
+    assert all(intent.kinds for intent in ALL[:-1])
+
+
+def test_a_text_without_end_is_judged_by_its_beginning():
+    assert intent_of("why " + "x " * 1_000_000 + "error") is KNOWLEDGE
+
+
+# Dates
+
+days = st.dates(date(1900, 1, 1), date(2099, 12, 31))
+MONTHS = "January February March April May June July August September October November December"
+
+
+@pytest.mark.parametrize(("text", "named"), cases("dates", "a date is read as far as it was said"))
+def test_a_date_is_read_as_far_as_it_was_said(text, named):
+    assert dates_in(text) == [Date(*named)]
+
+
+def test_every_date_that_is_named_is_read():
+    assert dates_in("between 3 May 2023 and 5 June") == [Date(2023, 5, 3), Date(None, 6, 5)]
+    assert set(dates_in("2월 3일이나 2024년 5월, or in July")) == {
+        Date(None, 2, 3),
+        Date(2024, 5, None),
+        Date(None, 7, None),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("you may deploy", "May I deploy?", "we march on", "the march of progress", "a mar on the surface"),
+        *("the mayor decides", "octopus and augment", "port 8080", "build 20230507", "the 1990s", "3 retries"),
+        *("0월", "13월 5일", "2023-13-45", ""),
+    ],
+)
+def test_what_only_looks_like_a_date_is_none(text):
+    assert dates_in(text) == []
+
+
+@pytest.mark.parametrize("text", ["Feb 30", "30 Feb 2023", "2023-02-30", "2월 30일", "May 0", "99 May", "2023.04.31"])
+def test_a_day_that_no_month_has_fits_no_day(text):
+    (named,) = dates_in(text)
+    assert {named.fit(date(2023, 1, 1) + timedelta(days=number)) for number in range(366)} == {0.0}
+
+
+@given(
+    days,
+    st.sampled_from(
+        ["{0:%d} {1} {0.year}", "{1} {0.day}, {0.year}", "{0:%Y-%m-%d}", "{0.year}년 {0.month}월 {0.day}일"]
+    ),
+)
+def test_a_date_that_is_written_fits_its_day(day, form):
+    (named,) = dates_in(form.format(day, MONTHS.split()[day.month - 1]))
+    assert named == Date(day.year, day.month, day.day)
+    assert named.fit(day) == 1.0
+
+
+@given(st.text(max_size=80) | st.text("0123456789-./월년일 may,of9", max_size=40), days)
+def test_any_text_is_read_and_any_date_fits_or_does_not(text, day):
+    for named in dates_in(text):
+        assert named.fit(day) in (0.0, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("apart", "fit"), [(-3, 0.0), (-1, 1.0), (0, 1.0), (1, 1.0), (2, 0.5), (14, 0.5), (15, 0.0), (365, 0.0)]
+)
+def test_a_day_fits_on_it_and_half_for_a_fortnight_after_it(apart, fit):
+    day = date(2023, 5, 7)
+    assert Date(2023, 5, 7).fit(day + timedelta(days=apart)) == fit
+
+
+@pytest.mark.parametrize(
+    ("on", "fit"),
+    [
+        (date(2023, 4, 30), 0.0),
+        (date(2023, 5, 1), 1.0),
+        (date(2023, 5, 31), 1.0),
+        (date(2023, 6, 30), 0.5),
+        (date(2023, 7, 1), 0.0),
+        (date(2024, 5, 7), 0.0),
+    ],
+)
+def test_a_month_fits_in_it_and_half_in_the_next(on, fit):
+    assert Date(2023, 5, None).fit(on) == fit
+
+
+def test_december_goes_on_in_january_of_the_next_year():
+    assert Date(2023, 12, None).fit(date(2024, 1, 20)) == 0.5
+    assert Date(None, 12, None).fit(date(2024, 1, 20)) == 0.5
+    assert Date(2023, 12, None).fit(date(2023, 1, 20)) == 0.0
+    assert Date(2023, 12, 31).fit(date(2024, 1, 5)) == 0.5
+    assert Date(None, 12, 31).fit(date(2024, 1, 5)) == 0.5
+    assert Date(None, 1, 1).fit(date(2023, 12, 31)) == 1.0
+
+
+def test_a_year_fits_in_it_alone():
+    fits = [Date(2023, None, None).fit(date(year, 6, 1)) for year in (2022, 2023, 2024)]
+    assert fits == [0.0, 1.0, 0.0]
+
+
+@given(days)
+def test_a_date_without_a_year_fits_in_every_year(day):
+    assert Date(None, day.month, None).fit(day) == Date(None, day.month, day.day).fit(day) == 1.0
+
+
+# Frames
+
+PARTS = (
+    "how many times days ago what is the name of kind did Mina mention last week two total you tell me retry cache 가"
+)
+
+
+def left_of(question):
+    return " ".join(without_frame(question).split())
+
+
+@pytest.mark.parametrize(("question", "left"), cases("framing", "a frame is taken away and the rest stays"))
+def test_a_frame_is_taken_away_and_the_rest_stays(question, left):
+    assert left_of(question) == left
+    assert left_of(question.upper()) == left.upper()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("Where does Mina live?", "Checkout retries three times", "showed the sword"),
+        *("Do the release notes mention the new port?", "however many", "an indifferent cat"),
+        *("retry after 3 attempts", "the storytelling medium", "결제는 몇 번 재시도하나요?", ""),
+    ],
+)
+def test_a_question_without_a_frame_stays_as_it_is(question):
+    assert without_frame(question) == question
+
+
+def test_a_question_may_be_nothing_but_a_frame():
+    assert left_of("How many?") == "?"
+    assert left_of("how many days ago") == ""
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(PARTS.split())).map(" ".join))
+def test_nothing_moves_and_nothing_is_added(question):
+    left = without_frame(question)
+    assert len(left) == len(question)
+    assert all(after in (before, " ") for before, after in zip(question, left, strict=True))
+
+
+@given(st.lists(st.sampled_from([part for part in PARTS.split() if part not in {"did", "is"}])).map(" ".join))
+def test_words_that_are_in_no_frame_are_never_lost(question):
+    left = without_frame(question).split()
+    for word in ("retry", "cache", "가"):
+        assert left.count(word) == question.split().count(word)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("frame", [frame for _, frame in frames()], ids=range(len(frames())))
+@given(data=st.data())
+def test_every_way_to_say_a_frame_is_known_by_its_signs(frame, data):
+    pattern = re.compile(frame, re.ASCII)
+    # A question is read in small letters: "do A say" is drawn as a name and read as an article, which begins no frame.
+    ways = st.from_regex(pattern, fullmatch=True).filter(lambda way: pattern.fullmatch(way.lower()))
+    said = data.draw(ways)
+    assert without_frame(said) != said

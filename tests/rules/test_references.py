@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.cases import cases
-from mnemarch.code.references import Reference, paths_in_data, references_in
+from mnemarch.code.citing import Reference, paths_in_data, references_in
 
 FOUND = {
     text: [(path, name, lines and tuple(lines)) for path, name, lines in found]

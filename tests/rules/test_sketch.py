@@ -11,7 +11,8 @@ from sketches import searchable, session_key, sketch
 
 from mnemarch.model.search import Sketch, place
 from mnemarch.testing import HOSTILE_NAMES
-from mnemarch.text.tokens import numbered_names, sketched, speaker_of, telling_tokens
+from mnemarch.text.conversation import sketched, speaker_of
+from mnemarch.text.tokens import numbered_names, telling_tokens
 
 FIELDS = [name for name in Sketch.__slots__ if name != "place"]
 names = st.text(st.characters(exclude_characters="\x1f"), max_size=30) | st.sampled_from(HOSTILE_NAMES)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sketches import searchable, session_key
 
 from mnemarch.model.search import place
-from mnemarch.recall.tail import Tail
+from mnemarch.recall.index import Tail
 from mnemarch.text.tokens import telling_tokens
 
 HERE = ["here"]

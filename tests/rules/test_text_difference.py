@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from mnemarch.text import english
-from mnemarch.text.difference import Difference, differences
-from mnemarch.text.guarded import _Scan
+from mnemarch.text.guarded import Difference, _Scan, differences
 from mnemarch.text.opposition import opposes
 from mnemarch.text.statements import statement, topic_key
 

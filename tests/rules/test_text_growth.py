@@ -17,7 +17,8 @@ import pytest
 
 import mnemarch.text
 from mnemarch import InvalidInput, checkout
-from mnemarch.text import approach, coherence, fingerprint_skeleton, guarded, korean, mentions
+from mnemarch.recall.question import dates_in, without_frame
+from mnemarch.text import approach, conversation, faults, guarded, korean, mentions
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.edits import Edit
 from mnemarch.text.tokens import query_tokens
@@ -43,7 +44,7 @@ def _public() -> dict[str, object]:
     return found
 
 
-PUBLIC = _public()
+PUBLIC = _public() | {"question.dates_in": dates_in, "question.without_frame": without_frame}
 VALUES = {name for name, item in PUBLIC.items() if "positional" in inspect.signature(item).parameters}
 
 
@@ -61,10 +62,8 @@ def _similar(text: str) -> object:
 CALLS = {
     "approach.same_approach": _similar,
     "approach.similarity": _similar,
-    "difference.polarity": lambda text: PUBLIC["difference.polarity"](
-        guarded.pieces(text), guarded.pieces(f"not {text}")
-    ),
-    "coherence.project_key": lambda text: coherence.project_key(text, text),
+    "guarded.polarity": lambda text: PUBLIC["guarded.polarity"](guarded.pieces(text), guarded.pieces(f"not {text}")),
+    "conversation.project_key": lambda text: conversation.project_key(text, text),
     "edits.netted": lambda text: PUBLIC["edits.netted"](
         [Edit((0,), "m.py", "", text), Edit((1,), "m.py", text, f"{text} ")]
     ),
@@ -72,20 +71,18 @@ CALLS = {
     "words.some_of": lambda text: PUBLIC["words.some_of"]([text, text], 1),
     "words.in_a_line": lambda text: PUBLIC["words.in_a_line"](text, 80),
     "everyday.widened": lambda text: PUBLIC["everyday.widened"](text, dict.fromkeys(query_tokens(text), 1.0)),
-    "fingerprint_skeleton.in_test": lambda text: fingerprint_skeleton.in_test(
-        fingerprint_skeleton.Fault(text, text), text
-    ),
+    "faults.in_test": lambda text: faults.in_test(faults.Fault(text, text), text),
     "korean.is_other_grammar": lambda text: korean.is_other_grammar(text, f"가{text[::-1]}"),
     "mentions.Mentions": _mentioned,
-    "changes.ended": lambda text: PUBLIC["changes.ended"](text, f"no longer {text}"),
+    "opposition.ended": lambda text: PUBLIC["opposition.ended"](text, f"no longer {text}"),
     "prompt.fenced": lambda text: PUBLIC["prompt.fenced"]([text, text]),
     "secrets.redacted_tree": lambda text: PUBLIC["secrets.redacted_tree"](
         {"a": text, "password": text, text: [text]}, set()
     ),
     "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
-    "slots_korean.korean_slots": lambda text: PUBLIC["slots_korean.korean_slots"](guarded.pieces(f"가 {text}")),
+    "slots.korean_slots": lambda text: PUBLIC["slots.korean_slots"](guarded.pieces(f"가 {text}")),
     "statements.kinds_in": lambda text: PUBLIC["statements.kinds_in"](guarded.pieces(text)),
-    "slots_korean.has_hangul": lambda text: PUBLIC["slots_korean.has_hangul"](guarded.pieces(text)),
+    "slots.has_hangul": lambda text: PUBLIC["slots.has_hangul"](guarded.pieces(text)),
 }
 EXEMPT = {
     **dict.fromkeys(VALUES, "holds what was read"),
@@ -100,11 +97,9 @@ EXEMPT = {
             "words.listed",
             "words.opposites",
             "words.kinds_of",
-            "senses.roots",
-            "senses.words_of",
-            "slots.kinds_of_things",
-            "slots.verb_forms",
-            "slots_korean.word_set",
+            "clauses.roots",
+            "clauses.words_of",
+            "slots.word_set",
         ),
         "reads the program's own tables",
     ),
@@ -114,23 +109,20 @@ EXEMPT = {
     ),
     **dict.fromkeys(
         (
-            *("slots_korean.is_name", "slots_korean.without_particle", "slots.word_of"),
-            *("statements.said_by", "statements.words_of", "senses.root_of_piece"),
+            *("slots.is_name", "slots.without_particle"),
+            *("statements.said_by", "statements.words_of", "clauses.root_of_piece"),
         ),
         "takes one piece of those that `pieces` reads",
     ),
     **dict.fromkeys(
-        ("coherence.Coherence", "coherence.project_of", "coherence.weight_of"),
+        ("conversation.Coherence", "conversation.project_of", "conversation.weight_of"),
         "takes what an index keeps",
     ),
     **dict.fromkeys(
-        (
-            *("clauses.Clauses", "sides.laid", "values.other_values", "values.dimensions_of", "values.kinds_of"),
-            *("values.exclude", "values.flips", "values.flipped_groups"),
-        ),
+        ("clauses.Clauses",),
         "takes what `frame_of` reads",
     ),
-    "tokens.sketched": "takes a unit, whose text `telling_tokens` reads",
+    "conversation.sketched": "takes a unit, whose text `telling_tokens` reads",
 }
 
 # Before, what is repeated (a number for each %d), and after: what makes a pattern of `text/` look far or come back.
@@ -151,7 +143,7 @@ def _call(name: str):
     needed = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
     kinds = [str(each.annotation) for each in needed]
     if kinds == ["Sequence[str]"]:
-        return lambda text: function([fingerprint_skeleton.cut(line) for line in text.splitlines()])
+        return lambda text: function([faults.cut(line) for line in text.splitlines()])
     assert set(kinds) == {"str"}, f"say in CALLS how {name} is called, or in EXEMPT why it need not be"
     is_stream = "Iterator" in str(inspect.signature(function).return_annotation)
     return lambda text: (

@@ -10,7 +10,7 @@ from sketches import said
 from mnemarch.config import RecallRules
 from mnemarch.recall.question import Question
 from mnemarch.recall.scores import Term, judged
-from mnemarch.text.turns import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME, signs_of
+from mnemarch.text.conversation import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME, signs_of
 
 
 @pytest.mark.parametrize(

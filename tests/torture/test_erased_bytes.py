@@ -15,7 +15,7 @@ from fixtures.dialect import PrefixedStore
 from mnemarch import Actor, Citation, Claim, Scope
 from mnemarch.config import config_from
 from mnemarch.stores.sqlite import SqliteStore
-from mnemarch.wiring import opening
+from mnemarch.wiring import parts
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 SECRET = "The kaleidoscopic marmalade of Zanzibar ferments quietly"
@@ -51,7 +51,7 @@ STORES = ("sqlite", "third dialect")
 def any_store(request, monkeypatch):
     """Every store with files that the contract suite knows; what is in memory alone leaves none."""
     store = PrefixedStore if request.param == "third dialect" else SqliteStore
-    monkeypatch.setattr(opening.sqlite, "SqliteStore", store)
+    monkeypatch.setattr(parts.sqlite, "SqliteStore", store)
     return store
 
 

@@ -1,22 +1,24 @@
-"""Checks and completes citations of code when they are recorded, and finds citations in texts (R2, R11)."""
+"""Citations of code: checked and completed when they are recorded, and found in texts (R2, R11).
+
+A text may name files, lines and symbols in English or Korean prose, code spans, stack traces, diffs and logs.
+"""
 
 from __future__ import annotations
 
 import os
 
-from mnemarch.code import references
 from mnemarch.code.git import full_hash, root_name
-from mnemarch.code.sources import CHANGED, Check
-from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, Symbol, agrees, find
-from mnemarch.code.worktree import WorkTree, checked, lines_hash, lines_of, span_of
+from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, Symbol, agrees, find, language_of
+from mnemarch.code.worktree import CHANGED, Check, WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
-from mnemarch.model.value import replace
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text import secrets
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator
     from typing import Any, TypeVar
 
@@ -28,6 +30,73 @@ if TYPE_CHECKING:
 _SIGNATURE_CHARS_MAX = 4_000
 _NAMED_MAX = 8
 _TEXT_DEFAULT = r"""= ?(?:"[^"]*"|'[^']*')"""
+
+# A longer text or token is data and not prose.
+_TOKEN_CHARS_MAX = 1_024
+_NEAR_CHARS = 160
+_LINE_DIGITS_MAX = 7
+_TEXT_CHARS_MAX = 262_144
+_NODES_MAX, _PATHS_MAX, _PATH_CHARS_MAX = 2_000, 64, 1_024
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+_ENDINGS = _words(
+    "py pyi pyw ipynb js mjs cjs jsx ts mts cts tsx vue svelte astro go rs java kt kts scala sc groovy gradle c h cc",
+    "cpp cxx hh hpp hxx ipp inl tpp m mm cs fs vb csx rb rake gemspec erb php phtml swift lua pl pm r jl ex exs erl hs",
+    "ml mli clj cljs elm dart zig nim sol sh bash zsh fish ps1 bat cmd sql graphql gql proto thrift html htm css",
+    "scss sass less json jsonc json5 jsonl yaml yml toml ini cfg conf env properties xml csv tsv md mdx rst txt adoc",
+    "tf hcl lock cmake mk dockerfile diff patch snap ejs hbs",
+)
+# One letter is as often the end of `object.property.c`.
+_SHORT_ENDINGS = _words("c h m r")
+_WITHOUT_SYMBOLS = _words("md mdx rst txt adoc lock csv tsv jsonl")
+# Names of products that look like files.
+_PRODUCTS = _words(
+    "node.js vue.js next.js nuxt.js react.js express.js three.js d3.js socket.io.js chart.js p5.js asp.net"
+)
+_DOMAINS = _words("com org net io dev ai app co kr edu gov")
+_NO_NAMES = _words(
+    "def class from import if for while return function const let var export async func fn fun pub static public",
+    "private error warning warn note info debug fatal todo fixme in at line lines the and or package use using include",
+    "type",
+)
+
+# Letters of a name; not Hangul, since a Korean particle follows without a space.
+_LETTER = r"[^\W\d가-힣ㄱ-ㆎ]|\$"
+_NAME = rf"(?:{_LETTER})(?:{_LETTER}|\d)*[!?]?"
+_NAMES = rf"{_NAME}(?:(?:\.|::|#|->){_NAME})*"
+_SPAN = rf"`{_NAMES}(?:\(\))?`"
+_SPANS = rf"{_SPAN}(?:(?:,| and| or|와|과|및|나|이나|,? and)? {{0,2}}{_SPAN}){{0,3}}"
+_DIGITS = rf"\d{{1,{_LINE_DIGITS_MAX}}}"
+_CHUNK = r"[^\s\"'`<>|*,;(){}\[\]（）「」“”‘’…→]+"
+_ENDING = r"[A-Za-z0-9]{1,10}(?![A-Za-z0-9])"
+_WHOLE_NAME = (
+    r"(?:(?<=[/\\:=])|^)(?:Makefile|Dockerfile|Jenkinsfile|Gemfile|Rakefile|Procfile|Vagrantfile|Justfile|"
+    r"\.gitignore|\.gitattributes|\.dockerignore|\.editorconfig|\.env)(?![A-Za-z0-9_./\\-])"
+)
+_DRIVE = r"[A-Za-z]:[\\/]"
+_PLACE = (
+    rf"(?a)(?::|#L)(?P<first>{_DIGITS})(?![\d.])(?::{_DIGITS}(?!\d))?(?:[-–](?:L|(?=\d))(?P<last>{_DIGITS})(?!\d))?"
+)
+_SYMBOL = rf"(?:::?|#(?!L\d))({_NAMES})"
+_LINE_AND_FUNCTION = (
+    rf"[\"'”’]?,? line (?P<line>{_DIGITS})(?!\d)(?:,? in (?P<name>{_NAMES}))?|\((?P<column>{_DIGITS})(?:,\d+)?\)"
+)
+# Ruby's `x.rb:10:in 'Auth#login'`.
+_RAISED = rf" [`']({_NAMES})'"
+_CALL = r"(?a)\bat (?:async |new )?([A-Za-z_$][\w$.]{0,100}) ?\($"
+_SPANS_BEFORE = rf"({_SPANS})(?: (?:in|of|from|at|inside|within|\u2192)| ?\((?:in )?|\]\(| ?@)?[ `\"']{{0,3}}$"
+_SPANS_AFTER = (
+    r"[`\"')\]]{0,3}(?:의|에서|에 있는|에 정의된|에|:|’s|'s| defines| has| exports| →)? {0,2}"
+    rf"(?:함수 |클래스 |메서드 |function |class |method |the )?({_SPANS})"
+)
+_PATH_KEYS = _words(
+    "file files path paths filepath filepaths filename filenames notebookpath targetfile relativepath absolutepath",
+    "oldpath newpath sourcefile sourcepath destination changedfiles modifiedfiles",
+)
 
 
 def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None = None) -> Citation:
@@ -81,8 +150,8 @@ def cited_in_text(code: Codebase, text: str, data: Iterable[Any] = ()) -> tuple[
 
     They need no effort from the author, and recall checks them again.
     """
-    named = references.references_in(text)
-    named += [references.Reference(path) for item in data for path in references.paths_in_data(item)]
+    named = references_in(text)
+    named += [Reference(path) for item in data for path in paths_in_data(item)]
     citations: dict[str, Citation] = {}
     for citation in _cited(code, named, text):
         citations.setdefault(str(citation), citation)
@@ -163,7 +232,7 @@ def _citable(answer: T | Check) -> T:
     return answer
 
 
-def _cited(code: Codebase, named: Iterable[references.Reference], text: str) -> Iterator[Citation]:
+def _cited(code: Codebase, named: Iterable[Reference], text: str) -> Iterator[Citation]:
     for reference in named:
         path = _inside(code, reference.path)
         if path is None:
@@ -206,3 +275,187 @@ def _definition_around(code: Codebase, path: str, lines: tuple[int, int] | None)
         return None
     around = [symbol for symbol in symbols.values() if symbol.first <= lines[0] and lines[1] <= symbol.last]
     return min(around, key=lambda symbol: symbol.last - symbol.first).name if around else None
+
+
+# What a text names
+
+
+class Reference(Frozen):
+    """A path as in the text, but with `/`; a symbol with dots and the first and last line, if the text names them.
+
+    An absolute path stays absolute: only a caller that knows the root can make it relative.
+    """
+
+    path: str
+    name: str | None = None
+    lines: tuple[int, int] | None = None
+
+
+def references_in(text: str, limit: int = 32) -> list[Reference]:
+    """The first `limit` distinct references of a text, in order. The end of a very long text is not read."""
+    references: dict[Reference, None] = {}
+    skipped_to = 0
+    for match in pattern(_CHUNK).finditer(text, 0, _TEXT_CHARS_MAX):
+        token = match[0]
+        if match.start() < skipped_to or len(token) > _TOKEN_CHARS_MAX or len(token) < 3:
+            continue
+        if "://" in token:
+            space = pattern(r"\s").search(text, match.end())
+            skipped_to = space.end() if space is not None else len(text)
+            continue
+        for reference in _in_token(text, token, match.start()):
+            references.setdefault(reference)
+        if len(references) >= limit:
+            break
+    return list(references)[:limit]
+
+
+def paths_in_data(data: Any) -> list[str]:
+    """The paths in a tool's input or output: texts under keys such as `file`, `path` or `files`, at any depth."""
+    paths: dict[str, None] = {}
+    waiting: list[tuple[Any, bool]] = [(data, False)]
+    for _ in range(_NODES_MAX):
+        if not waiting or len(paths) >= _PATHS_MAX:
+            break
+        item, is_named = waiting.pop()
+        if isinstance(item, str):
+            is_path = "://" not in item and item.isprintable() and item.strip() == item
+            if is_named and is_path and 0 < len(item) <= _PATH_CHARS_MAX:
+                paths.setdefault(item.replace("\\", "/"))
+        elif isinstance(item, dict):
+            waiting += [(child, _names_a_path(key)) for key, child in reversed(list(item.items())[:_NODES_MAX])]
+        elif isinstance(item, list | tuple):
+            waiting += [(child, is_named) for child in reversed(item[:_NODES_MAX])]
+    return list(paths)
+
+
+def _names_a_path(key: object) -> bool:
+    return str(key).lower().replace("_", "").replace("-", "") in _PATH_KEYS
+
+
+def _in_token(text: str, token: str, start: int) -> Iterator[Reference]:
+    end = _path_end(token)
+    if end == 0:
+        return
+    begin = _path_begin(token, end)
+    if "@" in token[1:begin]:
+        return  # `git@host:path`
+    path, rest = token[begin:end].replace("\\", "/"), token[end:]
+    if text[max(start - 4, 0) : start] in {"+++ ", "--- "} or _is_after_diff(text, start):
+        path = path[2:] if path.startswith(("a/", "b/")) else path
+    while path.startswith("./"):
+        path = path[2:]
+    if not _is_path(path, has_more=bool(rest)):
+        return
+    name, lines, is_said = _said_after(path, rest)
+    behind = text[start + len(token) : start + len(token) + _NEAR_CHARS]
+    if not is_said:
+        name, lines = _after(behind)
+    elif rest.endswith(":in") and (raised := pattern(_RAISED).match(behind)) is not None:
+        name = _plain(raised[1])
+    before = text[max(start + begin - _NEAR_CHARS, 0) : start + begin]
+    if name is None and (lines is not None or not is_said):
+        name = _called_before(before)
+    if name is not None or lines is not None or is_said:
+        yield Reference(path, name, lines)
+        return
+    around = _names(pattern(_SPANS_BEFORE).search(before)) or _names(pattern(_SPANS_AFTER).match(rest + behind))
+    yield from [Reference(path, item) for item in around if language_of(item) is None] or [Reference(path)]
+
+
+def _path_end(token: str) -> int:
+    """The position where the first path of a token ends, 0 if there is none."""
+    at = token.find(".")
+    while at >= 0:
+        ending = pattern(_ENDING).match(token, at + 1)
+        end = ending.end() if ending is not None else at + 1
+        after = token[end : end + 1]
+        goes_on = after == "/" or (after in {".", "_"} and token[end + 1 : end + 2].isalnum())
+        if (
+            ending is not None
+            and ending[0].lower() in _ENDINGS
+            and not goes_on
+            and at > 0
+            and token[at - 1] not in "/\\."
+        ):
+            return end
+        at = token.find(".", at + 1)
+    whole = pattern(_WHOLE_NAME).search(token)
+    return whole.end() if whole is not None else 0
+
+
+def _path_begin(token: str, end: int) -> int:
+    """The position where a path begins, after a prefix such as `HEAD:`, `--file=` or `@`. A drive is part of it."""
+    begin = 0
+    if not pattern(_DRIVE).match(token):
+        begin = max(token.rfind(":", 0, end), token.rfind("=", 0, end)) + 1
+    while begin < end and token[begin] in "@#!$%&^=+-~" and token[begin : begin + 2] != "~/":
+        begin += 1
+    return begin
+
+
+def _is_path(path: str, *, has_more: bool) -> bool:
+    folder, _, file = path.rpartition("/")
+    stem, _, ending = file.rpartition(".")
+    if not file or "@" in path.lstrip("@").replace("/@", "/") or path.startswith("..."):
+        return False  # An address (`user@host.py`), or the end of a shortened path.
+    if not folder and ending.lower() in _SHORT_ENDINGS and "." in stem:
+        return False
+    first = folder.partition("/")[0]
+    if "." in first and first.rpartition(".")[2].lower() in _DOMAINS:
+        return False
+    return bool(folder) or has_more or file.lower() not in _PRODUCTS
+
+
+def _is_after_diff(text: str, start: int) -> bool:
+    line = text[max(text.rfind("\n", max(start - 300, 0), start) + 1, start - 300) : start]
+    return line.startswith("diff --git ")
+
+
+def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | None, bool]:
+    """The symbol or the lines directly after a path, and whether there are any."""
+    placed = pattern(_PLACE).match(rest)
+    if placed is not None:
+        first = int(placed["first"])
+        last = int(placed["last"] or first)
+        if first > 0:
+            return None, (first, last if last >= first else first), True
+        return None, None, False
+    named = pattern(_SYMBOL).match(rest)
+    ending = path.rpartition(".")[2].lower()
+    if named is None or ending in _WITHOUT_SYMBOLS or (rest[0] == "#" and language_of(path) is None):
+        return None, None, False
+    name = _plain(named[1])
+    return (name, None, True) if name is not None else (None, None, False)
+
+
+def _after(text: str) -> tuple[str | None, tuple[int, int] | None]:
+    """The symbol and lines after the path in `File "x.py", line 10, in f` and in `x.ts(10,5)`."""
+    match = pattern(_LINE_AND_FUNCTION).match(text)
+    if match is None:
+        return None, None
+    line = int(match["line"] or match["column"])
+    return _plain(match["name"] or ""), (line, line) if line > 0 else None
+
+
+def _called_before(text: str) -> str | None:
+    """The `login` of `at login (x.ts:10:5)`, the `Auth.login` of `at com.shop.Auth.login(Auth.java:10)`."""
+    called = pattern(_CALL).search(text) if text.endswith("(") else None
+    if called is None:
+        return None
+    parts = [part for part in called[1].split(".") if part not in {"Object", "Module"}]
+    return _plain(".".join(parts[-2:]) if text.endswith(f"{called[1]}(") else ".".join(parts))
+
+
+def _names(spans: re.Match[str] | None) -> list[str]:
+    """The names in a row of code spans."""
+    names = [_plain(span) for span in pattern("`([^`]*)`").findall(spans[1])] if spans is not None else []
+    return [name for name in names if name is not None]
+
+
+def _plain(name: str) -> str | None:
+    """A symbol's name with dots, or None if it is no name."""
+    name = name.removesuffix("()").rstrip(".:")
+    if not name or name.lower() in _NO_NAMES or not pattern(_NAMES).fullmatch(name):
+        return None
+    return pattern("::|->|#").sub(".", name)

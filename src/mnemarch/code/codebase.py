@@ -9,13 +9,10 @@ import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
-from mnemarch.code.clones import clone_at, in_clone
-from mnemarch.code.expected import still_expected
-from mnemarch.code.home import is_bare, repository_around, worktrees_of
-from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, trouble_with
+from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import lacks_tests, place_of
-from mnemarch.code.worktree import OtherBranches, WorkTree, checked
+from mnemarch.code.tests import lacks_tests, place_of, still_expected
+from mnemarch.code.worktree import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, WorkTree, checked, trouble_with
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mnemarch.code import history as histories
-    from mnemarch.code.history import History
+    from mnemarch.code.history import History, OtherBranches
 else:
     histories = Lazy("mnemarch.code.history")
 
@@ -109,7 +106,9 @@ class Codebase:
             commit,
             project,
             files=cache(lambda: self._files_in(root or self._folder_of(branch), project)),
-            other_branches=OtherBranches(self.root, self.history, commit, folders=folders, is_default=worktree is None),
+            other_branches=histories.OtherBranches(
+                self.root, self.history, commit, folders=folders, is_default=worktree is None
+            ),
         )
 
     def is_root_of(self, unit: Unit) -> bool:

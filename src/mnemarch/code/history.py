@@ -1,4 +1,4 @@
-"""Queries git about commits in batches: ancestry and renames (R8)."""
+"""Queries git about commits in batches: ancestry, renames (R8), and what other branches have."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache, cached_property
 
+from mnemarch.code.git import branch_tips, is_hash, output
 from mnemarch.code.git import head as checked_out
-from mnemarch.code.git import is_hash, output
 from mnemarch.code.home import Repository, repository_around, text_of
-from mnemarch.code.sources import trouble_with
+from mnemarch.code.worktree import GONE, CommitFiles, WorkTree, checked, trouble_with
+from mnemarch.model.citation import Citation
+from mnemarch.model.value import replace
 
 _ANSWERS_MAX = 65_536
 _RENAME_WAIT_S_MAX = 3.0
 _RENAME_HOPS_MAX = 8
+# How long other branches may be searched for one citation.
+_BRANCHES_PATIENCE_S = 10.0
 # Git compares each removed file with each added one. In commits with more files than this, it matches only equal files.
 _RENAMES = ("-M", "-l400", "--name-status", "-z")
 # Plain patches. A mark that no line of a patch begins with precedes each commit's hash.
@@ -140,6 +145,66 @@ class History:
         repository = repository_around(self._root)
         rows = _rows(output(repository.top, ["merge-base", head, other])) if repository is not None else []
         return rows[0] if rows and is_hash(rows[0]) else None
+
+
+class OtherBranches:
+    """The local branches other than the commit that units are judged at, during one sweep.
+
+    A worktree switches branches, so code on any of them is not gone. For the project the default branch decides
+    (`is_default`): code it deleted is gone, unless a branch will bring the code in a merge, or one of the worktrees
+    (`folders`) has it uncommitted.
+    """
+
+    def __init__(self, root: str, history: History, commit: str, *, folders: Collection[str], is_default: bool) -> None:
+        self._root = root
+        self._folders = folders
+        self._history = history
+        self._commit = commit
+        self._is_default = is_default
+        # Whether a branch adds the code: the branch has it, and the point where it forked off didn't.
+        self.bring = cache(self._is_brought)
+        # Keyed by the file's content, since most branches have the same.
+        self._holding: dict[tuple[Citation, str], bool] = {}
+
+    def have(self, citation: Citation) -> bool:
+        """Whether another branch has code that is missing at the commit, so that it is not gone."""
+        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._tips)))
+
+    def _is_brought(self, citation: Citation) -> bool:
+        until = time.monotonic() + _BRANCHES_PATIENCE_S
+        for tip in (*self._having(citation, self._tips), *self._not_committed(citation)):
+            fork = self._history.fork(self._commit, tip)
+            # If git gives no answer in time, assume True, so that nothing is archived by mistake.
+            if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
+                return True
+        return False
+
+    def _not_committed(self, citation: Citation) -> list[str]:
+        """For the project: the HEAD of each worktree whose files have the code, committed or not."""
+        folders = self._folders if self._is_default else ()
+        heads = [checked_out(folder) for folder in folders if checked(WorkTree(folder), citation).state != GONE]
+        return [head for head in heads if head is not None]
+
+    @cached_property
+    def _tips(self) -> list[str]:
+        return branch_tips(self._root)
+
+    def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
+        """The commits that have the code, under the current or the former name of its file."""
+        was = citation.get("was")
+        having: dict[str, None] = {}
+        for named in (citation, replace(citation, ref=was)) if was is not None else (citation,):
+            for commit, content in self._history.contents(named.ref, commits).items():
+                if self._holds(named, commit, content):
+                    having[commit] = None
+        return list(having)
+
+    def _holds(self, citation: Citation, commit: str, content: str) -> bool:
+        known = self._holding.get((citation, content))
+        if known is None:
+            tree = WorkTree(CommitFiles(self._root, commit))
+            known = self._holding[citation, content] = checked(tree, citation).state != GONE
+        return known
 
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:

@@ -1,11 +1,13 @@
-"""Finds a folder's repository and memory (R3). Reads git's files without starting git."""
+"""Finds a folder's repository and memory, and names its clone (R3). Reads git's files without starting git."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 
-from mnemarch.files import read_small
+from mnemarch.files import read_small, write_private
+from mnemarch.model.stamps import sha256
 from mnemarch.model.value import Frozen
 
 FOLDER = ".mnemarch"
@@ -14,6 +16,8 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _SIGNS = (FOLDER, "mnemarch.toml")
 _MAIN = "main"
+# The file with the clone's name, in the git directory that all worktrees share.
+_CLONE = "mnemarch-clone"
 # Alternative names of servers, used where only port 443 is open.
 _ALIASES = {
     "ssh.github.com": "github.com",
@@ -389,3 +393,32 @@ def _decoded(text: str) -> str:
     from urllib.parse import unquote_to_bytes  # takes milliseconds to import
 
     return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+
+# Clones that share a memory
+
+
+def clone_at(folder: str) -> str:
+    """This clone's name among all clones: the host's name and a random number. It survives moving the clone."""
+    host = usable_name(os.uname().nodename.partition(".")[0])
+    repository = repository_around(folder)
+    if repository is not None:
+        path = os.path.join(repository.common, _CLONE)
+        if not text_of(path):
+            with suppress(OSError):
+                write_private(path, f"{host}-{os.urandom(2).hex()}".encode(), replaces=False)
+        if name := text_of(path):
+            return usable_name(name)
+    # The clone can't store a name, so its path names it.
+    return f"{host}-{sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:4]}"
+
+
+def in_clone(worktree: str, clone: str | None) -> str:
+    """The name of a worktree among those of all clones. Without a clone, the name alone."""
+    return worktree if clone is None else f"{worktree}@{clone}"
+
+
+def removed_of(worktrees: Iterable[str | None], there: Collection[str], clone: str | None) -> set[str | None]:
+    """The worktrees that this clone has removed. Worktrees of other clones are unknown and never included."""
+    gone = set(worktrees).difference(there) if there else set()
+    return {name for name in gone if clone is None or (name or "").endswith(f"@{clone}")}

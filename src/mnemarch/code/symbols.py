@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
     from ast_grep_py import SgNode
 
-    from mnemarch.code import naming, signatures
+    from mnemarch.code import definitions
 else:
-    naming = Lazy("mnemarch.code.naming")
-    signatures = Lazy("mnemarch.code.signatures")
+    definitions = Lazy("mnemarch.code.definitions")
 
 # Error recovery may take ten microseconds per character. Larger texts are only searched for words.
 SOURCE_CHARS_MAX = 524_288
@@ -96,7 +95,7 @@ def symbols_of(path: str, text: str) -> Symbols | None:
         return None
     from ast_grep_py import SgRoot
 
-    grammar = naming.grammar_of(language)
+    grammar = definitions.grammar_of(language)
     try:
         nodes = SgRoot(text.removeprefix("\ufeff"), language).root().find_all(any=grammar.wanted)
         defining = [(node, kind) for node in nodes if (kind := grammar.kinds.get(node.kind())) is not None]
@@ -161,7 +160,7 @@ def _merged(known: Symbol, other: Symbol) -> Symbol:
 
 def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> Iterator[Symbol]:
     """The symbols of definitions in source order, each name prefixed by those of the definitions around it."""
-    grammar = naming.grammar_of(language)
+    grammar = definitions.grammar_of(language)
     # The end, name prefix and kind of each surrounding definition.
     around: list[tuple[int, str, str]] = [(length + 1, "", "")]
     for node, node_kind in defining:
@@ -174,8 +173,8 @@ def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> 
         is_local = outer in _FUNCTIONS
         if is_local and node_kind in _VARIABLES and not grammar.variables_hold_functions:
             if language == "python" and outer == "method":
-                for attribute in naming.python_attributes(node):
-                    signature = signatures.signature_of([node], "field", "", frozenset())
+                for attribute in definitions.python_attributes(node):
+                    signature = definitions.signature_of([node], "field", "", frozenset())
                     yield Symbol(around[-2][1] + attribute, "field", signature, *lines)
             continue
         names = [] if node_kind == "nameless" else list(grammar.named(node))
@@ -187,11 +186,11 @@ def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> 
             if kind == "function" and outer in _TYPES:
                 kind = "method"
             dotted, inner = plain_name(name), kind
-            if dotted and len(names) == 1 and naming.is_around(node):
+            if dotted and len(names) == 1 and definitions.is_around(node):
                 inside = f"{prefix}{dotted}."
-            if dotted and kind != naming.OUTER:
-                silent = frozenset[str]() if language == "python" else signatures.SILENT
-                signature = dotted if kind == "import" else signatures.signature_of(nodes, kind, dotted, silent)
-                value = signatures.value_of(node) if kind in _VALUED and len(names) == 1 else ""
+            if dotted and kind != definitions.OUTER:
+                silent = frozenset[str]() if language == "python" else definitions.SILENT
+                signature = dotted if kind == "import" else definitions.signature_of(nodes, kind, dotted, silent)
+                value = definitions.value_of(node) if kind in _VALUED and len(names) == 1 else ""
                 yield Symbol(prefix + dotted, kind, signature, *lines, value)
         around.append((span.end.index, inside, inner))

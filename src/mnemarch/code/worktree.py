@@ -1,27 +1,49 @@
-"""Checks whether cited files, lines and symbols still stand in a tree of files (S11-S13, R11)."""
+"""Files of a folder or a commit: reads them, caches them with their symbols, and checks citations (S11-S13, R11).
+
+Reading never leaves the folder, never blocks, and stops at a size limit.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import time
 from _thread import allocate_lock  # the same as threading.Lock, and a millisecond faster to import
-from functools import cache, cached_property
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from mnemarch.code import git
-from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, Folder, Source
+from mnemarch.code.git import is_hash, output
+from mnemarch.code.home import repository_around
 from mnemarch.code.symbols import Symbols, agrees, find, plain_name, symbols_of
 from mnemarch.forks import Forkable, watch
 from mnemarch.model import stamps
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.value import replace
+from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from mnemarch.code.history import History
+    from mnemarch.text.edits import Edit
 
     T = TypeVar("T")
+
+FILE_BYTES_MAX = 8_388_608
+HOLDS, CHANGED, GONE, UNKNOWN = "holds", "changed", "gone", "unknown"
+
+# Two changes within one tick of the file system's clock get equal times. A tick is 10 ms on Linux, and 2 s on file
+# systems that store whole seconds.
+_TICK_NS, _COARSE_TICK_NS = 50_000_000, 2_100_000_000
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# The beginning of a git-lfs pointer, which git stores in place of the content.
+_LFS = b"version https://git-lfs.github.com/spec/"
+_FILES_AT_ONCE, _LOADED_MAX = 200, 1_000
+_BATCH_BYTES_MAX = 4 * FILE_BYTES_MAX
+_FOLDER_MODE, _LINK_MODES = "040000", frozenset({"120000", "160000"})
+# How many files are read for the edits of a task.
+_EDITED_MAX = 20
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 _FILES_MAX = 256
 _CHARS_MAX = 33_554_432
@@ -31,8 +53,235 @@ _SEARCH_BYTES_MAX = 16_777_216
 _STRETCH_BYTES = 256
 _ANSWERS_MAX = 64
 _REASON_CHARS_MAX = 300
-# How long other branches may be searched for one citation.
-_PATIENCE_S = 10.0
+
+
+class Source(Frozen):
+    """A text file. An equal `stamp` means equal content. None: the file changed too recently to rely on a stamp."""
+
+    path: str
+    text: str
+    stamp: Hashable | None = None
+
+
+class Check(Frozen):
+    """Whether cited code is in a tree (HOLDS, CHANGED, GONE or UNKNOWN), and why."""
+
+    state: str
+    reason: str = ""
+
+
+class Folder:
+    """The files under one folder.
+
+    A path is relative, with `/` between its parts. The file system decides whether `A.py` and `a.py` are one file.
+    Symbolic links are followed if they stay inside the folder.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def stamp(self, path: str) -> Hashable | None:
+        """A value that changes with the file, from one `stat` call. None if that fails."""
+        if trouble_with(path) is not None:
+            return None
+        try:
+            return _stamped(os.stat(f"{self.root}/{path}"))
+        except (OSError, ValueError):
+            return None
+
+    def load(self, paths: Collection[str]) -> None:
+        """Do nothing: single files are read fast enough."""
+
+    def read(self, path: str) -> Source | Check:
+        trouble = trouble_with(path)
+        if trouble is not None:
+            return trouble
+        try:
+            return self._read(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return Check(GONE, f"{path} is not there")
+        except PermissionError:
+            return Check(UNKNOWN, f"{path} may not be read by this user")
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+                return Check(GONE, f"{path[:80]}… is not there: no file can have so long a name")
+            return Check(UNKNOWN, f"{path} can't be read: {getattr(error, 'strerror', None) or error}")
+
+    def _read(self, path: str) -> Source | Check:
+        root = os.path.realpath(self.root)
+        if not os.path.isdir(root):
+            return Check(UNKNOWN, f"the working tree {self.root} is not there")
+        inside = root.rstrip("/") + "/"
+        target = os.path.realpath(inside + path)
+        if target == root:
+            return Check(GONE, f"{path} is a folder, not a file")
+        if not target.startswith(inside):
+            return Check(UNKNOWN, f"{path} leads outside of the working tree")
+        return _read_inside(path, root, target[len(inside) :].split("/"))
+
+
+def _read_inside(path: str, root: str, steps: list[str]) -> Source | Check:
+    """Read a file by opening each folder in turn, so that a link created after the path was resolved isn't followed."""
+    opened = [os.open(root, _STEP)]
+    try:
+        for step in steps[:-1]:
+            opened.append(os.open(step, _STEP, dir_fd=opened[-1]))
+        # Opening a device can have side effects, so check the type first, and again after opening.
+        mode = os.stat(steps[-1], dir_fd=opened[-1], follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            return Check(GONE, f"{path} is a folder, not a file")
+        if stat.S_ISREG(mode):
+            opened.append(os.open(steps[-1], _OPEN, dir_fd=opened[-1]))
+            if stat.S_ISREG(os.fstat(opened[-1]).st_mode):
+                return _text(path, opened[-1])
+        return Check(UNKNOWN, f"{path} is no plain file")
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+class CommitFiles:
+    """The files of one commit of the repository around `root`, for any number of threads."""
+
+    def __init__(self, root: str, commit: str) -> None:
+        self._repository = repository_around(root)
+        self._commit = commit
+        self._at = f"at commit {commit[:12]}"
+        self._loaded: dict[str, Source | Check] = {}
+
+    def stamp(self, path: str) -> Hashable | None:  # noqa: ARG002 - the same for all
+        """The commit, whose files never change."""
+        return self._commit
+
+    def load(self, paths: Collection[str]) -> None:
+        """Read many files at once. Git is started twice for every 200 files."""
+        if len(self._loaded) > _FILES_AT_ONCE:
+            self._loaded = {}  # Callers have their own cache. This one only holds files until they are read.
+        new = sorted(set(paths).difference(self._loaded))[:_LOADED_MAX]
+        for start in range(0, len(new), _FILES_AT_ONCE):
+            answers = self._read(new[start : start + _FILES_AT_ONCE])
+            # Don't cache UNKNOWN: git may answer the next time.
+            known = {path: answer for path, answer in answers.items() if getattr(answer, "state", "") != UNKNOWN}
+            self._loaded = self._loaded | known
+
+    def read(self, path: str) -> Source | Check:
+        return self._loaded.get(path) or self._read([path])[path]
+
+    def _read(self, paths: Sequence[str]) -> dict[str, Source | Check]:
+        names = {path: os.path.normpath(path) for path in paths if trouble_with(path) is None}
+        entries = self._entries(names.values())
+        blobs = {path: trouble_with(path) or self._blob(path, names[path], entries) for path in paths}
+        contents = self._contents(dict(blob for blob in blobs.values() if not isinstance(blob, Check)))
+        return {
+            path: blob if isinstance(blob, Check) else self._source(path, contents.get(blob[0]))
+            for path, blob in blobs.items()
+        }
+
+    def _entries(self, names: Collection[str]) -> dict[str, list[str]] | None:
+        """Mode, type, hash and size of these files and of the folders they are in. None if git fails."""
+        if self._repository is None or not is_hash(self._commit) or not names:
+            return None
+        asked = {place for name in names for place in (name, *_folders(name))}
+        command = ["--literal-pathspecs", "ls-tree", "-z", "-t", "-l", "--full-tree", self._commit, "--"]
+        listed = output(self._repository.top, [*command, *sorted(asked)])
+        if listed is None:
+            return None
+        rows = (os.fsdecode(row).partition("\t") for row in listed.split(b"\0") if row)
+        return {name: about.split() for about, _, name in rows}
+
+    def _blob(self, path: str, name: str, entries: Mapping[str, list[str]] | None) -> tuple[str, int] | Check:
+        """The hash and size of a plain file, or why it can't be read."""
+        if entries is None:
+            return Check(UNKNOWN, f"git can't tell what is in the folder of {path} {self._at}")
+        for place in (*_folders(name), name):
+            if place in entries and entries[place][0] in _LINK_MODES:
+                return Check(UNKNOWN, f"{path} is a symbolic link or submodule, or inside of one, {self._at}")
+        if name not in entries:
+            return Check(GONE, f"{path} is not there {self._at}")
+        mode, _, blob, size = entries[name]
+        if mode == _FOLDER_MODE:
+            return Check(GONE, f"{path} is a folder, not a file, {self._at}")
+        if not size.isdigit() or int(size) > FILE_BYTES_MAX:
+            return Check(UNKNOWN, f"{path} is over {FILE_BYTES_MAX >> 20} MiB, or git does not have it here")
+        return blob, int(size)
+
+    def _contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """The contents of blobs by hash. One git process reads all, or one each if they are large."""
+        contents: dict[str, bytes] = {}
+        is_small = sum(sizes.values()) <= _BATCH_BYTES_MAX
+        for names in [list(sizes)] if is_small and sizes else [[name] for name in sizes]:
+            assert self._repository is not None
+            printed = output(self._repository.top, ["cat-file", "--batch"], "\n".join(names).encode()) or b""
+            place = 0
+            for name in names:
+                header = f"{name} blob {sizes[name]}\n".encode()
+                if not printed.startswith(header, place):
+                    break
+                end = place + len(header) + sizes[name]
+                contents[name] = printed[place + len(header) : end]
+                place = end + 1
+        return contents
+
+    def _source(self, path: str, content: bytes | None) -> Source | Check:
+        if content is None:
+            return Check(UNKNOWN, f"git does not have {path} here")
+        if content.startswith(_LFS):
+            return Check(UNKNOWN, f"{path} is kept outside of git, by git-lfs")
+        return _decoded(path, content, self._commit)
+
+
+def _folders(name: str) -> list[str]:
+    """The folders on a path, the outermost first."""
+    return [name[:at] for at, character in enumerate(name) if character == "/"]
+
+
+def trouble_with(path: str) -> Check | None:
+    """The reason a path is invalid, without reading the disk. None if it is valid."""
+    if "\0" in path or not path or not _is_encodable(path):
+        return Check(UNKNOWN, f"{path!r} is no path")
+    if path[0] == "/" or (".." in path and ".." in path.split("/")):
+        return Check(UNKNOWN, f"{path} is outside of the working tree, or leads through its outside")
+    return None
+
+
+def _is_encodable(path: str) -> bool:
+    try:
+        return path.isascii() or bool(os.fsencode(path))
+    except UnicodeEncodeError:
+        return False
+
+
+def _text(path: str, descriptor: int) -> Source | Check:
+    # Taken before reading: the content may be newer than the stamp, never older. Then the stamp no longer matches,
+    # and the file is read again.
+    looked_at = os.fstat(descriptor)
+    pieces, size = [], 0
+    while size <= FILE_BYTES_MAX and (piece := os.read(descriptor, FILE_BYTES_MAX + 1 - size)):
+        pieces.append(piece)
+        size += len(piece)
+    if size > FILE_BYTES_MAX:
+        return Check(UNKNOWN, f"{path} is over {FILE_BYTES_MAX >> 20} MiB")
+    content = b"".join(pieces)
+    changed_ns = max(looked_at.st_mtime_ns, looked_at.st_ctime_ns)
+    tick_ns = _TICK_NS if looked_at.st_ctime_ns % 1_000_000 else _COARSE_TICK_NS
+    is_settled = time.time_ns() - changed_ns > tick_ns
+    return _decoded(path, content, _stamped(looked_at) if is_settled else None)
+
+
+def _decoded(path: str, content: bytes, stamp: Hashable | None) -> Source | Check:
+    if b"\0" in content:
+        return Check(UNKNOWN, f"{path} is a binary file")
+    try:
+        return Source(path, content.decode(), stamp)
+    except UnicodeDecodeError:
+        return Check(UNKNOWN, f"{path} is not a UTF-8 text")
+
+
+def _stamped(look: os.stat_result) -> Hashable:
+    return (look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns, look.st_ctime_ns)
+
+
+# The cache, and what citations are checked by
 
 
 class WorkTree(Forkable):
@@ -127,66 +376,6 @@ class _File:
         self.source = source
         self.lock = allocate_lock()
         self.answers: dict[object, object] = {}
-
-
-class OtherBranches:
-    """The local branches other than the commit that units are judged at, during one sweep.
-
-    A worktree switches branches, so code on any of them is not gone. For the project the default branch decides
-    (`is_default`): code it deleted is gone, unless a branch will bring the code in a merge, or one of the worktrees
-    (`folders`) has it uncommitted.
-    """
-
-    def __init__(self, root: str, history: History, commit: str, *, folders: Collection[str], is_default: bool) -> None:
-        self._root = root
-        self._folders = folders
-        self._history = history
-        self._commit = commit
-        self._is_default = is_default
-        # Whether a branch adds the code: the branch has it, and the point where it forked off didn't.
-        self.bring = cache(self._is_brought)
-        # Keyed by the file's content, since most branches have the same.
-        self._holding: dict[tuple[Citation, str], bool] = {}
-
-    def have(self, citation: Citation) -> bool:
-        """Whether another branch has code that is missing at the commit, so that it is not gone."""
-        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._tips)))
-
-    def _is_brought(self, citation: Citation) -> bool:
-        until = time.monotonic() + _PATIENCE_S
-        for tip in (*self._having(citation, self._tips), *self._not_committed(citation)):
-            fork = self._history.fork(self._commit, tip)
-            # If git gives no answer in time, assume True, so that nothing is archived by mistake.
-            if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
-                return True
-        return False
-
-    def _not_committed(self, citation: Citation) -> list[str]:
-        """For the project: the HEAD of each worktree whose files have the code, committed or not."""
-        folders = self._folders if self._is_default else ()
-        heads = [git.head(folder) for folder in folders if checked(WorkTree(folder), citation).state != GONE]
-        return [head for head in heads if head is not None]
-
-    @cached_property
-    def _tips(self) -> list[str]:
-        return git.branch_tips(self._root)
-
-    def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
-        """The commits that have the code, under the current or the former name of its file."""
-        was = citation.get("was")
-        having: dict[str, None] = {}
-        for named in (citation, replace(citation, ref=was)) if was is not None else (citation,):
-            for commit, content in self._history.contents(named.ref, commits).items():
-                if self._holds(named, commit, content):
-                    having[commit] = None
-        return list(having)
-
-    def _holds(self, citation: Citation, commit: str, content: str) -> bool:
-        known = self._holding.get((citation, content))
-        if known is None:
-            tree = WorkTree(CommitFiles(self._root, commit))
-            known = self._holding[citation, content] = checked(tree, citation).state != GONE
-        return known
 
 
 def checked(tree: WorkTree, citation: Citation) -> Check:
@@ -322,3 +511,22 @@ def _unified(text: str) -> str:
 
 def _sha256(text: str) -> str:
     return stamps.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def standing_edits(root: str | None, edits: Sequence[Edit]) -> dict[str, bool] | None:
+    """Whether the files below the root still have each edit, by the id of its entry. None without a folder or edits.
+
+    Edits can be undone, as by `git checkout`. A missing file is left out in a folder without git: it may have moved.
+    """
+    if root is None or not edits or not os.path.isdir(root):
+        return None
+    folder, files, stands = Folder(root), dict[str, Source | Check | None](), dict[str, bool]()
+    for edit in reversed(edits):
+        if edit.path not in files:
+            files[edit.path] = folder.read(edit.path) if len(files) < _EDITED_MAX else None
+        file, ids = files[edit.path], [entry.id for entry in edit.sources]
+        if isinstance(file, Source):
+            stands |= dict.fromkeys(ids, edit.stands_in(file.text))
+        elif file is None or file.state != GONE or repository_around(root) is not None:
+            stands |= dict.fromkeys(ids, False)
+    return stands

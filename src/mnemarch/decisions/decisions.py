@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mnemarch.decisions import chain, commit, guard, loading
+from mnemarch.decisions import guard, loading, proposals
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.log.untrusted import is_id
 from mnemarch.model.caller import Caller, Level, checked_id
@@ -26,7 +26,7 @@ from mnemarch.model.unit import Claim, Kind, Unit
 from mnemarch.model.value import member_of, replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_name, checked_text
 from mnemarch.policy.permissions import Deed
-from mnemarch.units import lookup
+from mnemarch.units import finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Decisions:
     def add_evidence(self, content: str, tags: Sequence[str] = (), *, level: Level | str | None = None) -> Unit:
         """Store a snapshot, word for word, as evidence for decisions (D1)."""
         named = [checked_name(tag, "a tag") for tag in checked_list(tags, "tags")]
-        return self._kept(commit.snapshot_of(content, named), level)
+        return self._kept(proposals.snapshot_of(content, named), level)
 
     def add_anchor(
         self, hint: str, target_id: str, kind: str, *, domain: str = "global", level: Level | str | None = None
@@ -85,7 +85,7 @@ class Decisions:
 
         def work(act: Act) -> Unit:
             act.require_at(Deed.DECIDE, where, "lay down a policy")
-            return commit.exhibit(act, claim, where)
+            return proposals.exhibit(act, claim, where)
 
         return self._log.act(self._caller, work, durable=True)
 
@@ -100,7 +100,7 @@ class Decisions:
 
             def work(act: Act) -> Unit:
                 act.require_at(Deed.WRITE, where, f"keep {claim.kind}")
-                return commit.exhibit(act, checked, where)
+                return proposals.exhibit(act, checked, where)
 
             return self._log.act(self._caller, work)
         [answered] = self._intake.remember([replace(claim, level=where)])
@@ -119,7 +119,7 @@ class Decisions:
         return next(fit, levels[0])
 
     def _text(self, text: str, what: str) -> str:
-        return commit.read_ahead(checked_text(text, what, self._log.config.limits.text_bytes_max))
+        return proposals.read_ahead(checked_text(text, what, self._log.config.limits.text_bytes_max))
 
     # Proposing and committing
 
@@ -149,16 +149,16 @@ class Decisions:
         self, reader: Reader, parts: dict[str, Any], chosen: dict[str, Any], revises: str | None
     ) -> DecisionProposal:
         caller = self._caller
-        base = None if revises is None else chain.revised(reader, caller, revises)
+        base = None if revises is None else guard.revised(reader, caller, revises)
         usual = _USUAL if base is None else {"strength": base.strength, "domain": base.domain, "level": base.unit.level}
         checked = self._checked(
             **parts, **{name: usual[name] if each is None else each for name, each in chosen.items()}
         )
         for unit_id in checked["evidence"]:
-            commit.evidence_of(reader, caller, unit_id)
+            proposals.evidence_of(reader, caller, unit_id)
         standing = {name: checked[name] for name in chosen}
         radius, reached = (Impact(nodes=()), []) if base is None else self._radius(reader, base.root_id)
-        verdict, conflicts = commit.guarded(reader, caller, base, reached, **standing)
+        verdict, conflicts = proposals.guarded(reader, caller, base, reached, **standing)
         where = {"domain": checked["domain"], "level": checked["level"], "base": base}
         opposed = guard.opposed(reader, caller, checked["text"], **where)
         return DecisionProposal(
@@ -205,16 +205,16 @@ class Decisions:
         why = _override(override)
         if not self._log.config.policy.allows(self._caller.actor.kind, Deed.DECIDE, checked.level):
             return self._requested(checked)
-        return self._log.act(self._caller, lambda act: commit.commit(act, checked, why, None), durable=True)
+        return self._log.act(self._caller, lambda act: proposals.commit(act, checked, why, None), durable=True)
 
     def _requested(self, proposal: DecisionProposal) -> Refused:
         """The answer to an actor that may not decide. The proposal waits in the inbox."""
         from mnemarch.model.outcome import Refused
 
-        known = self._read(lambda reader: commit.decided_already(reader, proposal))
+        known = self._read(lambda reader: proposals.decided_already(reader, proposal))
         if known is not None:
             return Refused(rule="R12", reason=f"Decision {known.id}, in force, says the same.", unit_id=known.id)
-        request = self._log.act(self._caller, lambda act: chain.ask(act, proposal), durable=True)
+        request = self._log.act(self._caller, lambda act: proposals.ask(act, proposal), durable=True)
         return Refused(
             rule="R12",
             reason=f"{self._caller.actor} may not commit a decision at {proposal.level} scope. It waits in the inbox as"
@@ -226,18 +226,18 @@ class Decisions:
 
     def requests(self) -> list[DecisionRequest]:
         """The unanswered requests for decisions in this project, oldest first."""
-        return self._ask(chain.open_requests)
+        return self._ask(proposals.open_requests)
 
     def accept_request(self, request_id: str, *, override: str | None = None) -> Decision:
         """Decide a request, as a new proposal of this actor against the version that the asker saw."""
         named, why = checked_id(request_id, "a request's id"), _override(override)
-        request = self._ask(chain.waiting_request, named)
-        there = Decisions(self._log, chain.seat_of(request, self._caller), self._intake)
+        request = self._ask(proposals.waiting_request, named)
+        there = Decisions(self._log, proposals.seat_of(request, self._caller), self._intake)
         fields = ("reason", "evidence", "snapshots", "strength", "domain", "level", "revises")
         proposal = there.propose(request.text, **{name: getattr(request, name) for name in fields})
 
         def work(act: Act) -> Decision:
-            return commit.commit(act, proposal, why, chain.waiting_request(act.transaction, act.caller, named))
+            return proposals.commit(act, proposal, why, proposals.waiting_request(act.transaction, act.caller, named))
 
         return self._log.act(there._caller, work, durable=True)
 
@@ -246,25 +246,25 @@ class Decisions:
         named, why = checked_id(request_id, "a request's id"), checked_text(reason, "The reason", _REASON_BYTES_MAX)
 
         def work(act: Act) -> None:
-            request = chain.waiting_request(act.transaction, act.caller, named)
+            request = proposals.waiting_request(act.transaction, act.caller, named)
             act.require_at(Deed.DECIDE, request.level, f"decline request {named}")
-            chain.answer(act, named, why, None)
+            proposals.answer(act, named, why, None)
 
         self._log.act(self._caller, work)
 
     def check(self, proposal: DecisionProposal) -> None:
         """Raise now if `commit` would refuse this actor with any override."""
-        commit.check(self._caller, self._log.config.policy, proposal)
+        proposals.check(self._caller, self._log.config.policy, proposal)
 
     # Looking up
 
     def get(self, decision_id: str) -> Decision:
         """One version of a decision."""
-        return self._ask(chain.visible_decision, self._whole(decision_id))
+        return self._ask(guard.visible_decision, self._whole(decision_id))
 
     def in_force(self, decision_id: str) -> Decision:
         """The version in force of a decision. The id may name any version."""
-        return self._ask(chain.in_force, self._whole(decision_id))
+        return self._ask(guard.in_force, self._whole(decision_id))
 
     def active(self, domain: str = "global", *, limit: int = 50, after: str | None = None) -> list[Decision]:
         """The decisions in force in a domain, firmest first. `after` is the last id of the previous page."""
@@ -278,7 +278,7 @@ class Decisions:
 
     def history(self, decision_id: str) -> list[Decision]:
         """Every version, oldest first (D4, D7)."""
-        return self._ask(chain.versions, self._whole(decision_id))
+        return self._ask(guard.versions, self._whole(decision_id))
 
     def load(
         self,
@@ -297,7 +297,7 @@ class Decisions:
         at = None if around is None else self._whole(around)
 
         def work(reader: Reader) -> list[Loaded]:
-            root = None if at is None else chain.root_of(reader, self._caller, at)
+            root = None if at is None else guard.root_of(reader, self._caller, at)
             return loading.loaded(reader, self._caller, named, root, limit)
 
         return self._read(work)
@@ -307,18 +307,18 @@ class Decisions:
     def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """State a relation between two decisions (D10)."""
         sides = (self._whole(source_id), RelationType.parse(relation), self._whole(target_id))
-        self._log.act(self._caller, lambda act: chain.relate(act, *sides))
+        self._log.act(self._caller, lambda act: guard.relate(act, *sides))
 
     def unrelate(
         self, source_id: str, relation: RelationType | str, target_id: str, *, override: str | None = None
     ) -> None:
         """Drop a relation. `override` is the reason, needed if that frees a decision from an axis."""
         sides, why = (self._whole(source_id), RelationType.parse(relation), self._whole(target_id)), _override(override)
-        self._log.act(self._caller, lambda act: chain.unrelate(act, *sides, why))
+        self._log.act(self._caller, lambda act: guard.unrelate(act, *sides, why))
 
     def relations(self, decision_id: str) -> list[Relation]:
         """The relations from and to a decision, by the roots of both sides."""
-        return self._ask(chain.relations, self._whole(decision_id))
+        return self._ask(guard.relations, self._whole(decision_id))
 
     def impact(self, decision_id: str, *, depth: int | None = None, nodes: int | None = None) -> Impact:
         """The decisions that a change would reach by explicit relations, with the path to each (D11-D14)."""
@@ -327,7 +327,7 @@ class Decisions:
         nodes_max = None if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
 
         def work(reader: Reader) -> Impact:
-            return self._radius(reader, chain.root_of(reader, self._caller, named), depth_max, nodes_max)[0]
+            return self._radius(reader, guard.root_of(reader, self._caller, named), depth_max, nodes_max)[0]
 
         return self._read(work)
 
@@ -335,7 +335,7 @@ class Decisions:
         self, reader: Reader, root: str, depth_max: int | None = None, nodes_max: int | None = None
     ) -> tuple[Impact, list[Decision]]:
         rules = self._log.config.decisions
-        return chain.blast_radius(
+        return guard.blast_radius(
             reader,
             self._caller,
             root,
@@ -351,7 +351,7 @@ class Decisions:
     def _whole(self, id: str) -> str:
         """The whole id of a unit for a partial id."""
         checked = checked_id(id, "an id")
-        return checked if lookup.is_whole(checked) else self._ask(lookup.unit_id, checked)
+        return checked if finding.is_whole(checked) else self._ask(finding.unit_id, checked)
 
     def _ask(self, question: Callable[..., T], *arguments: object) -> T:
         return self._read(lambda reader: question(reader, self._caller, *arguments))
@@ -361,7 +361,7 @@ class Decisions:
 
 
 def _page(reader: Reader, caller: Caller, domain: str, limit: int, after: str | None) -> list[Decision]:
-    last = None if after is None else chain.visible_decision(reader, caller, after)
+    last = None if after is None else guard.visible_decision(reader, caller, after)
     page: list[Decision] = []
     for strength in sorted(Strength, reverse=True):
         if last is None or strength <= last.strength:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mnemarch.text import gloss
+    from mnemarch.text import korean
 
     Vectors = NDArray[np.float32]
 else:
-    gloss = Lazy("mnemarch.text.gloss")
+    korean = Lazy("mnemarch.text.korean")
     np = Lazy("numpy")
     Protocol = object
 
@@ -147,7 +147,7 @@ class SentenceEncoder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. The first call loads the models, in a second or two and some 200 MB."""
-        return vectors_of(texts, lambda some: self._halves(some, [*map(gloss.english_of, some)]), self.dim, _MAKER)
+        return vectors_of(texts, lambda some: self._halves(some, [*map(korean.english_of, some)]), self.dim, _MAKER)
 
     def embed_question(self, text: str) -> Any:
         self._questions += 1
@@ -161,7 +161,7 @@ class SentenceEncoder:
         return _NOISE if self._english_half(question) else _NOISE / 2**0.5
 
     def _english_half(self, question: str) -> str:
-        english = gloss.english_of(question)
+        english = korean.english_of(question)
         return english if english == question or self._english is not None or self._questions > 1 else ""
 
     def _halves(self, texts: list[str], english: list[str], weight: float = 1.0, *, both: bool = True) -> Any:

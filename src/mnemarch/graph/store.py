@@ -17,7 +17,7 @@ from mnemarch.model.value import member_of
 from mnemarch.policy.admission import changed_settings, checked_count, checked_text
 from mnemarch.policy.heat import FEEDBACK, GraphConfig, spread
 from mnemarch.text.canonical import canonical, canonical_key
-from mnemarch.text.difference import differences
+from mnemarch.text.guarded import differences
 from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
 
 TYPE_CHECKING = False

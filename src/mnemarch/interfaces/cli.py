@@ -9,6 +9,7 @@ from mnemarch import errors
 from mnemarch.errors import InvalidInput, MnemarchError
 from mnemarch.interfaces import grammar
 from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE, Answer
+from mnemarch.interfaces.text import json_text, with_short_ids
 from mnemarch.verbs import SECTIONS
 from mnemarch.verbs.types import FLAG, REQUIRED, Parameter, help_of, help_texts
 
@@ -110,8 +111,6 @@ class _Printer:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
             _write(json_text({"error": facts | carried(error)}))
             return exit_code
-        from mnemarch.interfaces.show import with_short_ids
-
         print(with_short_ids(f"mnemarch: {message}"), file=sys.stderr)
         if hint:
             print(with_short_ids(f"hint: {hint}"), file=sys.stderr)
@@ -131,12 +130,6 @@ def carried(error: BaseException) -> dict[str, Any]:
     """The facts that an error carries beside its message: both versions of a conflict, the rule of a refusal."""
     names = ("rule", "expected_version", "actual_version", "current", "proposed")
     return {name: getattr(error, name) for name in names if hasattr(error, name)}
-
-
-def json_text(data: Any) -> str:
-    from mnemarch.interfaces import show
-
-    return show.json_text(data)
 
 
 def _let_any_text_out() -> None:

@@ -1,4 +1,4 @@
-"""A command, its answer, and one call of it, which finds the memory, the seat and the actor (R4).
+"""A command, its answer, the commands of verbs, and a call, which finds the memory, the seat and the actor (R4).
 
 Options decide the actor and the place, then MNEMARCH_* variables. Without them, the place is the repository around the
 current folder, and the actor is the coding agent or the person that typed the command.
@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext, redirect_stdout
 
 from mnemarch import user
 from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
 from mnemarch.code.home import FOLDER, Home, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed, NotFound
+from mnemarch.lazy import loaded
 from mnemarch.memory import Memory, worktree_in
 from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name
 from mnemarch.policy.permissions import require_outsider
+from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from mnemarch.config import Config
     from mnemarch.seat import Seat
-    from mnemarch.verbs.types import Parameter
 
 _NO_CI = ("", "0", "false")
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
@@ -37,6 +39,40 @@ _YES = frozenset({"y", "yes", "ok", "예", "네"})
 _NAMED_MAX = 3
 _HOW_TO_MAKE = "mnemarch init makes one; so does the first mnemarch log."
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
+# Verbs that create a missing memory. Other verbs report that there is none.
+_BEGIN_MEMORY = {
+    *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
+    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
+    *("seat.import_claims", "seat.ingest", "seat.ingest_many", "seat.ingest_file"),
+    *("core.core_memory_append", "core.call"),
+}
+# Verbs that hooks call in every repository. Without a memory, they are answered as from an empty one.
+_ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches", "core.compiled"}
+# A reading verb that still needs a confirmed actor; and a verb that only reads despite its profile.
+_FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
+# The module with the text for a verb, by the verb's owner, name or return annotation. The default is `text`.
+_WORDS = {"decisions": "decide", "core": "work_text", "episodes": "work_text", "rules": "rules", "memory": "operate"}
+_WORDS |= dict.fromkeys(("list[Event]", "Overview", "Explanation | Dispute | Event"), "work_text")
+_WORDS |= dict.fromkeys(("Promotion", "ApproachValidation", "LoopVerdict", "Ingested", "list[Ingested]"), "work_text")
+_WORDS |= dict.fromkeys(("list[FailedApproach]", "seat.mark_stuck", "seat.clear_stuck"), "work_text")
+_WORDS |= dict.fromkeys(("Erased", "Undone", "Reflected", "ImportedClaims"), "operate")
+_EXIT_CODES: dict[str, Callable[[Any], int]] = {
+    "Refused": lambda _: REFUSED,
+    "ApproachValidation": lambda validation: DONE if validation.valid else REFUSED,
+    "LoopVerdict": lambda verdict: REFUSED if verdict.type == "BLOCK" else DONE,
+    "Promotion": lambda judged: REFUSED if judged.run and not judged.run.passed else exit_code_of(judged.loop),
+    "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
+    **dict.fromkeys(
+        ("LogCheck", "ReceiptCheck", "Finding", "Maintained"), lambda check: DONE if check.ok else STORE_TROUBLE
+    ),
+}
+_MORE_OPTIONS = {
+    "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
+    **dict.fromkeys(
+        ("seat.erase", "seat.undo"), (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),)
+    ),
+    "memory.maintain": (Parameter("every", DURATION, "do it again so often (6h, 30m, 1d), until Ctrl-C", None),),
+}
 
 
 class Answer(Frozen):
@@ -112,7 +148,7 @@ class Call:
     @property
     def address(self) -> str:
         """The folder of the files, or the server's address without its password; "" for a memory in .mnemarch/."""
-        from mnemarch.interfaces.show import without_password
+        from mnemarch.interfaces.text import without_password
 
         if self.url.startswith(FILE_SCHEME):
             return file_folder(self.url, self.home.folder if self.store is None else os.getcwd())
@@ -307,7 +343,7 @@ def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
     if actor.kind is ActorKind.HUMAN:
         _require_person(actor, host)
     elif actor.kind is ActorKind.ORCHESTRATOR and not user.may_orchestrate(actor.id, host):
-        from mnemarch.interfaces.show import clean
+        from mnemarch.interfaces.text import clean
 
         whose = "" if host is None else f" for {host}, which started this process"
         line = actor.id if host is None else f"{actor.id} @{host}"
@@ -350,7 +386,7 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
     name = user.person()
     if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
         return name
-    from mnemarch.interfaces.show import clean, quoted
+    from mnemarch.interfaces.text import clean, quoted
 
     proposal = proposal or _proposed_name()
     sys.stderr.write(f"Who are you? Your word is evidence, so this is asked once. [{clean(proposal)}] ")
@@ -386,3 +422,128 @@ def _proposed_name() -> str:
         return getuser()
     except (KeyError, OSError):  # In a container only the user's number may be known.
         return f"uid-{os.getuid()}"
+
+
+# The commands of verbs. Some do more than their verb: they ask, check or reshape the answer
+
+
+def exit_code_of(result: Any) -> int:
+    """The exit code for a result; for several results the highest."""
+    if isinstance(result, list | tuple):
+        return max(map(exit_code_of, result), default=DONE)
+    code = _EXIT_CODES.get(type(result).__name__)
+    return DONE if code is None else code(result)
+
+
+def command_for(verb: Verb) -> Command:
+    """The command of a verb."""
+    takes = tuple(parameter for parameter in verb.takes if parameter.offered and parameter.type.read is not None)
+    takes += _MORE_OPTIONS.get(verb.name, ())
+
+    def run(call: Call) -> Answer:
+        return _RUNS.get(verb.name, answered)(verb, call)
+
+    begins, reads = verb.name in _BEGIN_MEMORY, verb.profile == "read" and verb.name not in _FOR_PEOPLE
+    return Command(run, takes, begins, reads or verb.name in _LOOKS_ON)
+
+
+def bound(verb: Verb, place: Any, arguments: Mapping[str, Any]) -> Callable[..., Any]:
+    """The verb as a function, bound to the place's memory or seat and to those arguments that it takes."""
+    owner, _, name = verb.name.partition(".")
+    mine = {parameter.name: arguments[parameter.name] for parameter in verb.takes if parameter.name in arguments}
+    mine |= {parameter.name: place.seat for parameter in verb.takes if parameter.type is SEAT}
+    target = place.memory if owner == "memory" else place.seat if owner == "seat" else getattr(place.seat, owner)
+    return lambda **more: getattr(target, name)(**mine, **more)
+
+
+def performed(verb: Verb, call: Call) -> Any:
+    """Run the verb with the call's arguments, with a progress counter if it takes one."""
+    act = bound(verb, call, call.arguments)
+    counting = next((parameter.says for parameter in verb.takes if parameter.type is PROGRESS), None)
+    if counting is None:
+        return act()
+    from mnemarch.interfaces.text import Counter
+
+    with Counter(*(counting or "working steps").rsplit(" ", 1)) as progress:
+        return act(progress=progress)
+
+
+def answered(verb: Verb, call: Call) -> Answer:
+    """Run the verb and make its answer."""
+    nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
+    # With --json, output during the work (of tests, for example) goes to stderr.
+    with redirect_stdout(sys.stderr) if call.places.json else nullcontext():
+        result = performed(verb, call)
+    if verb.gives in {"Found", "Pack"}:
+        result = _with_notes(result, call, nothing_here)
+
+    def aside() -> str:
+        return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
+
+    return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
+
+
+def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
+    """Add a note to an empty result if there is no memory, or if it has only other projects."""
+    if result.items or result.withheld or result.binding:
+        return result
+    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
+
+
+def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
+    """The text of a result for people: by its verb, else by its type, else field by field."""
+    owner = name.partition(".")[0]
+    module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
+    texts: Mapping[str, Callable[[Any, Call], str]] = loaded(f"mnemarch.interfaces.{module}").TEXTS
+    drawn = texts.get(name) or texts.get(gives)
+    if drawn is not None:
+        return drawn(result, call)
+    from mnemarch.interfaces.text import fields
+    from mnemarch.verbs.wire import to_json
+
+    form = to_json(result)
+    return fields(form.items() if isinstance(form, dict) else [(name, form)])
+
+
+def shaped(verb: Verb, call: Call, data: Any, exit_code: int = 0) -> Answer:
+    return Answer(data, lambda: text_of(verb.name, data, call, verb.gives), exit_code)
+
+
+def _attempts(verb: Verb, call: Call) -> Answer:
+    answer = answered(verb, call)
+    data = {"stuck": call.seat.loops.stuck_reason(), "failed": answer.data}
+    return Answer(data, lambda: text_of(verb.name, data, call, verb.gives), aside=answer.aside)
+
+
+def _units(verb: Verb, call: Call) -> Answer:
+    if call.options.after is not None:
+        call.seat.get(call.options.after)  # Raises for an unknown unit, which would give the first page again.
+    return answered(verb, call)
+
+
+def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
+    """A function of another module in this package, loaded at the call."""
+    return lambda verb, call: getattr(loaded(f"mnemarch.interfaces.{module}"), name)(verb, call)
+
+
+_RUNS = {
+    "seat.events": _of("work_text", "read_log"),
+    "seat.failed_approaches": _attempts,
+    "seat.explain": _of("work_text", "explained"),
+    "seat.units": _units,
+    "seat.validate": lambda verb, call: shaped(
+        verb, call, {"unit_id": call.options.unit_id, "confidence": performed(verb, call)}
+    ),
+    "seat.erase": _of("operate", "asked"),
+    "seat.undo": _of("operate", "asked"),
+    "memory.doctor": _of("operate", "doctor"),
+    "memory.rebuild": _of("operate", "rebuilt"),
+    "memory.reindex": lambda verb, call: shaped(verb, call, {"documents": performed(verb, call)}),
+    "memory.export": _of("operate", "exported"),
+    "memory.import_": _of("operate", "imported"),
+    "seat.import_claims": _of("operate", "imported"),
+    "memory.backup": _of("operate", "backed_up"),
+    "memory.maintain": _of("operate", "maintained"),
+    "decisions.relate": _of("decide", "related"),
+    "decisions.unrelate": _of("decide", "related"),
+}

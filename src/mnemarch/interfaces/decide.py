@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive, performed, shaped
 from mnemarch.interfaces.grammar import text_or_stdin
-from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, quoted, short, table, with_short_ids
+from mnemarch.interfaces.text import Counter, age, clean, is_confirmed, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs import OVERRIDE
-from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter
+from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter, Verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +109,11 @@ def _export(call: Call) -> Answer:
 def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
     rows = [(one.name, short_id(one.decision_id or ""), one.note) for one in outcomes]
     return Answer(data=outcomes, text=lambda: table(("file", "id", "what"), rows, none))
+
+
+def related(verb: Verb, call: Call) -> Answer:
+    performed(verb, call)
+    return shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
 
 
 _FOLDER = Parameter("folder", PATH, "of Markdown files", metavar="FOLDER")

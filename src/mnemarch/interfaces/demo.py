@@ -25,7 +25,7 @@ from rich.text import Text
 
 from mnemarch.code.git import git
 from mnemarch.errors import Conflict, InvalidInput, StoreUnavailable
-from mnemarch.interfaces.show import clean, short, table
+from mnemarch.interfaces.text import clean, short, table
 from mnemarch.memory import Memory
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation

@@ -122,7 +122,7 @@ def command_named(name: str) -> Command:
     """The command of this full name with its help, made from its verb or taken from its module."""
     module = next((names[name] for names in PLAIN_COMMANDS.values() if name in names), None)
     if module is None:
-        from mnemarch.interfaces.verb_commands import command_for
+        from mnemarch.interfaces.command import command_for
 
         verb = next(verb for verb in VERBS if command_of(verb) == name)
         command, helped_by = command_for(verb), verb.name

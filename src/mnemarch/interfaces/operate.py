@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from mnemarch.errors import NotAllowed, StoreUnavailable
-from mnemarch.interfaces import log_text
-from mnemarch.interfaces.command import REFUSED, Answer, Call, Command, at_terminal
-from mnemarch.interfaces.show import (
+from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound, StoreUnavailable
+from mnemarch.interfaces import work_text
+from mnemarch.interfaces.command import (
+    REFUSED,
+    Answer,
+    Call,
+    Command,
+    answered,
+    at_terminal,
+    exit_code_of,
+    performed,
+    shaped,
+    text_of,
+)
+from mnemarch.interfaces.text import (
     Counter,
     clean,
     fields,
@@ -23,11 +35,10 @@ from mnemarch.interfaces.show import (
     with_short_ids,
     wrapped,
 )
-from mnemarch.interfaces.verb_commands import answered, performed, text_of
 from mnemarch.model import upkeep
 from mnemarch.model.caller import Actor
 from mnemarch.model.event import Event
-from mnemarch.model.outcome import Finding, Imported, LogCheck, Stats, Swept
+from mnemarch.model.outcome import Finding, LogCheck, Stats, Swept
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
@@ -150,6 +161,70 @@ def maintained(verb: Verb, call: Call) -> Answer:
         time.sleep(every.total_seconds())
 
 
+# Commands that do more than their verb
+
+
+def doctor(verb: Verb, call: Call) -> Answer:
+    """The doctor's findings. A memory that can't be opened is a finding; a missing memory is an error."""
+    try:
+        findings = performed(verb, call)
+        # A scope without units is no fault of the memory, so the note is not a failure.
+        findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
+        from mnemarch.interfaces.install import commands as install
+
+        findings += install.findings(call)
+    except NotFound:
+        raise
+    except MnemarchError as error:
+        findings = [Finding(ok=False, what=error.message, hint=error.hint_for("command line"))]
+    return shaped(verb, call, findings, exit_code_of(findings))
+
+
+def rebuilt(verb: Verb, call: Call) -> Answer:
+    rebuild = performed(verb, call)
+    with Counter("auditing", "events") as progress:
+        check = call.memory.audit(progress=progress)
+    return shaped(verb, call, {**to_json(rebuild), "audit": check}, exit_code_of([rebuild, check]))
+
+
+def exported(verb: Verb, call: Call) -> Answer:
+    path = call.options.path
+    if path != "-":
+        events = performed(verb, call)
+        return shaped(verb, call, {"path": os.path.abspath(path), "events": events})
+    if call.places.json:
+        raise InvalidInput("The export and --json both want standard output.", hint="Name a file, or leave --json out.")
+    from shutil import copyfileobj
+    from tempfile import TemporaryDirectory
+
+    # The export is written to stdout only when it is complete.
+    with TemporaryDirectory(prefix="mnemarch-") as folder:
+        call.arguments["path"] = os.path.join(folder, "log.jsonl")
+        events = performed(verb, call)
+        with open(call.arguments["path"], "rb") as file:
+            sys.stdout.flush()
+            copyfileobj(file, sys.stdout.buffer)
+    return Answer(None, lambda: "", aside=lambda: f"exported  {events:,} events")
+
+
+def imported(verb: Verb, call: Call) -> Answer:
+    path = os.path.expanduser(call.options.path)
+    if not os.access(path, os.R_OK):  # This check comes before a memory is created.
+        problem = "No such file or folder" if not os.path.lexists(path) else "Permission denied"
+        raise InvalidInput(f"{path!r} can't be read: {problem}.", hint="Check its name and its rights.")
+    if verb.name == "memory.import_":
+        require_person(call.seat.actor, "restore an export", "; without --restore it is taken as claims")
+    return answered(verb, call)
+
+
+def backed_up(verb: Verb, call: Call) -> Answer:
+    path = call.options.path
+    if path == "-":
+        raise InvalidInput("A backup is a database, and no stream.", hint="Name a file, or use: mnemarch export -")
+    performed(verb, call)
+    return shaped(verb, call, {"path": os.path.abspath(path), "bytes": os.path.getsize(path)})
+
+
 # Erasing and undoing
 
 
@@ -184,7 +259,7 @@ def _erased(erased: upkeep.Erased, call: Call) -> str:
     if erased.dry_run:
         units = [f"{short_id(unit.id)}  {quoted(unit.content)}" for unit in call.seat.units(ids=erased.units)]
         target = call.seat.show(call.options.unit_id)
-        entry = log_text.lines([target], call.seat) if isinstance(target, Event) else []
+        entry = work_text.lines([target], call.seat) if isinstance(target, Event) else []
         lines = [f"would erase, with {entries} in all:", *(f"  {line}" for line in (*entry, *units))]
     else:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)
@@ -311,10 +386,6 @@ def brought(event: Event, call: Call) -> list[str]:
     return ["", f"it brought, and nobody has judged: {len(mine):,}", *lines, *more] if mine else []
 
 
-def _restored(done: Imported, _: Call) -> str:
-    return f"restored  {done.events:,} events, {done.skipped:,} were here already"
-
-
 COMMANDS = {
     "copy": Command(
         _copy,
@@ -340,6 +411,6 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "Maintained": _maintained,
     "Erased": _erased,
     "Undone": _undone,
-    "Imported": _restored,
+    "Imported": lambda done, _: f"restored  {done.events:,} events, {done.skipped:,} were here already",
     "ImportedClaims": _imported,
 }

@@ -11,8 +11,8 @@ from mnemarch import checkout, user
 from mnemarch.checkout import Foreign, load
 from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.interfaces import show
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
+from mnemarch.interfaces.text import clean, fields, is_confirmed
 from mnemarch.model.caller import Actor
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
 from mnemarch.wiring import open_for_hooks
@@ -27,7 +27,7 @@ def _init(call: Call) -> Answer:
     # On a server, other projects have events too, and only an operator may count them.
     events = None if call.is_on_server else call.memory.stats().events
     if call.is_on_server:
-        from mnemarch.interfaces.hooks.relay import prepare
+        from mnemarch.interfaces.hooks.process import prepare
 
         prepare(call.home.folder)
     notes = call.empty_scope_hint()
@@ -52,9 +52,9 @@ def _init(call: Call) -> Answer:
             "you": seat.actor,
         }
         named = f" --actor {shlex.quote(str(seat.actor))}" if call.places.actor else ""
-        remarks = [f"note: {show.clean(note)}" for note in notes]
+        remarks = [f"note: {clean(note)}" for note in notes]
         steps = [f"  {step}" for step in _next_steps(seat.actor, named)]
-        return "\n".join([show.fields(summary.items()), *remarks, "", "next", *steps])
+        return "\n".join([fields(summary.items()), *remarks, "", "next", *steps])
 
     return Answer(data=made, text=text)
 
@@ -98,7 +98,7 @@ def _trust(call: Call) -> Answer:
     if call.options.show or not waiting:
         return Answer(data, lambda: shown)
     _require_user(call.options.yes)
-    if not call.options.yes and not show.is_confirmed(f"{shown}\nAccept it?"):
+    if not call.options.yes and not is_confirmed(f"{shown}\nAccept it?"):
         return Answer(data, lambda: "Nothing was accepted.", REFUSED)
     for one in waiting:
         user.accept(one.path, one.content)
@@ -148,7 +148,7 @@ def _require_user(is_confirmed: bool) -> None:
 
 
 def _described(foreign: Foreign) -> str:
-    return "\n".join([foreign.path, *(f"  {show.clean(line)}" for line in foreign.why.splitlines())])
+    return "\n".join([foreign.path, *(f"  {clean(line)}" for line in foreign.why.splitlines())])
 
 
 def _demo(call: Call) -> Answer:
@@ -178,7 +178,7 @@ def _after_demo(folder: str | None, unit_id: str) -> str:
 
 
 def _hook(call: Call) -> Answer:
-    from mnemarch.interfaces.hook import run
+    from mnemarch.interfaces.hooks.process import run
 
     run(["--host", call.options.host] if call.options.host else [], is_timed=False)
     return Answer(None, lambda: "", is_printed=True)

@@ -13,7 +13,7 @@ from typing import Any
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command, at_terminal
-from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, table
+from mnemarch.interfaces.text import Counter, age, clean, is_confirmed, table
 from mnemarch.learning.code_rules import EMA_ALPHA, CodeRules, RuleHit, RuleStory
 from mnemarch.learning.patches import FilePatch, commit_patches, commits_of, files_under
 from mnemarch.learning.rule import CodeRule

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.interfaces.command import Call
-from mnemarch.interfaces.verb_commands import performed, text_of
+from mnemarch.interfaces.command import Call, performed, text_of
 from mnemarch.lazy import paragraphs_beside
-from mnemarch.learning.tools import description_of
+from mnemarch.learning.core import description_of
 from mnemarch.model.outcome import Refused
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id

@@ -10,7 +10,6 @@ from mnemarch.lazy import names_of
 
 _NAMES_IN = {
     "analyst": "LLMClassifier",
-    "categories": "pattern_category",
     "classify": "Bucket Classified Classifier HybridClassifier MemoryEvent RuleBasedClassifier",
     "code_rules": "CodeRules cleanup_weak_rules merge_duplicate_rules reinforce_rule",
     "core": "CoreMemory",
@@ -18,6 +17,7 @@ _NAMES_IN = {
     "episodic": "EpisodicMemoryManager",
     "errors": "EpisodeCluster EpisodeClusterer",
     "knowledge": "SemanticMemoryManager",
+    "patches": "pattern_category",
     "rule": "CodeRule apply_rules",
     "working": "WorkingMemoryManager",
 }

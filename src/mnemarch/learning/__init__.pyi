@@ -1,5 +1,4 @@
 from mnemarch.learning.analyst import LLMClassifier as LLMClassifier
-from mnemarch.learning.categories import pattern_category as pattern_category
 from mnemarch.learning.classify import Bucket as Bucket
 from mnemarch.learning.classify import Classified as Classified
 from mnemarch.learning.classify import Classifier as Classifier
@@ -17,6 +16,7 @@ from mnemarch.learning.episodic import EpisodicMemoryManager as EpisodicMemoryMa
 from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
 from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
 from mnemarch.learning.knowledge import SemanticMemoryManager as SemanticMemoryManager
+from mnemarch.learning.patches import pattern_category as pattern_category
 from mnemarch.learning.rule import CodeRule as CodeRule
 from mnemarch.learning.rule import apply_rules as apply_rules
 from mnemarch.learning.working import WorkingMemoryManager as WorkingMemoryManager

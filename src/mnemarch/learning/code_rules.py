@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.learning.categories import Category, pattern_category
 from mnemarch.learning.detect import detect_code_rules_from_patch, joint_rules, verdict
-from mnemarch.learning.patches import language_for, pieces
+from mnemarch.learning.patches import Category, language_for, pattern_category, pieces
 from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
 from mnemarch.learning.trees import LANGUAGES, parsed
 from mnemarch.log.act import Act, Log

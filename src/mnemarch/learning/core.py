@@ -7,14 +7,18 @@ be erased, and undoing an actor removes only its own entries. An agent writes fo
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from math import log as logarithm
+from pathlib import Path
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, MnemarchError, NotAllowed, StoreError
-from mnemarch.learning import tools
+from mnemarch.learning.analyst import misfit
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
-from mnemarch.model.stamps import datetime
+from mnemarch.model.outcome import Refused, Stored
+from mnemarch.model.stamps import datetime, short_id
 from mnemarch.model.unit import TRUSTED, Claim, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_count, checked_text, default_level, typed_methods
@@ -24,8 +28,8 @@ from mnemarch.policy.trust import label_of
 from mnemarch.text.prompt import entry, fenced, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.text.tokens import query_tokens, telling_tokens
+from mnemarch.units.finding import refusal_to_repeat
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, proof_of, retire
 
 TYPE_CHECKING = False
@@ -53,10 +57,12 @@ _REMOVED = "(removed)"
 _ENTRIES_MAX = 10_000
 _HISTORY_MAX = 1_000
 _PAGE_MAX = 1_000
+_PAGE_ITEMS = 5
 # The kinds of log entries that are turns of a conversation.
 _TURNS = frozenset({"user", "assistant", "system", "human", "prompt", "message", "question", "answer", "reply"})
 # The newest entries of each scope that a search reads.
 _SEARCHED_MAX = 20_000
+_SHOWN_CHARS_MAX = 2_000
 
 
 class CoreSection(Frozen):
@@ -272,20 +278,20 @@ class CoreMemory:
 
     def archival_memory_search(self, query: str, page: int = 0) -> list[Recalled]:
         """A page of matching units, best first."""
-        start = checked_count(page, "page", _PAGE_MAX) * tools.PAGE_ITEMS
-        return list(self._archive.recall(query, start + tools.PAGE_ITEMS).items[start:])
+        start = checked_count(page, "page", _PAGE_MAX) * _PAGE_ITEMS
+        return list(self._archive.recall(query, start + _PAGE_ITEMS).items[start:])
 
     def conversation_search(self, query: str, page: int = 0) -> list[Turn]:
         """A page of matching turns of the seat's session, best first. Turns with equal scores are newest first.
 
         Only the newest 20,000 entries of each scope are read. Without a session, the turns of all its scopes count.
         """
-        start = checked_count(page, "page", _PAGE_MAX) * tools.PAGE_ITEMS
+        start = checked_count(page, "page", _PAGE_MAX) * _PAGE_ITEMS
         turns = self._log.store.read(self._turns)
         wanted = query_tokens(query)
         if wanted:
             turns = _ranked(turns, wanted)
-        return turns[start : start + tools.PAGE_ITEMS]
+        return turns[start : start + _PAGE_ITEMS]
 
     def _turns(self, reader: Reader) -> list[Turn]:
         """The turns of the conversation, the newest first."""
@@ -305,13 +311,13 @@ class CoreMemory:
 
     def tools(self, style: str = "openai") -> list[dict[str, Any]]:
         """The JSON schemas of the five tools for OpenAI-style or Anthropic-style tool calling."""
-        return tools.schemas(style, self._rules.sections)
+        return schemas(style, self._rules.sections)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> str:
         """Run a model's tool call and return the text for the model. That text also reports the model's mistakes."""
         try:
-            checked = tools.checked_arguments(name, arguments)
-            return tools.told(name, getattr(self, name), checked)
+            checked = checked_arguments(name, arguments)
+            return _told(name, getattr(self, name), checked)
         except StoreError:
             raise  # The model can't do anything about it.
         except MnemarchError as error:
@@ -363,3 +369,91 @@ def _ranked(turns: Sequence[Turn], wanted: Sequence[str]) -> list[Turn]:
     weights = {token: logarithm(1 + len(turns) / count) for token, count in seen.items() if count}
     scored = [replace(turn, score=sum(weights[token] for token in tokens)) for turn, tokens in has if tokens]
     return sorted(scored, key=lambda turn: -turn.score)
+
+
+# The tools as a model sees them: schemas, checks of the arguments, and answers
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    listed = json.loads(Path(__file__).with_name("core_tools.json").read_text(encoding="utf-8"))
+    return {tool["name"]: tool for tool in listed}
+
+
+def description_of(name: str) -> str:
+    return str(_table()[name]["description"])
+
+
+def schemas(style: str, sections: Sequence[str]) -> list[dict[str, Any]]:
+    """The schema of every tool, in one style of tool calling."""
+    if style not in _STYLES:
+        raise InvalidInput(f"{style!r} is no style of tool calling.", hint=f"Use one of: {', '.join(_STYLES)}.")
+    return [_STYLES[style](tool["name"], tool["description"], _schema(tool, sections)) for tool in _table().values()]
+
+
+def _schema(tool: Mapping[str, Any], sections: Sequence[str] = ()) -> dict[str, Any]:
+    allowed = {"section": {"enum": list(sections)}} if sections else {}
+    return {
+        "type": "object",
+        "properties": {name: field | allowed.get(name, {}) for name, field in tool["parameters"].items()},
+        "required": list(tool["required"]),
+        "additionalProperties": False,
+    }
+
+
+_STYLES: dict[str, Callable[[str, str, dict[str, Any]], dict[str, Any]]] = {
+    "openai": lambda name, says, schema: {
+        "type": "function",
+        "function": {"name": name, "description": says, "parameters": schema},
+    },
+    "anthropic": lambda name, says, schema: {"name": name, "description": says, "input_schema": schema},
+}
+
+
+def checked_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+    """The arguments of a tool call, checked against its schema. OpenAI's clients pass JSON as text."""
+    tool = _table().get(name)
+    if tool is None:
+        raise InvalidInput(f"There is no tool {name!r}.", hint=f"Call one of: {', '.join(_table())}.")
+    hint = f"Call {name} with {', '.join(tool['parameters'])}."
+    given: Any = arguments
+    if isinstance(arguments, str):
+        try:
+            given = json.loads(arguments)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"The arguments of {name} are no JSON: {error}.", hint=hint) from None
+    if problem := misfit(given, _schema(tool), name):
+        raise InvalidInput(f"{problem}.", hint=hint)
+    return dict(given)
+
+
+def _told(name: str, tool: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """Call a tool and return the answer for the model."""
+    page = arguments.get("page", 0)
+    match name:
+        case "core_memory_append" | "core_memory_replace":
+            section: CoreSection = tool(**arguments)
+            return f"Done. Section {section.name} has {section.room:,} characters left."
+        case "archival_memory_insert":
+            return _kept(tool(**arguments))
+        case "archival_memory_search":
+            found: Sequence[Recalled] = tool(**arguments)
+            return _page([(f"{item.label} {short_id(item.unit.id)}", item.unit.content) for item in found], page)
+    turns: Sequence[Turn] = tool(**arguments)
+    return _page([(f"[{turn.kind.upper()}] {turn.at:%Y-%m-%d %H:%M} {turn.actor}", turn.text) for turn in turns], page)
+
+
+def _kept(outcome: Stored | Refused) -> str:
+    if isinstance(outcome, Refused):
+        return f"Not kept. {outcome.reason}"
+    said = "Known already" if outcome.merged else "Kept"
+    opposed = [f"It contradicts something known: {each.reason}." for each in outcome.conflicts]
+    return " ".join([f"{said} as {short_id(outcome.unit.id)}.", *opposed])
+
+
+def _page(results: Sequence[tuple[str, str]], page: int) -> str:
+    """A page of results, fenced as data."""
+    if not results:
+        return "Nothing more." if page else "Nothing found. Try other words."
+    entries = [entry(head, text[:_SHOWN_CHARS_MAX] + "…" * (len(text) > _SHOWN_CHARS_MAX)) for head, text in results]
+    return fenced(entries) + f"\nFor more, ask for page {page + 1}." * (len(results) == _PAGE_ITEMS)

@@ -8,8 +8,8 @@ from math import log
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import cached, pattern
+from mnemarch.text.faults import message_skeleton
 from mnemarch.text.fingerprint import fingerprint, telling_line
-from mnemarch.text.fingerprint_skeleton import message_skeleton
 from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from mnemarch.learning.edits import Patch, Site, opcodes
-from mnemarch.learning.patterns import VARIABLE, margin_at
-from mnemarch.learning.trees import Kinds, Node, Tree
+from mnemarch.learning.patches import Patch, Site, opcodes
+from mnemarch.learning.trees import VARIABLE, Kinds, Node, Tree, margin_at
 
 _VARIABLES_MAX = 20
 

@@ -18,9 +18,9 @@ from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
 from mnemarch.units.analysis import is_worth_repeating
+from mnemarch.units.finding import rejection_of
 from mnemarch.units.gate import withheld_reason
 from mnemarch.units.remember import Intake, record_unit
-from mnemarch.units.same_text import rejection_of
 from mnemarch.units.scene import newest_first
 from mnemarch.units.status import change, retire
 

@@ -18,7 +18,7 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.kinds import KINDS
 from mnemarch.text.prompt import without_fenced
-from mnemarch.units.same_text import live_with_same_text
+from mnemarch.units.finding import live_with_same_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from mnemarch.model.upkeep import Reflected
 from mnemarch.model.value import replace
 from mnemarch.text.words import counted
 from mnemarch.units.conflicts import link_units
+from mnemarch.units.finding import rejection_of
 from mnemarch.units.life import RETENTION, archive
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import rejection_of
 from mnemarch.units.status import change, retire, signal
 
 TYPE_CHECKING = False

@@ -12,17 +12,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mnemarch.learning.generalise import bound_in
-from mnemarch.learning.patterns import VARIABLE, Bound, filled, matches, pattern_of, with_bound
 from mnemarch.learning.trees import (
+    VARIABLE,
+    Bound,
     Kinds,
     Node,
     Tree,
+    filled,
     fragments,
     import_lines,
     imported_name,
     kinds_of,
+    matches,
     parsed,
+    pattern_of,
     unwrapped,
+    with_bound,
     with_imports,
     without_imports,
 )

@@ -13,7 +13,7 @@ from mnemarch.model.stamps import micros, sha256
 from mnemarch.model.testrun import TestRecord, short_name
 from mnemarch.model.unit import Link, Unit, Use
 from mnemarch.model.value import replace
-from mnemarch.stores.sql.rows import CODE_RULE, ROWS, unit_columns
+from mnemarch.stores.sql.queries import CODE_RULE, ROWS, unit_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mnemarch.files import write_private
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json, from_json, kept_json
 from mnemarch.model.stamps import blake2b, micros, sha256
-from mnemarch.stores.sql.rows import DAMAGE
+from mnemarch.stores.sql.queries import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from mnemarch.log.merging import Merge, empty_payloads
 from mnemarch.log.projection import begun, digest, keys_of, rebuild
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.upkeep import Copied
-from mnemarch.stores.sql.rows import DAMAGE
+from mnemarch.stores.sql.queries import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

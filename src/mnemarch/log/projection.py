@@ -11,7 +11,7 @@ from mnemarch.model.stamps import instant, micros, sha256
 from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import assert_never, replace
 from mnemarch.policy.kinds import kinds_where
-from mnemarch.stores.sql.rows import text_keys
+from mnemarch.stores.sql.queries import text_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Imported
 from mnemarch.model.stamps import instant, micros
 from mnemarch.policy.admission import KEY_CHARS_MAX, checked_name
-from mnemarch.stores.sql.rows import DAMAGE
+from mnemarch.stores.sql.queries import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from mnemarch.model.stamps import ID_CHARS, instant
 from mnemarch.model.unit import Claim, Kind, Link, Provenance, Unit
 from mnemarch.model.value import Names, Record
 from mnemarch.policy.admission import checked_name
-from mnemarch.stores.sql.rows import DAMAGE
+from mnemarch.stores.sql.queries import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

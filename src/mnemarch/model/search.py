@@ -20,7 +20,7 @@ class Sketch:
     It is a plain class, since hundreds are made for each question. In `words`, each distinct word has a space on both
     sides, and a repeated word is followed by a colon and its count: " retry :3 pool  timeout ". So one string search
     counts a word. Names made of these words follow them and don't count in `length`. `signs` encodes the kind of turn
-    (see `text/turns.py`).
+    (see `text/conversation.py`).
     """
 
     __slots__ = (

@@ -20,12 +20,21 @@ from mnemarch.model.unit import (
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.trust import confidence_at, label_of
-from mnemarch.recall.fit import fit_of
-from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, without_records, without_spare_hypotheses
+from mnemarch.recall.handout import (
+    binding_items,
+    firmest_first,
+    followed,
+    is_in_sight,
+    is_repeated,
+    reranked,
+    winners_first,
+    without_records,
+    without_spare_hypotheses,
+)
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
-from mnemarch.text.coherence import project_key
-from mnemarch.units.gate import Gate, withheld_reason
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, fit_of, in_order, judged, ranked, without_question
+from mnemarch.text.conversation import project_key
+from mnemarch.units.gate import Gate, red_among, withheld_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,8 +139,6 @@ class Recall:
             note = f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
             self._notes.append(note)
         elif self._reranker is not None:
-            from mnemarch.recall.reranking import reranked
-
             best = [relevance.sketch.id for relevance in ordered[: self._rules.rerank_max]]
             units = self._store.read(lambda reader: reader.units(best))
             seen = {unit_id: unit.content for unit_id, unit in units.items() if is_in_sight(unit, self._visible)}
@@ -338,26 +345,27 @@ class Recall:
     # The answer
 
     def _answered(self, reader: Reader, items: list[Recalled], withheld: dict[str, str], past: Sequence[str]) -> Found:
-        items = self._with_anchored(reader, items, withheld)[: self._k]
+        items = followed(reader, items, self._visible, self._kinds, self.gate.admitted, withheld)[: self._k]
         known = {item.unit.id for item in items}
         self._explain_past(reader, [unit_id for unit_id in past if unit_id not in known], withheld)
         items = firmest_first(without_spare_hypotheses(items, withheld))
-        bound = self._bound(reader) if self._binding else ()
+        bound: Sequence[Recalled] = ()
+        if self._binding:
+            domains, limit = self._within["domains"] or [_GLOBAL], self._rules.binding_max
+            bound = binding_items(
+                reader, self._finder, self._binding, self._weights, self._visible, domains=domains, limit=limit
+            )
         ids = list(dict.fromkeys(item.unit.id for item in (*bound, *items)))
         if not self._asked_of.issuperset(ids):
             reader.together(lambda reader: self._note(reader, ids))
         contested = self._contested.intersection(ids)
         self.handed_before = self.handed_before.intersection(ids)
         if self._tests:
-            from mnemarch.units.status import red_among
-
             self._red = red_among([item.unit for item in (*bound, *items)], self._tests, self._caller.scope)
         if self._red:
             # Within a tier, units whose tests fail here come last (R8).
             items.sort(key=lambda item: (item.tier, item.unit.id in self._red))
         if contested:
-            from mnemarch.recall.binding import winners_first
-
             items = winners_first(reader, items, contested & {item.unit.id for item in items})
         return Found(
             items=tuple(self._labelled(item, contested) for item in items),
@@ -374,20 +382,6 @@ class Recall:
         here = "fails here" if unit_id in self._red else "not here" if changed else ""
         label = label_of(item.unit, is_contested=unit_id in contested, is_elsewhere=changed is False, here=here)
         return replace(item, label=label, elsewhere=changed is not None)
-
-    def _with_anchored(self, reader: Reader, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-        """The items and the targets of their anchors. Most answers have no anchor."""
-        if not any(item.unit.kind is Kind.ANCHOR for item in items):
-            return items
-        from mnemarch.recall.binding import followed
-
-        return followed(reader, items, self._visible, self._kinds, self.gate.admitted, withheld)
-
-    def _bound(self, reader: Reader) -> Sequence[Recalled]:
-        from mnemarch.recall.binding import bound
-
-        domains, limit = self._within["domains"] or [_GLOBAL], self._rules.binding_max
-        return bound(reader, self._finder, self._binding, self._weights, self._visible, domains, limit)
 
     def _explain_past(self, reader: Reader, unit_ids: Sequence[str], withheld: dict[str, str]) -> None:
         """Add to `withheld` why matching past units are withheld."""

@@ -262,7 +262,7 @@ class Seat(Systems):
         self, unit_id: str, to: Level | str = Level.PROJECT, *, expected_version: int | None = None
     ) -> Stored | Refused:
         """Move a unit to a wider level, through the gate."""
-        from mnemarch.units.promote import promote
+        from mnemarch.units.status import promote
 
         level = Level.parse(to)
         self.scope.at(level)

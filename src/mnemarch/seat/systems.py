@@ -90,7 +90,7 @@ class Systems(UnitVerbs):
 
     def ingest_file(self, path: str | os.PathLike[str]) -> list[Ingested]:
         """Ingest a rules file (CLAUDE.md, AGENTS.md). Each bullet becomes an entry that cites its lines."""
-        from mnemarch.importers.markdown import rules_in
+        from mnemarch.importers import rules_in
 
         file, limit = os.fspath(path), self._engine.config.limits.data_bytes_max
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.model.upkeep import Erased, Reflected, Undone
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.units import explain, life, lookup
+    from mnemarch.units import explain, finding, life
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 else:
     # Who only logs needs none of these.
     guard = Lazy("mnemarch.decisions.guard")
-    explain, life, lookup = (Lazy(f"mnemarch.units.{name}") for name in ("explain", "life", "lookup"))
+    explain, finding, life = (Lazy(f"mnemarch.units.{name}") for name in ("explain", "finding", "life"))
 
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
@@ -158,7 +158,7 @@ class UnitVerbs:
         """
         from mnemarch.services.undo import erase
 
-        why, whole = _checked_reason(reason), self._whole(unit_id, lookup.any_id)
+        why, whole = _checked_reason(reason), self._whole(unit_id, finding.any_id)
         what = {"copies": copies, "dry_run": dry_run, "expected_version": expected_version}
         return erase(self._engine, self.caller, whole, why, **what)  # type: ignore[arg-type]
 
@@ -193,7 +193,7 @@ class UnitVerbs:
         from mnemarch.services.undo import revert
 
         why = _checked_reason(reason or _NO_REASON)
-        whole = self._whole(undo_id, lookup.event_id)
+        whole = self._whole(undo_id, finding.event_id)
         return self._act(lambda act: revert(act, whole, why), durable=True)
 
     def conflicts(self) -> list[Dispute]:
@@ -217,7 +217,7 @@ class UnitVerbs:
 
         With `both` there is no winner: the units don't exclude each other, and stay as they are.
         """
-        why, link_id = _checked_reason(reason), self._whole(conflict_id, lookup.link_id)
+        why, link_id = _checked_reason(reason), self._whole(conflict_id, finding.link_id)
         if (winner is None) != bool(both) or (both and expected_version is not None):
             raise InvalidInput(
                 "A dispute is resolved for a winner, or for both sides as they are.",
@@ -317,9 +317,9 @@ class UnitVerbs:
     def _whole(self, id: str, look: Callable[[Reader, Caller, str], str] | None = None) -> str:
         """The full id for a part of one. `look` finds it; by default among units."""
         checked = checked_id(id, "an id")
-        if lookup.is_whole(checked):
+        if finding.is_whole(checked):
             return checked
-        return self._read(lambda reader: (look or lookup.unit_id)(reader, self.caller, checked))
+        return self._read(lambda reader: (look or finding.unit_id)(reader, self.caller, checked))
 
     def _aged(self, unit: Unit) -> Unit:
         log = self._engine.log

@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.decisions import chain as requests
     from mnemarch.decisions import decisions as deciding
-    from mnemarch.learning.model import ApiModel, Usage
+    from mnemarch.decisions import proposals
+    from mnemarch.learning.analyst import ApiModel, Usage
     from mnemarch.model.outcome import Promotion
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import canonical as texts
     from mnemarch.text import choices as choosing
     from mnemarch.text.choices import Choice
-    from mnemarch.units import same_text
+    from mnemarch.units import finding
 
     Progress = Callable[[int], None]
 else:
     # Most tasks decide nothing, and these take as long to load as a verification needs.
     deciding = Lazy("mnemarch.decisions.decisions")
-    requests = Lazy("mnemarch.decisions.chain")
+    proposals = Lazy("mnemarch.decisions.proposals")
     texts = Lazy("mnemarch.text.canonical")
     choosing = Lazy("mnemarch.text.choices")
-    same_text = Lazy("mnemarch.units.same_text")
+    finding = Lazy("mnemarch.units.finding")
 
 _ANALYST = Actor.system("analyst")
 _DAY = timedelta(days=1)
@@ -106,7 +106,7 @@ def calls(reader: Reader, scope: Scope, since: Any) -> list[Mapping[str, Any]]:
 
 
 def usage_of(made: Sequence[Mapping[str, Any]]) -> Usage:
-    from mnemarch.learning.model import Usage
+    from mnemarch.learning.analyst import Usage
 
     names = Usage.__match_args__
     return sum((Usage(**{name: each[name] for name in names}) for each in made), Usage())
@@ -255,8 +255,8 @@ def propose_choices(engine: Engine, author: Caller, episode: Unit) -> list[str]:
 
 def _asked_and_known(reader: Reader, author: Caller, wanted: Sequence[Choice]) -> tuple[list[Scope], set[str]]:
     """The scopes of all requests so far, answered or not, and the texts that were requested or are known."""
-    asked = requests.texts_asked_for(reader, author.stream)
-    told = [choice.what for choice in wanted if same_text.live_with_same_text(reader, author.visible_keys, choice.what)]
+    asked = proposals.texts_asked_for(reader, author.stream)
+    told = [choice.what for choice in wanted if finding.live_with_same_text(reader, author.visible_keys, choice.what)]
     return [scope for scope, _ in asked], {texts.canonical(text) for text in (*(text for _, text in asked), *told)}
 
 
@@ -269,7 +269,7 @@ def _requested(engine: Engine, author: Caller, choice: Choice, episode_id: str) 
         proposal = decisions.propose(choice.what, reason=reason, snapshots=[quote])
     except InvalidInput:
         return None
-    return engine.log.act(author, lambda act: requests.ask(act, proposal)).id
+    return engine.log.act(author, lambda act: proposals.ask(act, proposal)).id
 
 
 def followed_up(engine: Engine, caller: Caller, judged: Promotion, episode: Unit) -> Promotion:

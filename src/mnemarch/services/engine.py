@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.learning.analyst import ApiModel
     from mnemarch.learning.episodic import EpisodeCaches
-    from mnemarch.learning.model import ApiModel
     from mnemarch.log.chain import RememberedLog
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mnemarch.code.clones import removed_of
-from mnemarch.decisions.chain import open_requests
+from mnemarch.code.home import removed_of
+from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.loops.attempts import blocked_tasks, clear_stuck
+from mnemarch.loops.detector import blocked_tasks, clear_stuck
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType
@@ -19,12 +19,12 @@ from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
 from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.conflicts import open_disputes
+from mnemarch.units.finding import RULE
 from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
-from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
-from mnemarch.units.same_text import RULE
 from mnemarch.units.scene import NOT_CLAIMS
+from mnemarch.units.status import accept_for_project, promote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

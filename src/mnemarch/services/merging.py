@@ -10,8 +10,8 @@ from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import REPLACEMENT
 from mnemarch.units.conflicts import DISPUTED_KINDS, open_links
 from mnemarch.units.erasure import Plan, carry_out
-from mnemarch.units.promote import absorb
-from mnemarch.units.same_text import twin_of
+from mnemarch.units.finding import twin_of
+from mnemarch.units.status import absorb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay,
 from mnemarch.model.stamps import checked_instant, datetime, instant, micros, timedelta
 from mnemarch.model.unit import Kind, LinkType, Status, Unit
 from mnemarch.policy.admission import checked_count, checked_list
-from mnemarch.units import lookup
+from mnemarch.units import finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _inspected(
 
 
 def _event(reader: Reader, caller: Caller, typed: str) -> Event:
-    event = reader.event(lookup.event_id(reader, caller, typed))
+    event = reader.event(finding.event_id(reader, caller, typed))
     if event is None or not caller.may_read(event.scope):
         raise NotFound(f"No entry {typed!r} in the log here.", hint="Check the id, and what this seat can see.")
     return event
@@ -161,7 +161,7 @@ def _event(reader: Reader, caller: Caller, typed: str) -> Event:
 
 def named(reader: Reader, caller: Caller, typed: str) -> Unit | Dispute | Event:
     """The unit, conflict, merge proposal or log entry with this id, or partial id."""
-    whole = lookup.any_id(reader, caller, checked_id(typed, "an id"))
+    whole = finding.any_id(reader, caller, checked_id(typed, "an id"))
     unit, link = reader.unit(whole), reader.link(whole)
     if unit is not None and caller.may_read(unit.scope):
         return unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from mnemarch.decisions import chain
+from mnemarch.decisions import proposals
 from mnemarch.decisions.guard import require_may_retire
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.lazy import Lazy
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from mnemarch.graph import files, sharing
     from mnemarch.learning import habits
     from mnemarch.log.act import Act
-    from mnemarch.loops import attempts
+    from mnemarch.loops import detector
     from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
     from mnemarch.units.undo import Undoing
 else:
     # An erasure needs the first two, an undoing the others.
     files, sharing = Lazy("mnemarch.graph.files"), Lazy("mnemarch.graph.sharing")
-    habits, attempts = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.attempts")
+    habits, detector = Lazy("mnemarch.learning.habits"), Lazy("mnemarch.loops.detector")
 
 
 # Erasing
@@ -118,7 +118,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
     staying = [(unit, why_not) for unit, _, why_not in back]
     claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
-    waiting = chain.open_requests(act.transaction, act.caller)
+    waiting = proposals.open_requests(act.transaction, act.caller)
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
     asked = [request.id for request in waiting if request.id in asked_by_it]
     ledgers = _counted(act, undoing)
@@ -145,7 +145,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     for id in claims:
         act.record(EventType.INBOX_SETTLED, {"what": "refused claim", "answer": why}, subject=id)
     for id in asked:
-        chain.answer(act, id, why, None)
+        proposals.answer(act, id, why, None)
     for id in rules:
         act.record(EventType.RULE_DROPPED, {"reason": why}, subject=id)
     payload = {
@@ -161,7 +161,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         "requests": asked,
         "rules": rules,
         "votes": [habits.withdraw(act, votes, why)] if votes else [],
-        "ledgers": [attempts.forget(act, subject, *ids, why) for subject, ids in ledgers.items()],
+        "ledgers": [detector.forget(act, subject, *ids, why) for subject, ids in ledgers.items()],
     }
     event, _ = act.record(EventType.ACTOR_UNDONE, payload)
     return replace(undone, id=event.id)
@@ -208,10 +208,10 @@ def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]
     events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
     logged: dict[str, list[str]] = {}
     for entry in undoing.events(act, EventType.LOGGED):
-        logged.setdefault(attempts.subject_of(entry.scope, entry.scope.task), []).append(entry.id)
+        logged.setdefault(detector.subject_of(entry.scope, entry.scope.task), []).append(entry.id)
     counted: dict[str, tuple[list[str], list[str]]] = {}
     for subject in dict.fromkeys([*(event.subject or "" for event in events), *logged]):
-        known = attempts.ledger(act.transaction, subject)
+        known = detector.ledger(act.transaction, subject)
         failed = {attempt.event_id for attempt in known.attempts}
         ids = [
             event.id
@@ -246,9 +246,9 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         payload = {"what": "refused claim", "answer": reason, "reopens": True}
         act.record(EventType.INBOX_SETTLED, payload, subject=id)
     for id in undone["requests"]:
-        chain.reopen(act, id, reason)
+        proposals.reopen(act, id, reason)
     for ledger in undone["ledgers"]:
-        attempts.bring_back(act, ledger)
+        detector.bring_back(act, ledger)
     taught = [act.transaction.event(id) for id in undone.get("rules", ())]
     for learned in taught:
         if learned is not None and learned.payload is not None:

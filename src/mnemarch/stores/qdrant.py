@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from uuid import UUID
 
 from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
 
-from mnemarch.embedding.vectors import Head, best_first, row_of, text_key, unpacked
-from mnemarch.errors import StoreUnavailable
+from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.files import locked_if_free
 from mnemarch.forks import Forkable, abandon, watch
+from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import new_id
-from mnemarch.stores.qdrant_address import http_address, require_client
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +25,18 @@ if TYPE_CHECKING:
 
     from qdrant_client import QdrantClient, models
 
-    from mnemarch.embedding.vectors import Within
+    from mnemarch.embedding import vectors
+    from mnemarch.embedding.vectors import Head, Within
     from mnemarch.model.unit import Searchable
 
     T = TypeVar("T")
+else:
+    # An address is checked in every process, and loading the client takes a second.
+    models = Lazy("qdrant_client.models")
+    vectors = Lazy("mnemarch.embedding.vectors")
 
+_SCHEMES = {"qdrant": "http", "qdrants": "https"}
+_PORT = 6333
 _PREFIX = "mnemarch_"
 # A question waits no longer than this; who makes vectors keeps nobody waiting, and a busy server may need more.
 _TIMEOUT_S, _MAKING_TIMEOUT_S = 2, 10
@@ -81,7 +86,7 @@ class EmbeddingMemoryStore(Forkable):
         self._api_key = api_key
         self._withheld = withheld
         self._clock = clock
-        self._head = Head()
+        self._head = vectors.Head()
         self._paused: tuple[float, StoreUnavailable] | None = None
         self._opened: dict[int, QdrantClient] = {}
         watch(self)
@@ -157,18 +162,16 @@ class EmbeddingMemoryStore(Forkable):
         try:
             points = ask(lambda client: client.retrieve(self._collection, [self._head_id], with_payload=True))
         except _MissingError:
-            return Head()
+            return vectors.Head()
         told = points[0].payload["head"] if points else {}
-        head = Head(**{**told, "position": int(told.get("position", 0))})
-        return head if head.event == self._event_at(head.position) else Head()
+        head = vectors.Head(**{**told, "position": int(told.get("position", 0))})
+        return head if head.event == self._event_at(head.position) else vectors.Head()
 
     @property
     def _head_id(self) -> str:
         return _point_id("head", self._tenants[-1])
 
     def count(self) -> int:
-        from qdrant_client import models
-
         ours = models.Filter(must=[_any_of("tenant", self._tenants)])
         try:
             return self._asked(lambda client: client.count(self._collection, count_filter=ours)).count
@@ -182,16 +185,12 @@ class EmbeddingMemoryStore(Forkable):
         return self._found(vector, count, conditions)[:count]
 
     def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
-        from qdrant_client import models
-
         ids = list(dict.fromkeys(unit_ids))
         points: list[Any] = [_point_id(tenant, id) for tenant in self._tenants for id in ids]
         return self._found(vector, len(ids), [models.HasIdCondition(has_id=points)], exact=True) if ids else []
 
     def _found(self, vector: Any, limit: int, conditions: list[Any], *, exact: bool = False) -> list[tuple[str, float]]:
         """What each tenant has, in one request, best first."""
-        from qdrant_client import models
-
         requests = [
             models.QueryRequest(
                 query=vector.tolist(),
@@ -207,10 +206,10 @@ class EmbeddingMemoryStore(Forkable):
         except _MissingError:
             raise self._gone() from None
         points = [point for answer in answers for point in answer.points]
-        return best_first((str((point.payload or {})["unit"]), point.score) for point in points)
+        return vectors.best_first((str((point.payload or {})["unit"]), point.score) for point in points)
 
     def _gone(self) -> StoreUnavailable:
-        self._head = Head()
+        self._head = vectors.Head()
         return StoreUnavailable(
             f"Qdrant at {self._address} has lost the vectors.", hint="They are made anew; or at once: mnemarch reindex"
         )
@@ -218,7 +217,7 @@ class EmbeddingMemoryStore(Forkable):
     def known(self, units: Sequence[Searchable]) -> set[str]:
         points = self._points([self._id_of(unit) for unit in units])
         texts = {point.id: (point.payload or {}).get("text") for point in points}
-        return {unit.id for unit in units if texts.get(self._id_of(unit), "") == text_key(unit.content)}
+        return {unit.id for unit in units if texts.get(self._id_of(unit), "") == vectors.text_key(unit.content)}
 
     def _points(self, ids: list[str], *, with_vectors: bool = False) -> list[Any]:
         try:
@@ -246,13 +245,11 @@ class EmbeddingMemoryStore(Forkable):
             self._make_collection()
         self._head = self._seen(self._done)
         if not self._head.born:
-            from qdrant_client import models
-
             self._make_payload_indexes()  # Again for each tenant: the making of the first may have been cut short.
             # What another past left there; others of the org know what is the org's.
             old = models.FilterSelector(filter=models.Filter(must=[_any_of("tenant", self._tenants[-1:])]))
             self._done(lambda client: client.delete(self._collection, old, wait=True))
-            self._put_head(Head(embedder=self._embedder, born=new_id()))
+            self._put_head(vectors.Head(embedder=self._embedder, born=new_id()))
         return self._head
 
     def save(self, begun: Head, changes: Sequence[tuple[Searchable, Any]], position: int, *, complete: bool) -> bool:
@@ -260,7 +257,7 @@ class EmbeddingMemoryStore(Forkable):
             return False
         if changes:
             self._put(changes)
-        head = Head(
+        head = vectors.Head(
             embedder=self._embedder,
             born=begun.born,
             position=position,
@@ -272,8 +269,6 @@ class EmbeddingMemoryStore(Forkable):
 
     def _put(self, changes: Sequence[tuple[Searchable, Any]]) -> None:
         """Write units. One whose text is known keeps its vector, and an erased one stays erased."""
-        from qdrant_client import models
-
         kept = [self._id_of(unit) for unit, vector in changes if vector is None and unit.content]
         known = {point.id: point.vector for point in self._points(kept, with_vectors=True)} if kept else {}
         points: list[models.PointStruct] = []
@@ -281,8 +276,8 @@ class EmbeddingMemoryStore(Forkable):
         left: list[Any] = []
         for unit, vector in changes:
             id = self._id_of(unit)
-            unit_id, key, *labels, packed = row_of(unit, vector)
-            numbers = known.get(id) if packed is None else unpacked(packed)[0].tolist()
+            unit_id, key, *labels, packed = vectors.row_of(unit, vector)
+            numbers = known.get(id) if packed is None else vectors.unpacked(packed)[0].tolist()
             if numbers is None:
                 (left if unit.content else erased).append(id)
                 continue
@@ -303,16 +298,12 @@ class EmbeddingMemoryStore(Forkable):
 
     def _upsert(self, collection: str, points: list[models.PointStruct], *, unless: Any = None) -> None:
         """Write points, in one order on all replicas; those that are there already unless they are so."""
-        from qdrant_client import models
-
         how: dict[str, Any] = {"wait": True, "ordering": models.WriteOrdering.MEDIUM}
         if unless is not None:
             how["update_filter"] = models.Filter(must_not=[unless])
         self._done(lambda client: client.upsert(collection, points, **how))
 
     def _put_head(self, head: Head) -> None:
-        from qdrant_client import models
-
         told = {name: getattr(head, name) for name in ("embedder", "born", "position", "event", "complete")}
         # A position of two streams is more than 64 bits.
         point = models.PointStruct(
@@ -322,19 +313,15 @@ class EmbeddingMemoryStore(Forkable):
         self._head = head
 
     def _make_collection(self) -> None:
-        from qdrant_client import models
-
-        vectors = models.VectorParams(size=self._dim(), distance=models.Distance.COSINE, on_disk=True)
+        sized = models.VectorParams(size=self._dim(), distance=models.Distance.COSINE, on_disk=True)
         links = models.HnswConfigDiff(m=0, payload_m=_LINKS)
         try:
-            self._done(lambda client: client.create_collection(self._collection, vectors, hnsw_config=links))
+            self._done(lambda client: client.create_collection(self._collection, sized, hnsw_config=links))
         except StoreUnavailable:
             if not self._done(lambda client: client.collection_exists(self._collection)):
                 raise
 
     def _make_payload_indexes(self) -> None:
-        from qdrant_client import models
-
         tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
 
         def make(client: QdrantClient) -> None:
@@ -361,16 +348,40 @@ class EmbeddingMemoryStore(Forkable):
 
 def _point_id(tenant: str, unit_id: str) -> str:
     """The same for the same unit, whoever writes it and however often."""
+    from uuid import UUID
+
     return str(UUID(xxh3_128_hexdigest(f"{tenant}\n{unit_id}".encode("utf-8", "surrogatepass"))))
 
 
 def _tombstone(id: str) -> models.PointStruct:
-    from qdrant_client import models
-
     return models.PointStruct(id=id, vector={}, payload={"erased": "yes"})
 
 
 def _any_of(name: str, allowed: Iterable[str]) -> models.FieldCondition:
-    from qdrant_client import models
-
     return models.FieldCondition(key=name, match=models.MatchAny(any=list(allowed)))
+
+
+def require_client() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("qdrant_client") is None:
+        raise InvalidInput("Qdrant needs its client, which is not installed.", hint="pip install 'mnemarch[qdrant]'")
+
+
+def http_address(url: str) -> str:
+    """The http or https address that a `qdrant://host:port` or, with TLS, `qdrants://host:port` stands for."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url.strip())
+        plain = bool(parts.hostname) and not (parts.query or parts.fragment) and parts.path in {"", "/"}
+        port = parts.port or _PORT
+    except ValueError:
+        parts, plain, port = urlsplit(""), False, 0
+    if not plain or "@" in parts.netloc or parts.scheme not in _SCHEMES:
+        raise InvalidInput(
+            "That is no address of a Qdrant server.",
+            hint="Write qdrant://host:6333, or qdrants:// with TLS; the key comes from MNEMARCH_QDRANT_KEY.",
+        )
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+    return f"{_SCHEMES[parts.scheme]}://{host}:{port}"

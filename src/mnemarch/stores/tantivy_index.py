@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
-    from mnemarch.text import coherence, tokens
+    from mnemarch.text import conversation, tokens
 else:
     tantivy = Lazy("tantivy")
-    coherence = Lazy("mnemarch.text.coherence")
+    conversation = Lazy("mnemarch.text.conversation")
     tokens = Lazy("mnemarch.text.tokens")
 
 _META = "#meta"
@@ -163,7 +163,7 @@ class TantivyIndex(Forkable):
         # The id of the event at the index's position shows whether the store was restored from a backup.
         ours = (
             meta.get("store") == self._store_id
-            and meta.get("version") == tokens.SKETCH_VERSION
+            and meta.get("version") == conversation.SKETCH_VERSION
             and meta.get("event") == self._event_at(meta["position"])
         )
         self._meta = meta if ours else {}
@@ -353,20 +353,24 @@ class TantivyIndex(Forkable):
         meta = empty | ({} if rebuild else self._meta)
         if rebuild:
             writer.delete_all_documents()
-        seen, has_erased = coherence.Coherence(), False
+        seen, has_erased = conversation.Coherence(), False
         for unit in changes_after(meta["position"]):
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
                 has_erased = has_erased or not unit.content
             if unit.content:
-                sketch = tokens.sketched(unit)
+                sketch = conversation.sketched(unit)
                 writer.add_document(_document(unit, sketch))
                 meta["tokens"] += sketch.length
                 meta["added"] += 1
                 seen.note(sketch)
             meta["position"] = max(meta["position"], unit.changed_at)
         meta["coherence"] = seen.sums(meta["coherence"])
-        meta |= {"store": self._store_id, "version": tokens.SKETCH_VERSION, "event": self._event_at(meta["position"])}
+        meta |= {
+            "store": self._store_id,
+            "version": conversation.SKETCH_VERSION,
+            "event": self._event_at(meta["position"]),
+        }
         writer.delete_documents_by_term("id", _META)
         writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
         writer.commit()

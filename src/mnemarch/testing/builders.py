@@ -19,8 +19,8 @@ from mnemarch.model.stamps import new_id
 from mnemarch.model.testrun import TestRecord
 from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal, Trust, Use
 from mnemarch.ports import Store
+from mnemarch.stores.sql.queries import CODE_RULE
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import CODE_RULE
 from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.stores.sqlite import SqliteStore
 
@@ -59,7 +59,7 @@ def recorded(
         "key": None,
     }
     event = Event(
-        id=new_id(),
+        id=new_id(at + timedelta(microseconds=1)),
         stream=stream,
         seq=seq + 1,
         scope=scope,

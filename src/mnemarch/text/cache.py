@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-from mnemarch import patterns
+from mnemarch.lazy import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _clear_functions: list[Callable[[], object]] = []
 @cache
 def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
     """The compiled pattern. `re` is imported only if a pattern has to be compiled."""
-    return patterns.compiled(source, flags)
+    return compiled(source, flags)
 
 
 class BoundedCache(_Answers):

@@ -27,20 +27,20 @@ _POWERS = "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+"
 _FRACTIONS = "[¼½¾⅐-⅟↉]"
 _EMPTY_QUOTES = r"(?<![\w'])''(?![\w'])"
 _SPACED_MINUS = r"(?<=\d) - (?=\d)"
-# What is not named here is kept: an unknown mark must not make two statements one. The pairs (), [], {} and ""
-# stand for empty values and stay; a comma stays inside a number and an apostrophe inside a word.
+# Marks that are not listed here stay, so that an unknown mark can't make two statements equal. The pairs (), [], {}
+# and "" are empty values and stay. A comma stays inside a number, and an apostrophe inside a word.
 # Each alternative starts with a literal, which lets the engine skip from candidate to candidate.
 _TRIVIA = (
     r"""[;`]|,(?:(?!\d)|(?<!\d,))|'(?:(?!\w)|(?<!\w'))|"(?<!"")(?:(?!")|"{2,}+)"""
     r"""|\((?!\))|\)(?<!\(\))|\[(?!\])|\](?<!\[\])|\{(?!\})|\}(?<!\{\})"""
     r"""|\.(?<!\.\.)(?:(?<!\d\.)\.{2,}+|\.{2,}+(?!\d))"""
 )
-# What may be code, in ASCII letters: a Korean particle is no part of a name. Each quote stops at the next mark of its
-# own and each other repetition is bounded, so that no start reads far beyond the next.
+# Text that may be code. Only ASCII letters count, since a Korean particle is no part of a name. Each quote ends at the
+# next mark of its kind and other repetitions are bounded, so the time to match grows with the length of the text.
 _QUOTED = r"""```(?P<fence>[\s\S]*?)```|`(?P<back>[^`\n]+)`|"(?P<double>[^"\n]+)"|(?<!\w)'(?P<single>[^'\n]+)'(?!\w)"""
 _BRACKETS = r"(?:\([^()\s]{0,200}\)|\[[^\[\]\s]{0,200}\]|\{[^{}\s]{0,200}\})"
 _ATOM = rf"[\w!#$%&*+./:<=>?@\\^|~-]+{_BRACKETS}{{0,4}}"
-# An operator that stands alone makes code of what is beside it: x == Y.
+# An operator between spaces makes its neighbours code: x == Y.
 _OPERATOR = r"(?=[^ ]{0,2}[=<>|&])[=<>!&|+*/%^~:?-]{1,3}"
 _MAY_BE_CODE = rf"(?a){_QUOTED}|{_ATOM}(?: {{1,8}}{_OPERATOR} {{1,8}}{_ATOM})*|[\x01\x02]"
 _CODE = r"(?a)[_$\\@=<>|^~*()\[\]{}\x01\x02]|\w[./]\w|^\.{0,2}/|^\.\w|::|^--?[a-zA-Z]|^!\w|&&|^[A-Z]{2,}[a-z]{2}"
@@ -141,7 +141,7 @@ def repeats(text: str, other: str) -> bool:
 
 
 def copy_needles(text: str) -> list[str]:
-    """A word of the text, the longest one, in each form in which a copy can have it; the case of ASCII is left open."""
+    """The longest word of the text, in each form that a copy can have. A search ignores the case of ASCII letters."""
     text = composed(text, "NFC")  # Else a letter before its accent would be taken for one without.
     plain = max(pattern("[A-Za-z0-9]+").findall(text), key=len, default="")
     word = max(pattern(r"[^\W_]+").findall(text), key=len, default="") if len(plain) <= _SHORT_CHARS_MAX else ""

@@ -1,20 +1,108 @@
-"""Where the parts of a sentence stand: what leads into it, its subject, its predicate, its cases, what is beside it."""
+"""The meanings of words, and the parts of a sentence: its opening, subject, predicate, cases, conditions and asides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
-from mnemarch.text import amounts, english
+from mnemarch.text import english, korean
+from mnemarch.text.cache import cached
 from mnemarch.text.guarded import EXTENTS, Piece, pieces
-from mnemarch.text.senses import auxiliaries, function_words, root_of_piece, roots, senses_of
-from mnemarch.text.slots import DETERMINERS
-from mnemarch.text.slots_korean import without_particle, word_set
-from mnemarch.text.words import Patterns, listed
+from mnemarch.text.slots import COPULAS, DETERMINERS, without_particle, word_set
+from mnemarch.text.statements import PERIODS
+from mnemarch.text.tokens import tokens
+from mnemarch.text.words import STOP_WORDS, Patterns, grouped, is_hangul, listed
 
 _PATTERNS = Patterns("senses", "patterns")
 _CLAUSE_PIECES_MIN = 3
 _PRONOUNS = frozenset({"we", "you", "i", "they", "it"})
 _KOREAN_CASES = frozenset({"에서", "에서는", "에서만", "에선", "에는", "에서의", "에게", "에게는"})
+
+
+@cache
+def _senses() -> dict[str, frozenset[str]]:
+    """The senses of each root. Senses of relations begin with ~."""
+    table: dict[str, set[str]] = {}
+    for section, mark in (("things", ""), ("relations", "~")):
+        for name, words in grouped("senses", section).items():
+            for word in words:
+                table.setdefault(root_of(word), set()).add(mark + name)
+    return {word: frozenset(names) for word, names in table.items()}
+
+
+@cache
+def _korean_senses() -> list[tuple[str, frozenset[str]]]:
+    """Korean words with their senses, the longest first."""
+    known = [(word, names) for word, names in _senses().items() if is_hangul(word)]
+    return sorted(known, key=lambda each: -len(each[0]))
+
+
+@cached(8192)
+def root_of(word: str) -> str:
+    if is_hangul(word):
+        return word
+    if word[:2] == "re" and word[2:] in english.irregular_forms():
+        word = "re" + english.irregular_forms()[word[2:]]
+    told = tokens(word.lower().replace("-", ""))
+    return told[0] if told else word
+
+
+@cached(8192)
+def senses_of(key: str) -> frozenset[str]:
+    if not is_hangul(key):
+        return _senses().get(key, frozenset())
+    senses: set[str] = set()
+    size = 0
+    for word, names in _korean_senses():
+        if key.startswith(word) and len(word) >= size:
+            size = len(word)
+            senses |= names
+    return frozenset(senses)
+
+
+@cache
+def words_of(section: str) -> tuple[str, ...]:
+    """The words of a section of senses.txt, to search or to match as beginnings."""
+    return tuple(listed("senses", section))
+
+
+@cache
+def roots(section: str) -> frozenset[str]:
+    return frozenset(root_of(word) for word in listed("senses", section))
+
+
+@cache
+def function_words() -> frozenset[str]:
+    return STOP_WORDS | DETERMINERS | word_set("boundaries") | word_set("slot prepositions")
+
+
+@cache
+def auxiliaries() -> frozenset[str]:
+    return COPULAS | (word_set("modals") - {"to", "need", "needs"}) | frozenset(listed("senses", "auxiliaries"))
+
+
+def is_noun_copula(word: str) -> bool:
+    """Whether a Korean predicate is a noun with 이다: 현우다, 화요일이다; but not 한다, 느리다."""
+    if not word.endswith("다") or len(word) < 2 or word in word_set("korean adjectives"):
+        return False
+    final = (ord(word[-2]) - ord("가")) % 28
+    return word.endswith("이다") or (final == 0 and word[-2] not in "하르리프쁘크")
+
+
+def root_of_piece(piece: Piece) -> str:
+    what, key, shape, written, _ = piece
+    if what == "number":
+        return key
+    if what in ("identifier", "quoted"):
+        return key.casefold().removesuffix("()")
+    if is_hangul(written):
+        noun, particle = korean.parted(written)
+        if what == "opposite" or (particle and not korean.is_copula(particle)):
+            return noun
+        if is_noun_copula(written):
+            return noun
+        return (korean.bare_stem(shape) or shape) if written.endswith(words_of("korean finals")) else shape or written
+    return root_of(written)
 
 
 class Clauses:
@@ -33,7 +121,7 @@ class Clauses:
         self.denied: dict[int, str] = {}
 
     def place(self, told: str) -> None:
-        """Find where the statement itself begins and ends, and what tells a case."""
+        """Find the begin and end of the statement itself, its verb, and its cases."""
         name = "korean clause" if self.is_korean else "clause"
         opening = None if self.is_korean else _PATTERNS["opening"].match(told)
         start = opening.end() if opening else 0
@@ -67,7 +155,7 @@ class Clauses:
         return first if is_order or not guesses else guesses[0]
 
     def _is_finite(self, words: Sequence[str], at: int) -> bool:
-        """Whether a known verb stands here as one: retries, kept, or after a plural retry."""
+        """Whether a word here is a known verb in a finite form: retries, kept, or retry after a plural."""
         before, after = words[at - 1], words[at + 1] if at + 1 < len(words) else ""
         if before in DETERMINERS or before in word_set("cases") or after in auxiliaries() or not self.is_verb_word(at):
             return False
@@ -130,7 +218,7 @@ class Clauses:
                 self.conditions.add(at)
 
     def _is_event(self, at: int) -> bool:
-        """Whether a bare event stands here, and nothing that it is of: fires on create."""
+        """Whether a bare event stands here, without an object: fires on create."""
         after = self.found[at + 1][3].lower() if at + 1 < len(self.found) else "and"
         same = at < len(self.found) and after == self.found[at][3].lower()
         is_last = same or after in function_words()
@@ -140,4 +228,4 @@ class Clauses:
         """Whether an amount begins here: 3 days, a week."""
         after = [piece[3].lower() for piece in self.found[at : at + 2]]
         is_number = at < len(self.found) and self.found[at][0] == "number"
-        return is_number or (after[:1] in (["a"], ["an"]) and after[-1] in amounts.PERIODS)
+        return is_number or (after[:1] in (["a"], ["an"]) and after[-1] in PERIODS)

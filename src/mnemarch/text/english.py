@@ -1,4 +1,4 @@
-"""English words that a comparison reads: numbers, units, negations, prefixes that deny, and irregular forms."""
+"""English words for comparing statements: numbers, units, negations, negative prefixes, and irregular forms."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Everyday words: those of software work that people use for one another (JDK and Java, DB and database, 디비), and
-those that are in any text. Pure."""
+"""Words that people use for one another in software work (JDK and Java, DB and database, 디비), and words that are
+common in any text. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 from mnemarch.text.cache import cached
 from mnemarch.text.tokens import query_tokens
-from mnemarch.text.words import entries, grouped, line_of
+from mnemarch.text.words import entries, grouped, is_hangul, line_of
 
 # The weight of a related word relative to the asked word, by the mark of its line. `=`: any entry stands for the
 # others. `>`: only the first entry stands for the others. `~`: the entries belong to one topic.
@@ -51,7 +51,7 @@ def widened(text: str, weights: Mapping[str, float]) -> dict[str, tuple[str, flo
             tokens = _tokens(entry)
             asked = (_telling(entry) or tokens)[0]
             total = (
-                sum(weights[token] for token in tokens) if _is_hangul(entry) else min(map(weights.__getitem__, tokens))
+                sum(weights[token] for token in tokens) if is_hangul(entry) else min(map(weights.__getitem__, tokens))
             )
             weight = share * min(_WORD_MAX, total)
             for other in group:
@@ -73,16 +73,12 @@ def _asked_entries(word: str, text: str, weights: Mapping[str, float]) -> list[t
         # A phrase of very common words must occur literally.
         if (
             word.startswith(entry.removesuffix("다"))
-            if _is_hangul(entry)
+            if is_hangul(entry)
             else _is_whole(entry) or _spaced(entry) in text
         ):
             asked.append((entry, share, group))
-    longest = max([len(entry) for entry, _, _ in asked if _is_hangul(entry)], default=0)
-    return [each for each in asked if not _is_hangul(each[0]) or len(each[0]) == longest]
-
-
-def _is_hangul(entry: str) -> bool:
-    return "가" <= entry[:1] <= "힣"
+    longest = max([len(entry) for entry, _, _ in asked if is_hangul(entry)], default=0)
+    return [each for each in asked if not is_hangul(each[0]) or len(each[0]) == longest]
 
 
 def _spaced(entry: str) -> str:
@@ -97,11 +93,11 @@ def _is_whole(entry: str) -> bool:
 def _telling(entry: str) -> tuple[str, ...]:
     """The tokens to search an entry by. For Korean, its pairs of syllables, since many words begin alike."""
     tokens = _tokens(entry) if _is_whole(entry) else ()
-    return tokens[1:] if _is_hangul(entry) else tokens
+    return tokens[1:] if is_hangul(entry) else tokens
 
 
 def _beginning(word: str) -> str:
-    return word[:1] if _is_hangul(word) else word[:_BEGINNING_CHARS]
+    return word[:1] if is_hangul(word) else word[:_BEGINNING_CHARS]
 
 
 @cached(4_096)

@@ -1,17 +1,15 @@
 """A statement as a small frame: its items, each with what it means and where it stands (R6).
 
-Items are things, relations, values, and what denies. What a word means is in `data/senses.txt`, not in code.
+Items are things, relations, values and denials. The meanings of words are in `data/senses.txt`.
 """
 
 from __future__ import annotations
 
 from mnemarch.model.value import Frozen, replace
-from mnemarch.text import amounts, korean
-from mnemarch.text.asides import without_asides
+from mnemarch.text import korean
 from mnemarch.text.cache import cached
-from mnemarch.text.clauses import Clauses
-from mnemarch.text.guarded import EXTENTS, Piece
-from mnemarch.text.senses import (
+from mnemarch.text.clauses import (
+    Clauses,
     auxiliaries,
     function_words,
     is_noun_copula,
@@ -21,11 +19,11 @@ from mnemarch.text.senses import (
     senses_of,
     words_of,
 )
-from mnemarch.text.slots import COPULAS, DETERMINERS
-from mnemarch.text.slots_korean import has_hangul, is_hangul, without_particle, word_set
-from mnemarch.text.statements import kinds_in, parts_of
-from mnemarch.text.tokens import speaker_of
-from mnemarch.text.words import Patterns, listed
+from mnemarch.text.conversation import speaker_of
+from mnemarch.text.guarded import EXTENTS, Piece
+from mnemarch.text.slots import COPULAS, DETERMINERS, has_hangul, without_particle, word_set
+from mnemarch.text.statements import PERIODS, dimension_of, kinds_in, normal_amount, parts_of, without_asides
+from mnemarch.text.words import Patterns, is_hangul, listed
 
 _PATTERNS = Patterns("senses", "patterns")
 # The dimension of an endless period: kept forever.
@@ -241,7 +239,7 @@ class _Reading(Clauses):
         what, key, _, written, _ = piece
         if written.lower() in words_of("endless"):
             return replace(base, key="endless", amount=ENDLESS)
-        period = "1d" if key in ("night", "nightly") else amounts.PERIODS.get(key, "")
+        period = "1d" if key in ("night", "nightly") else PERIODS.get(key, "")
         before = self.found[at - 1][3].lower() if at else ""
         is_period = period[:1] == "1" and (base.slot >= 0 or before in _BEFORE_PERIODS) and not self._modifies(at)
         # Numbers in "the second request", "issue #12", "revision 3" and a leading year are no amounts.
@@ -254,8 +252,8 @@ class _Reading(Clauses):
         is_version = named > 0 and (self.found[named][3][0].isupper() or bool(kinds_in(self.found[at - 1 : at])))
         # Node 18 and up is all of them, and another beginning is another range.
         is_version &= {piece[3].lower() for piece in self.found[at + 1 : at + 3]}.isdisjoint(words_of("and more"))
-        dimension = amounts.dimension(amount) or "#"
-        return replace(base, key=amounts.normal(amount.casefold()), amount=dimension, is_version=is_version)
+        dimension = dimension_of(amount) or "#"
+        return replace(base, key=normal_amount(amount.casefold()), amount=dimension, is_version=is_version)
 
     def _tells_nothing(self, at: int, root: str, base: Item) -> bool:
         is_free = base.slot < 0 or is_hangul(root) or (base.written.islower() and self.slots[base.slot] - base.slot > 1)
@@ -338,7 +336,7 @@ class _Reading(Clauses):
         return before is not None and (before[3].lower() in DETERMINERS or before[0] == "number")
 
     def _modifies(self, at: int) -> bool:
-        """Whether a word only specifies the next word's thing."""
+        """Whether a word only modifies the next word."""
         after = self.found[at + 1] if at + 1 < len(self.found) else None
         if after is None or after[0] not in ("word", "identifier", "opposite"):
             return False

@@ -1,7 +1,7 @@
-"""Korean: the stem of a word and its features for search, and what a comparison of statements reads.
+"""Korean: the stem of a word and its features for search, its grammar for comparing statements, and its English.
 
-Closed lists from grammar, no dictionary. A noun that happens to end like a particle (냉장고) loses its end in every
-form, so what is taken off too much is taken off everywhere and harms nothing.
+Stems come from closed lists of grammar, not from a dictionary. A noun that happens to end like a particle (냉장고)
+loses its end in every form, so the loss does no harm.
 """
 
 # ruff: noqa: RUF071 (what is compared is no path)
@@ -12,7 +12,7 @@ from os.path import commonprefix
 from unicodedata import normalize
 
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import Patterns, grouped, listed, opposites
+from mnemarch.text.words import Patterns, entries, grouped, is_hangul, listed, opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ _OPEN_A = frozenset(normalize("NFD", "가거겨개과궈괘")[1::2])
 _OF_PREDICATES = frozenset("\u11bb\u11b9\u11ad\u11b6")
 _THERE_IS = normalize("NFD", "있")
 
-# Longer stretches are not compared letter by letter, which takes the square of their length.
+# Longer parts are not compared letter by letter, since the time grows with the square of their length.
 _COMPARED_MAX = 400
-# Particles that may come, go or stand for each other: topic and subject, object, possessive, politeness.
+# Particles that can be added, dropped or exchanged: topic and subject, object, possessive, politeness.
 _FREE_PARTICLES = ({"", "은", "는", "이", "가"}, {"", "을", "를"}, {"", "의"}, {"", "요", "좀"})
 
 # Native numbers: before a counter, and alone.
@@ -48,10 +48,10 @@ UNITS: dict[str, str] = {word: unit for unit, words in grouped("korean", "units"
 
 # 지 않는다, 않다, 아니다: other negations come before what they deny.
 DENYING_WHAT_IS_BEFORE = "지않아"
-# Whether what is said before it is so.
+# Whether the word affirms the statement before it.
 THERE_IS = {"있": True, "없": False}
 MARKERS = "은는이가을를"
-# Particles that are written apart from a Latin word, too.
+# Particles that may also stand apart from a Latin word.
 APART = frozenset({"에", "에서", "으로", "을", "를", "은", "는"})
 _TELLING = ("에", "에서", "에게", "로", "만", "도", "까지", "부터", "보다", "마다", "밖에", "의", "와", "과")
 _FINAL = ("다", "요", "죠", "까", "십시오", "시오")
@@ -60,6 +60,7 @@ _PARTICLE_CHARS_MAX = 4
 _SINO_UNITS = "초|분|회|개월|년|퍼센트|프로|배|번|개|명|일"
 _OPEN_STEMS = "켜켠켭켬켰끄꺼껐끕끔닫"
 _PATTERNS = Patterns("korean", "patterns")
+_LATIN_MAX = "\u024f"
 
 
 def stem(word: str) -> str:
@@ -119,11 +120,11 @@ def _changes_sense(removed: str, added: str) -> bool:
 
 
 def _has_hangul(text: str) -> bool:
-    return any("가" <= letter <= "힣" for letter in text)
+    return any(map(is_hangul, text))
 
 
 def _shorter(letters: str) -> str | None:
-    """Without the longest suffix that may go here, or None."""
+    """The letters without the longest suffix that can be removed. None if there is none."""
     known = _suffixes()
     for size in range(min(_longest(), len(letters) - _ONE_SYLLABLE), 0, -1):
         stay = known.get(letters[-size:])
@@ -160,7 +161,7 @@ def _nouns() -> frozenset[str]:
 
 @cache
 def _suffixes() -> dict[str, tuple[int, int]]:
-    """For each suffix, in letters, how many letters have to stay before it: anywhere, and after an open ㅏ or ㅓ."""
+    """Each suffix in letters, and the fewest letters that stay before it: in general, and after an open ㅏ or ㅓ."""
     table: dict[str, tuple[int, int]] = {}
     for suffix in listed("korean", "suffixes"):
         table.setdefault(_letters(suffix), (_ONE_SYLLABLE, _NEVER))
@@ -198,7 +199,7 @@ def _contractions() -> dict[str, str]:
 
 @cache
 def guarded_pattern() -> re.Pattern[str]:
-    """Numbers, what must be, negations and opposites in a phrase of Hangul words, as the groups of those names."""
+    """The pattern of numbers, obligations, negations and opposites in a phrase of Hangul, with a group for each."""
     whole = opposites("korean words")
     inside = [word for word in opposites("korean", "korean words") if word not in whole]
     must, negation = _PATTERNS.sources["must"], _PATTERNS.sources["negation"]
@@ -243,12 +244,12 @@ def _numeral(word: str) -> int:
 
 @cache
 def unit_pattern() -> re.Pattern[str]:
-    """A counter or a unit at the start of what follows a number, and the rest of that word."""
+    """The pattern of a counter or unit after a number, with the rest of its word."""
     return pattern(rf"(?P<unit>{_either(UNITS)})(?P<tail>\S*)")
 
 
 def ends_a_word(tail: str) -> bool:
-    """Whether what comes after a counter is nothing or particles, so that the counter is no part of another word."""
+    """Whether a counter ends its word, so that only particles follow it."""
     return not tail or tail in _tails() or (tail[-1] in "은는이가을를에의로도만" and tail[:-1] in _tails())
 
 
@@ -258,10 +259,10 @@ def _tails() -> frozenset[str]:
 
 
 def bare(word: str) -> str:
-    """The word without what changes from one wording to another: the markers of topic, subject and object, the endings
-    of a predicate, and the verbs 하다 and 되다, which only carry them.
+    """The word without the parts that differ between wordings.
 
-    Other particles (에서, 로, 까지, 만) tell where from and how far, and stay.
+    These are the markers of topic, subject and object, the endings of a predicate, and the verbs 하다 and 되다, which
+    only carry endings. Other particles (에서, 로, 까지, 만) have a meaning of their own and stay.
     """
     carried = _PATTERNS["carrier"].sub("", word)
     if carried != word:
@@ -275,13 +276,13 @@ def bare(word: str) -> str:
 
 
 def bare_joined(word: str) -> str:
-    """The same of an 아 or 어 form, as it stands before 야, 도 and 서: 남겨 is 남기."""
+    """`bare` for an 아 or 어 form, which stands before 야, 도 and 서: 남겨 is 남기."""
     carried = _PATTERNS["carrier"].sub("", word)
     return carried if carried != word else bare_stem(stem(word))
 
 
 def bare_stem(word: str) -> str:
-    """The same of a stem, as it stands before 지 and 면; its last ㄹ, which 만든다 drops and 만들지 keeps, goes."""
+    """`bare` for a stem, as before 지 and 면. A final ㄹ is removed, since 만든다 drops it and 만들지 keeps it."""
     carried = _PATTERNS["carrier"].sub("", word)
     if carried != word or len(word) > _WORD_CHARS_MAX:
         return carried
@@ -290,7 +291,7 @@ def bare_stem(word: str) -> str:
 
 
 def is_obliged(match: re.Match[str]) -> bool:
-    """Whether a match of the guarded pattern says that what comes before it must be, or must not be."""
+    """Whether a match of the guarded pattern states an obligation or a ban."""
     return bool(match["obliged"] or match["obliged_to"]) or is_barred(match)
 
 
@@ -299,7 +300,7 @@ def is_barred(match: re.Match[str]) -> bool:
 
 
 def reduction_before(match: re.Match[str]) -> Callable[[str], str]:
-    """How the word is made bare that goes on in a match of the guarded pattern."""
+    """The function that makes a word bare if its ending is in a match of the guarded pattern."""
     begin = match[0][0]
     if match["negation"] or match["must"]:
         if begin in "지면으":
@@ -310,13 +311,13 @@ def reduction_before(match: re.Match[str]) -> Callable[[str], str]:
 
 
 def is_ending(tail: str) -> bool:
-    """Whether what is glued to a stem is nothing but endings and markers."""
+    """Whether the text after a stem is only endings and markers."""
     return is_suffix(tail) and not tail.endswith(_TELLING)
 
 
 @cache
 def glued_particles() -> frozenset[str]:
-    """What is glued to a Latin word, a number or a quotation and is no part of another word: particles and 이다."""
+    """Particles and forms of 이다 that directly follow a Latin word, a number or a quotation."""
     return frozenset(listed("korean", "particles", "name particles", "copulas"))
 
 
@@ -341,3 +342,39 @@ def suffixes() -> frozenset[str]:
 def _either(words: Iterable[str]) -> str:
     """A pattern for any of the words, the longest first."""
     return "|".join(sorted(words, key=len, reverse=True))
+
+
+def english_of(text: str) -> str:
+    """The text as an English model can read it. Empty for a text in another script.
+
+    Korean words are replaced by the table's English, or dropped if the table lacks them. Up to a tenth of the letters
+    may be of another script, such as a single λ.
+    """
+    if text.isascii():
+        return text
+    parts = pattern(r"[가-힣]+|[^\s가-힣]+").findall(text)
+    text = " ".join([english for part in parts if (english := _glossed(part) if is_hangul(part) else part)])
+    letters = [letter for letter in text if letter.isalpha()]
+    return text if 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters) else ""
+
+
+def _glossed(word: str) -> str:
+    """The English for the longest beginning in the table, and for the rest: 결제내역을 is payment details.
+
+    A single syllable counts only as a whole stem, since too many words begin alike.
+    """
+    table, longest = _glosses()
+    found: list[str] = []
+    rest = word
+    while begun := next((rest[:size] for size in range(min(longest, len(rest)), 1, -1) if rest[:size] in table), ""):
+        found.append(table[begun])
+        rest = rest[len(begun) :]
+    return " ".join(found) or table.get(word, "") or table.get(stem(word), "")
+
+
+@cache
+def _glosses() -> tuple[dict[str, str], int]:
+    """The table from Korean to English, and the length of its longest entry."""
+    rows = [line.split() for line in entries("gloss", "words")]
+    table = {word: english.replace("_", " ") for english, *words in rows for word in words}
+    return table, max(map(len, table))

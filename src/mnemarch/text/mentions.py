@@ -1,6 +1,6 @@
-"""Which entities a text mentions: their names in any spelling, spacing and case, as whole words, with particles.
+"""Finds the entities that a text mentions: their names as whole words, in any spelling, spacing and case.
 
-Each name is one pattern, which is tried where the text without its gaps has the name without its gaps.
+Each name is one pattern. It is tried only if the text without gaps contains the name without gaps.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import composed, one_typography
-from mnemarch.text.words import listed
+from mnemarch.text.words import is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,26 +27,26 @@ NAME_CHARS_MAX = 200
 
 # URLParser is url and parser; APIs is one word.
 _HUMPS = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))"
-# What makes a name a path, an address or a number of parts, which is matched as it is written.
+# A name with one of these is a path, an address or a number with several parts. It is matched as written.
 _ADDRESS = r"[/\\@:]|\w\.\w|^\.\w"
 _GAPS = r"[\s_-]+"
 _PLURAL_LETTERS_MIN = 4
 _HANGUL = r"[가-힣]*"
-# A name begins and ends with a word, and is no part of an identifier: src/auth.py, pay-svc, it's, 1,024, C++. Beside
-# Hangul a slash or a dot is between two words: 카프카/Redis.
+# A name is no part of a longer identifier: src/auth.py, pay-svc, it's, 1,024, C++. Next to Hangul, a slash or a dot
+# separates two words: 카프카/Redis.
 _BEGINS = r"(?<!\w)(?<!\w[-.:\\@#'])(?<![\\.])(?<!^/)(?<![^가-힣]/)(?<!::)(?<!\d,)(?<!--)"
 _ENDS = r"(?![^\W가-힣])(?![-:\\@'#]\w)(?![./][^\W가-힣])(?!::|://|\+\+|#)(?!,\d)"
 _ENDS_OF_ADDRESS = rf"{_ENDS}(?![?=&%]\w)"
-# How a verb made of the noun goes on: 결제했다 says an act, not the thing. 하고 is also a particle.
+# Syllables that make a verb of the noun: 결제했다 is an act, and not the thing. 하고 is also a particle.
 _OF_VERBS = "하한합해했할함되된됩돼됐될됨시습스"
-# Nothing but a polite 요 follows these, so that 의도 and 도로 are words and no particles.
+# Only a polite 요 follows these, so 의도 and 도로 are words and no particles.
 _LAST = "은는이가을를의도나야"
 # Longer than any chain of particles (으로부터까지라고는요).
 _TAIL_CHARS_MAX = 12
 
 
 class _Name(Frozen):
-    """A name as it is looked for: without gaps, and as a pattern."""
+    """A name to search for: without gaps, and as a pattern."""
 
     glued: str
     pattern: str
@@ -126,9 +126,9 @@ def _pattern_of(level: str, folded: str) -> str:
         body += r"(?::\d+(?:-\d+)?)*"
     if not folded[0].isalnum():
         begins = r"(?<![\w./\\-])"
-    elif _is_hangul(folded[0]) and len(folded) > 1:
+    elif is_hangul(folded[0]) and len(folded) > 1:
         begins = "(?<![가-힣])"
-    if _is_hangul(folded[-1]):
+    if is_hangul(folded[-1]):
         ends = "" if len(folded) > 1 else r"(?!\w)"
     return f"{begins}(?P<name>{body}){plural}(?:'s|'(?=[가-힣]))?(?P<tail>{_HANGUL}){ends}"
 
@@ -136,14 +136,14 @@ def _pattern_of(level: str, folded: str) -> str:
 def _places(name: _Name, folded: str) -> Iterator[tuple[int, int]]:
     """The places where a text has the name with at most particles attached."""
     for match in _compiled(name.pattern).finditer(folded):
-        is_latin = not _is_hangul(match["name"][-1])
+        is_latin = not is_hangul(match["name"][-1])
         if _is_particles(match["tail"]) or (is_latin and korean.is_suffix(match["tail"][:_TAIL_CHARS_MAX])):
             yield match.span("name")
 
 
 @cached(256)
 def _compiled(source: str) -> re.Pattern[str]:
-    """A pattern made of somebody's words: it is forgotten when they are erased."""
+    """A pattern made of a user's words. The cache drops it when they are erased."""
     from re import compile as compile_pattern
 
     return compile_pattern(source)
@@ -166,12 +166,8 @@ def _particles() -> frozenset[str]:
     return frozenset(particles | {"하고"}).union(listed("korean", "name particles"))
 
 
-def _is_hangul(character: str) -> bool:
-    return "가" <= character <= "힣"
-
-
 def _level(text: str) -> str:
-    """The text in NFKC, dashes and quotes made alike, what can't be seen dropped."""
+    """The text in NFKC, with uniform dashes and quotes, and without invisible characters."""
     return text if text.isascii() else composed(text.translate(_typography()))
 
 

@@ -1,15 +1,17 @@
-"""Compares two frames (R6). Items are paired by word, root, group of opposites or sense; the unpaired items decide."""
+"""Compares two frames (R6).
+
+Items are paired by word, root, group of opposites or sense. The unpaired items decide. They may hold values that
+exclude each other: values of one dimension, of one kind, or in one place.
+"""
 
 from __future__ import annotations
 
 from unicodedata import normalize
 
 from mnemarch.model.value import Frozen
-from mnemarch.text.frames import Frame, Item, frame_of
-from mnemarch.text.senses import roots, words_of
-from mnemarch.text.slots_korean import is_hangul
-from mnemarch.text.values import COMMON, dimensions_of, exclude, flipped_groups, flips, kinds_of, other_values
-from mnemarch.text.words import STOP_WORDS
+from mnemarch.text.clauses import roots, words_of
+from mnemarch.text.frames import ENDLESS, Frame, Item, frame_of
+from mnemarch.text.words import STOP_WORDS, grouped, is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
     Value = list[Item]
 
 _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
+# Groups of words that lead to values of one kind, and all of these words.
+_LEADS = [frozenset(words) for words in grouped("senses", "leads").values()]
+_LEADING = frozenset(word for leads in _LEADS for word in leads)
+_AGENTS, _EQUALS, _BEING, _USES, _PREPOSITIONS = (
+    frozenset(listed("senses", name)) for name in ("agents", "equals", "may be", "uses", "prepositions")
+)
+# The kinds of common words, which occur with many relations.
+_COMMON = frozenset(listed("senses", "common kinds"))
+# Opposites that mean the same with an amount: kept for a week, deleted after a week.
+_ENDING = frozenset(listed("senses", "ending"))
 
 
 class Sides(Frozen):
@@ -28,7 +40,7 @@ class Sides(Frozen):
     right: list[Item]
 
 
-def laid(ours: Frame, theirs: Frame) -> Sides:
+def _laid(ours: Frame, theirs: Frame) -> Sides:
     left, right = list(ours.items), list(theirs.items)
     pairs: list[tuple[Item, Item]] = []
     for matches in (_is_same, _has_one_root, _is_of_one_group, _has_one_sense):
@@ -86,13 +98,15 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
         return None
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
-    sides = laid(ours, theirs)
-    flipped = [(one, other) for one, other in sides.pairs if flips(one, other) and not (one.is_aside or other.is_aside)]
+    sides = _laid(ours, theirs)
+    flipped = [
+        (one, other) for one, other in sides.pairs if _flips(one, other) and not (one.is_aside or other.is_aside)
+    ]
     if any(
         (one.is_modifier and other.is_modifier) or (one.is_condition and other.is_condition) for one, other in flipped
     ):
         return None  # The left panel, the right panel; with and without a flag.
-    values = other_values(sides.pairs, (sides.left, sides.right))
+    values = _other_values(sides.pairs, (sides.left, sides.right))
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
     denials = [frame.negations + sum(map(_denies, side)) for frame, side in ((ours, left), (theirs, right))]
@@ -103,7 +117,7 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     ):
         return None
     if values:
-        is_opposed = exclude(ours, theirs, values, flipped, sides.pairs) and _relates_alike(
+        is_opposed = _exclude(ours, theirs, values, flipped, sides.pairs) and _relates_alike(
             ours, theirs, left, right, values
         )
         return ("value", [(_written(one), _written(other)) for one, other in values]) if is_opposed else None
@@ -125,8 +139,8 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right:
         extra = [side for side, is_denied in zip((left, right), denied, strict=True) if is_denied]
         if is_other or any(_counts(item) for side in extra for item in side):
             return True
-    is_flipped = any(flips(*pair) and flipped_groups(*pair) != {"order"} for pair in sides.pairs)
-    is_ordered = any(flips(*pair) and flipped_groups(*pair) == {"order"} for pair in sides.pairs)
+    is_flipped = any(_flips(*pair) and _flipped_groups(*pair) != {"order"} for pair in sides.pairs)
+    is_ordered = any(_flips(*pair) and _flipped_groups(*pair) == {"order"} for pair in sides.pairs)
     if is_ordered and all(rest[at] or any(map(_counts, side)) for at, side in enumerate((left, right))):
         return True
     is_other_deed = all(rest) and not (is_flipped and not _senses_in(rest[0]).isdisjoint(_senses_in(rest[1])))
@@ -149,7 +163,7 @@ def _is_choice(
 ) -> bool:
     """Whether both statements only name a thing of the same kind: use npm, use yarn."""
     others = [item for item in (*left, *right, *(one for one, _ in sides.pairs)) if not item.poles]
-    return len(values) == 1 and not others and bool(kinds_of(values[0][0]) & kinds_of(values[0][1]) - COMMON)
+    return len(values) == 1 and not others and bool(_kinds_of(values[0][0]) & _kinds_of(values[0][1]) - _COMMON)
 
 
 def _denies(item: Item) -> bool:
@@ -226,7 +240,7 @@ def _relates_alike(
     rest = [[item for item in _relations(side) if item.key not in roots("measures")] for side in (left, right)]
     if ours.bounds and theirs.bounds:
         return ours.bounds == theirs.bounds
-    is_sure = all(dimensions_of(one) or kinds_of(one) & kinds_of(other) for one, other in values)
+    is_sure = all(_dimensions_of(one) or _kinds_of(one) & _kinds_of(other) for one, other in values)
     if not all(rest):
         # "Is X" can mean the same as "uses X", but not as "is cleared at X".
         return is_sure or not any(rest) or not _senses_in(rest[0] or rest[1]).isdisjoint(words_of("being"))
@@ -244,7 +258,7 @@ def _relates_alike(
     senses = [_senses_in(side) for side in rest]
     if all(senses):
         return not (senses[0].isdisjoint(told[1]) and senses[1].isdisjoint(told[0]))
-    return all(kinds_of(one) & kinds_of(other) - COMMON for one, other in values)
+    return all(_kinds_of(one) & _kinds_of(other) - _COMMON for one, other in values)
 
 
 def _relations(items: Iterable[Item]) -> list[Item]:
@@ -262,3 +276,188 @@ def _senses_in(items: Iterable[Item]) -> frozenset[str]:
 
 def _written(side: Value) -> str:
     return " ".join(item.written for item in side)
+
+
+# Values
+
+
+def _other_values(
+    pairs: Sequence[tuple[Item, Item]], unpaired: tuple[Sequence[Item], Sequence[Item]]
+) -> list[tuple[Value, Value]]:
+    """Pairs of values that may exclude each other, the surest first: of one kind, in one place, or agents."""
+    left, right = map(_values, unpaired)
+    others: list[tuple[Value, Value]] = []
+    # "Done by X" and "X does it": the subject of one side is no subject on the other.
+    is_turned = any(one.is_subject != other.is_subject for one, other in pairs if not one.amount)
+    for is_another in (_is_of_one_kind, _stands_in_one_place, _is_who_does_it):
+        for one in list(left):
+            other = next((each for each in right if is_another(one, each)), None)
+            if other is not None and (is_another is not _is_who_does_it or (is_turned and not others)):
+                left.remove(one)
+                right.remove(other)
+                others.append((one, other))
+    return others
+
+
+def _values(items: Sequence[Item]) -> list[Value]:
+    """The possible values. Items in one slot, or side by side, are joined into one value."""
+    values: list[Value] = []
+    for item in items:
+        if (
+            item.is_aside
+            or (item.is_relation and item.slot < 0)
+            or (item.is_condition and not (item.amount or item.kinds))
+        ):
+            continue
+        last = values[-1][-1] if values else None
+        is_joined = last is not None and (
+            (item.slot >= 0 and item.slot == last.slot)
+            or (
+                item.slot == last.slot
+                and item.is_subject == last.is_subject
+                and item.at <= last.at + 2
+                and not (item.amount or last.amount)
+            )
+        )
+        if is_joined:
+            values[-1].append(item)
+        else:
+            values.append([item])
+    return values
+
+
+def _dimensions_of(side: Value) -> set[str]:
+    """The dimensions of an amount. Empty for a name that contains a number: ISO 8601, 31 March."""
+    is_name = any(not item.amount and (item.kinds or item.written[:1].isupper()) for item in side)
+    return set() if is_name else {item.amount for item in side} - {""}
+
+
+def _kinds_of(side: Value) -> frozenset[str]:
+    return frozenset(kind for item in side for kind in item.kinds)
+
+
+def _is_of_one_kind(one: Value, other: Value) -> bool:
+    ours, theirs = _dimensions_of(one), _dimensions_of(other)
+    if ours or theirs:
+        # Sprint 31 and sprint 32.
+        is_name = any(
+            side[0].is_subject and (side[0].slot < 0 or side[0].is_case or is_hangul(side[0].lead))
+            for side in (one, other)
+        )
+        return (
+            not is_name
+            and bool(ours and theirs)
+            and (ours == theirs or ENDLESS in ours | theirs)
+            and _count_alike(one, other)
+        )
+    are_names = one[0].is_subject and other[0].is_subject and max(one[0].slot, other[0].slot) < 0
+    return not are_names and not _kinds_of(one).isdisjoint(_kinds_of(other))
+
+
+def _count_alike(one: Value, other: Value) -> bool:
+    """Whether two numbers count the same thing. False for 4 spaces and 1 quote, or for 3 times and on 503."""
+    if _dimensions_of(one) != {"#"}:
+        return True
+    leads = {_lead(one), _lead(other)}
+    counted = [any(not item.amount for item in side) for side in (one, other)]
+    return not all(counted) and (len(leads) == 1 or "on" not in leads)
+
+
+def _stands_in_one_place(one: Value, other: Value) -> bool:
+    leads = {_lead(one), _lead(other)}
+    # 민지가 승인한다, 승인자는 도윤이다.
+    is_person = not leads.isdisjoint(_EQUALS) and not leads.isdisjoint(("이", "가"))
+    if _dimensions_of(one) or _dimensions_of(other) or (one[0].slot < 0 and other[0].slot < 0 and not is_person):
+        return False
+    are_subjects = one[0].is_subject and other[0].is_subject and one[0].slot == other[0].slot
+    if (_kinds_of(one) and _kinds_of(other)) or ((one[0].is_subject or other[0].is_subject) and not are_subjects):
+        return False
+    are_told = one[0].slot >= 0 and other[0].slot >= 0
+    if _kinds_of(one) or _kinds_of(other):
+        # Docker and a layer cache, Redis and a short TTL.
+        is_proper = all(_kinds_of(side) or _is_proper(side) for side in (one, other))
+        is_proper = is_proper and (_kinds_of(one) | _kinds_of(other)).isdisjoint(_COMMON)
+        if leads <= _EQUALS:
+            return is_proper
+        return leads <= _PREPOSITIONS and (
+            (len(leads) == 1 and (are_told or leads != {"로"})) or (is_proper and any(leads <= each for each in _LEADS))
+        )
+    if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
+        return False
+    if not leads.isdisjoint(_EQUALS):
+        return leads <= _EQUALS | _BEING
+    is_proper = _is_proper(one) and _is_proper(other) and leads <= {"in", "with", "using", "via"}
+    return len(leads) == 1 or is_proper or any(leads <= each for each in _LEADS)
+
+
+def _lead(side: Value) -> str:
+    """The word that leads to a value: the one before its first word, or in Korean the particle of its last word."""
+    return side[-1].lead if is_hangul(side[-1].lead) else side[0].lead
+
+
+def _is_proper(side: Value) -> bool:
+    return any(item.written != item.written.lower() or not item.written.isalpha() for item in side)
+
+
+def _is_who_does_it(one: Value, other: Value) -> bool:
+    """Whether both values name the agent of one act: etcd handles it, it is done with ZooKeeper."""
+    if one[0].is_subject == other[0].is_subject or is_hangul(_lead(one)) or is_hangul(_lead(other)):
+        return False
+    if _dimensions_of(one) or _dimensions_of(other):
+        # Node 20 is what the image ships.
+        return _dimensions_of(one) == _dimensions_of(other)
+    done = other if one[0].is_subject else one
+    is_told = (
+        (done[0].slot >= 0 and done[0].lead not in _EQUALS) or done[0].lead == "by" or _is_proper(one[:1] + other[:1])
+    )
+    return _lead(done) in _AGENTS and is_told and not any(side[-1].is_modifier for side in (one, other))
+
+
+def _exclude(
+    ours: Frame,
+    theirs: Frame,
+    values: Sequence[tuple[Value, Value]],
+    flipped: Sequence[tuple[Item, Item]],
+    pairs: Sequence[tuple[Item, Item]],
+) -> bool:
+    """Whether the values exclude each other."""
+    if any(one[0].is_subject and other[0].is_subject for one, other in values) and len(values) > 1:
+        return False
+    takes_many = any(
+        item.at in frame.many_at
+        for pair in values
+        for frame, side in zip((ours, theirs), pair, strict=True)
+        for item in side
+    )
+    negations = ours.negations + theirs.negations
+    if all(any(item.amount for item in one) for one, _ in values):
+        # Supports Python 3.11, and 3.12; but a plan includes 3 projects.
+        is_other_end = any(not _ENDING.issuperset(_flipped_groups(*pair)) for pair in flipped)
+        is_other_end |= bool(flipped) and all(one[0].is_subject and other[0].is_subject for one, other in values)
+        are_versions = any(item.is_version for one, _ in values for item in one)
+        return not (is_other_end or (takes_many and are_versions)) and (
+            negations == 0 or any("most" in frame.bounds and frame.negations for frame in (ours, theirs))
+        )
+    # The importer uses a temp file, and pandas; but we use one library for logging.
+    is_unnamed = any(
+        side[0].lead in _USES
+        and not side[0].kinds
+        and all(item.written.islower() and not item.is_code for item in side)
+        for pair in values
+        for frame, side in zip((ours, theirs), pair, strict=True)
+        if any(item.is_subject for item in frame.items)
+    )
+    # What a call ends with in one case is one thing.
+    is_unnamed = is_unnamed and not any(one.is_condition and other.is_condition for one, other in pairs)
+    is_open = takes_many or ours.is_possible or theirs.is_possible
+    return not (is_open or negations or flipped or is_unnamed)
+
+
+def _flips(a: Item, b: Item) -> bool:
+    signs = {pole[:-1]: pole[-1] for pole in a.poles}
+    common = [(signs[pole[:-1]], pole[-1]) for pole in b.poles if pole[:-1] in signs]
+    return bool(common) and all(one != other for one, other in common)
+
+
+def _flipped_groups(a: Item, b: Item) -> set[str]:
+    return {pole[:-1] for pole in a.poles} & {pole[:-1] for pole in b.poles}

@@ -1,4 +1,4 @@
-"""Where a statement has its values: amounts, and what stands where a relation takes one value (R6).
+"""Finds the values of a statement: amounts, and names in the place where a relation takes one value (R6).
 
 A relation that takes one value is "stored in X", "is owned by X", "the default branch is X". A number or a name in the
 subject (issue 100, `load_a`) is no value, and neither is what follows a verb that takes many (imports X).
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.text import english
-from mnemarch.text.slots_korean import NAMING, VALUE_PIECES_MAX, is_name, word_set
-from mnemarch.text.words import LIGHT_WORDS, inflected, kinds_of, listed
+from mnemarch.text import english, korean
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import LIGHT_WORDS, inflected, is_hangul, kinds_of, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +18,23 @@ if TYPE_CHECKING:
 
     from mnemarch.text.guarded import Piece
 
+# Groups of opposites whose words are verbs that take a value: starts at, read from.
+_VERBS_OF_GROUPS = frozenset({"start", "add", "read", "open", "keep", "has", "run", "show"})
+# The most pieces of a value's name.
+_VALUE_PIECES_MAX = 4
+_NAMING = ("word", "identifier", "quoted")
+_MEANS = ("로", "으로")
+_TOPIC_MARKERS = frozenset({"은", "는", "이", "가", "에는", "에서는", "에선", "에도", "로는", "으로는"})
+# Verbs for what happens to a thing, and not for acts: 난다, 걸린다, 남는다.
+_HAPPENS = r"\S*[난된진린인긴온]다|(?:남는|맞는|죽는|든|뜬)다"
+_SYLLABLE_FINALS, _FINAL_NIEUN = 28, 4
+
 COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
 _ARTICLES = (["a"], ["an"])
 _HAVING = frozenset({"with", "without"})
-# How many pieces after a verb its preposition may come.
+# How far behind a verb its preposition may stand.
 _OBJECT_PIECES_MAX = 4
 # How many pieces back a subject is searched.
 _SUBJECT_PIECES_MAX = 12
@@ -35,7 +46,30 @@ _ONWARDS = frozenset({"up", "later", "newer", "higher", "above", "older", "earli
 
 
 @cache
-def verb_forms(section: str) -> frozenset[str]:
+def word_set(section: str) -> frozenset[str]:
+    return frozenset(listed("relations", section))
+
+
+def without_particle(piece: Piece) -> tuple[str, str]:
+    """A piece without its particle, and the particle."""
+    if piece[0] in ("word", "opposite") and is_hangul(piece[1]):
+        return korean.parted(piece[1])
+    return piece[3], piece[4]
+
+
+def is_name(piece: Piece) -> bool:
+    return piece[0] in _NAMING or piece[0] == "number"
+
+
+def has_hangul(found: Sequence[Piece]) -> bool:
+    return any(piece[4] or is_hangul(piece[1]) for piece in found)
+
+
+# English
+
+
+@cache
+def _verb_forms(section: str) -> frozenset[str]:
     """The verbs of a section in every form."""
     bases = word_set(section)
     irregular = (form for form, base in english.irregular_forms().items() if base in bases)
@@ -48,14 +82,14 @@ def _nouns(section: str) -> frozenset[str]:
 
 
 @cache
-def kinds_of_things() -> frozenset[str]:
+def _kinds_of_things() -> frozenset[str]:
     return frozenset(listed("opposites", "kinds"))
 
 
 def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     """The start of each value, mapped to its end."""
     slots: dict[int, int] = {}
-    words = [word_of(piece) for piece in found]
+    words = [_word_of(piece) for piece in found]
     framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
     is_predicate = takes_many = False
     subject = _subject_slot(found, words)
@@ -82,7 +116,7 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             slots[at] = at + 1
         elif word in COPULAS or word in word_set("modals"):
             is_predicate = True
-        elif what == "word" and at and word in verb_forms("many values") and words[at - 1] not in DETERMINERS:
+        elif what == "word" and at and word in _verb_forms("many values") and words[at - 1] not in DETERMINERS:
             is_predicate = takes_many = True
         elif what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many):
             slots[at] = at + 1
@@ -90,8 +124,8 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     return slots
 
 
-def word_of(piece: Piece) -> str:
-    """The word of a piece: of "not use", which is one piece, the last; of the negation in "without" none."""
+def _word_of(piece: Piece) -> str:
+    """The word of a piece: the last one of "not use", which is one piece, and none for the negation in "without"."""
     what, key, _, written, _ = piece
     if what == "opposite":
         return written.lower().rpartition(" ")[2]
@@ -100,8 +134,8 @@ def word_of(piece: Piece) -> str:
 
 
 def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int] | None:
-    """Where a subject is the value: only admins can, everyone can; Minji owns, nginx serves."""
-    first, modals = words[: VALUE_PIECES_MAX + 2], word_set("modals")
+    """The place of a subject that is the value: only admins can, everyone can; Minji owns, nginx serves."""
+    first, modals = words[: _VALUE_PIECES_MAX + 2], word_set("modals")
     verb = next((at for at, each in enumerate(first) if each != "to" and (each in COPULAS or each in modals)), 0)
     if words[:1] == ["only"] and len(words) > 2 and verb != 1:
         return 1, verb or 2
@@ -110,14 +144,14 @@ def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, in
     begin = _past_determiners(words, 0) or 0
     # In this form alone: is owned by is said of the thing.
     names = [at for at in range(begin + 1, min(len(words) - 1, begin + 4)) if words[at].endswith("s")]
-    owner = next((at for at in names if words[at] in verb_forms("owner")), 0)
+    owner = next((at for at in names if words[at] in _verb_forms("owner")), 0)
     if owner and all(map(is_name, found[begin:owner])):
         return begin, owner
-    if begin + 1 in names and words[begin + 1] in verb_forms("served by") and _is_proper(found[begin]):
+    if begin + 1 in names and words[begin + 1] in _verb_forms("served by") and _is_proper(found[begin]):
         return begin, begin + 1
     # GitHub Actions builds the image: what a known tool does, another may do.
     size = next((size for size in (2, 1) if kinds_of(" ".join(words[:size]))), 0)
-    is_done = size in names and words[size] in verb_forms("done by")
+    is_done = size in names and words[size] in _verb_forms("done by")
     return (0, size) if is_done and words[size + 1] not in word_set("slot prepositions") else None
 
 
@@ -131,7 +165,7 @@ def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
 
 
 def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predicate: bool, takes_many: bool) -> bool:
-    """Whether a number says how much, or what version is meant, and does not name one of many: issue 12."""
+    """Whether a number is an amount or a version, and not the name of one of many: issue 12."""
     key, written = found[at][1], found[at][3]
     # Issue #12, v1 retries, the port of service-1.
     is_joined = not is_predicate and at > 1 and found[at - 1][1] == "sum-" and key.isdigit()
@@ -139,7 +173,7 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
         return False
     # The call at 10:15 took 220 ms: the time tells which one.
     if ":" in key and not is_predicate and words[at - 1] == "at" and at + 1 < len(found):
-        return any(word in verb_forms("one value") for word in words[:at])
+        return any(word in _verb_forms("one value") for word in words[:at])
     if at == 0 or not key[-1:].isdigit() or " " in written:
         return True
     before = found[at - 1]
@@ -162,20 +196,20 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
 
 @cache
 def _relating() -> frozenset[str]:
-    """Every word after which a value may begin, but for the -ed forms."""
-    verbs = verb_forms("use") | verb_forms("one value") | verb_forms("takes place")
+    """Every word after which a value may begin, except for -ed forms."""
+    verbs = _verb_forms("use") | _verb_forms("one value") | _verb_forms("takes place")
     return verbs | COPULAS | _CALLS | {"with", "as"} | word_set("means") | frozenset(english.irregular_forms())
 
 
 @cache
 def _telling() -> frozenset[str]:
-    """Every word that is a value or leads to one, but for the -ed forms."""
+    """Every word that is a value or leads to one, except for -ed forms."""
     dates = word_set("dates") | english.UNITS.keys() | _TIMES | {"may"}
-    return _relating() | word_set("modals") | verb_forms("many values") | dates
+    return _relating() | word_set("modals") | _verb_forms("many values") | dates
 
 
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
-    """Where a value begins if the piece here is a relation that takes one."""
+    """The place where a value begins, if the piece here is a relation that takes one."""
     what, word = found[at][0], words[at]
     if what not in ("word", "opposite") or not (word in _relating() or word.endswith("ed")):
         return None
@@ -189,17 +223,17 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         return at + 1
     if not following and at + 2 < len(words):
         following = words[at + 2]
-    if word in verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
+    if word in _verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
         return _past_determiners(words, at + 1)
     if (
         word in word_set("means")
         and at > 1
-        and not any(each in verb_forms("symptoms") for each in words[max(0, at - _SUBJECT_PIECES_MAX) : at])
+        and not any(each in _verb_forms("symptoms") for each in words[max(0, at - _SUBJECT_PIECES_MAX) : at])
     ):
         begin = _past_determiners(words, at + 1)
         return begin if begin is not None and _is_proper(found[begin]) else None
-    is_listed = word in verb_forms("one value") and (at == 0 or words[at - 1] not in DETERMINERS)
-    is_listed |= word in verb_forms("takes place") and following == "in" and _is_planned(found, words, at)
+    is_listed = word in _verb_forms("one value") and (at == 0 or words[at - 1] not in DETERMINERS)
+    is_listed |= word in _verb_forms("takes place") and following == "in" and _is_planned(found, words, at)
     if not is_listed:
         return _after_participle(found, words, at)
     for prep in range(at + 1, min(len(found), at + 2 + _OBJECT_PIECES_MAX)):
@@ -207,18 +241,18 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
             # "for orders" is a circumstance, "for 30 days" is an amount; "with an id" tells which rows are meant.
             is_attribute = prep > at + 2 and words[prep] in _HAVING and words[prep + 1 : prep + 2] in _ARTICLES
             return None if words[prep] == "for" or is_attribute else _past_determiners(words, prep + 1)
-        if words[prep] in word_set("boundaries") | verb_forms("many values") or found[prep][0] == "number":
+        if words[prep] in word_set("boundaries") | _verb_forms("many values") or found[prep][0] == "number":
             break
     return None
 
 
 def _is_planned(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
-    """Whether what takes place is named, and is no fault: validation happens in the controller."""
+    """Whether the thing that takes place is named, and is no fault: validation happens in the controller."""
     return at > 0 and bool(found[at - 1][2]) and _nouns("symptom nouns").isdisjoint(words[:at])
 
 
 def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
-    """Where a value begins after any other -ed form: hashed with, formatted as; reported to Sentry, if it is a name."""
+    """The place of a value after another -ed form: hashed with, formatted as; reported to Sentry, if it is a name."""
     # "without" is two pieces.
     after = at + 1 + (words[at + 1 : at + 2] == [""])
     word, preposition = words[at], words[after] if after < len(words) else ""
@@ -228,14 +262,14 @@ def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> 
     begin = _past_determiners(words, after + 1)
     if begin is None:
         return None
-    takes_many = word in verb_forms("many values")
+    takes_many = word in _verb_forms("many values")
     if preposition in word_set("manner prepositions") and not takes_many:
         return begin
     return begin if _is_proper(found[begin]) and (preposition in ("to", "as") or not takes_many) else None
 
 
 def _is_verb(words: Sequence[str], at: int) -> bool:
-    """Whether a word that may be a noun, too, is the verb here: not after an article or a preposition."""
+    """Whether a word that may also be a noun is a verb here: no article or preposition stands before it."""
     return at == 0 or words[at - 1] not in DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 
 
@@ -251,7 +285,7 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         begin = _past_determiners(words, begin + 1) or begin
         is_last = found[begin][0] == "word" and begin == len(found) - 1
         # In local time.
-        is_last |= words[begin] in kinds_of_things() and begin == len(found) - 2 and found[begin + 1][0] in NAMING
+        is_last |= words[begin] in _kinds_of_things() and begin == len(found) - 2 and found[begin + 1][0] in _NAMING
         return begin if _is_proper(found[begin]) or is_last else None
     what = found[begin][0]
     if _is_proper(found[begin]):
@@ -259,7 +293,7 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     is_plain = what == "word" and not words[begin].endswith(("ed", "ing")) and words[begin] not in LIGHT_WORDS
     if not is_plain or begin + 1 < len(found) - 1:
         return None
-    # `User.id` is an integer: what is named in code has one type.
+    # `User.id` is an integer: a name in code has one type.
     is_typed = words[begin - 1] in ("a", "an") and found[at - 1][0] in ("identifier", "quoted")
     subject = words[max(0, at - _SUBJECT_PIECES_MAX) : at]
     is_named = not _nouns("attributes").isdisjoint(subject)
@@ -282,16 +316,145 @@ def _name_end(found: Sequence[Piece], words: Sequence[str], begin: int) -> int:
     if words[begin - 1] in ("return", "returns", "returned") and not found[begin][2]:
         end = min(len(found), begin + 2)
     hyphens = 0
-    while end < len(found) and end - begin - hyphens < VALUE_PIECES_MAX:
+    while end < len(found) and end - begin - hyphens < _VALUE_PIECES_MAX:
         # eu-west-1
         if begin < end < len(found) - 1 and found[end][3] == "-" and is_name(found[end + 1]):
             hyphens += 1
             end += 2
             continue
         # As local time, but not: to staging first.
-        is_kind = words[end] in kinds_of_things() and end + 1 < len(found) and found[end + 1][0] in NAMING
+        is_kind = words[end] in _kinds_of_things() and end + 1 < len(found) and found[end + 1][0] in _NAMING
         is_boundary = words[end] in word_set("boundaries") and found[end][3] not in ("and", "or", "May")
         if not (is_name(found[end]) or is_kind) or is_boundary:
             break
         end += 1
     return end
+
+
+# Korean
+
+
+def korean_slots(found: Sequence[Piece]) -> dict[int, int]:
+    slots: dict[int, int] = {}
+    parts = [without_particle(piece) for piece in found]
+    verb = _final_verb(found)
+    takes_many = any(found[verb][1].startswith(word) for word in listed("relations", "korean many values"))
+    for at, (what, *_) in enumerate(found):
+        is_date = parts[at][0] in word_set("korean dates") and parts[at][1] not in _TOPIC_MARKERS
+        if is_date or (what == "number" and _is_korean_amount(found, parts, at, takes_many)):
+            slots[at] = at + 1
+        elif found[at][1] in word_set("everybody") or (
+            is_name(found[at]) and parts[at][1].endswith("만") and what != "number"
+        ):
+            begin = at
+            while (
+                begin and not parts[begin - 1][1] and is_name(found[begin - 1]) and at - begin < _VALUE_PIECES_MAX - 1
+            ):
+                begin -= 1
+            slots[begin] = at + 1
+    begin, end = _korean_name(found, parts, verb, takes_many)
+    if end > begin:
+        slots = {at: to for at, to in slots.items() if not begin <= at < end}
+        slots[begin] = end
+    return slots
+
+
+def _final_verb(found: Sequence[Piece]) -> int:
+    """The place of the last verb: the last piece that no negation or ending follows."""
+    at = len(found) - 1
+    while at > 0 and (found[at][0] == "negation" or found[at][1] == "것" or found[at][::2][:2] == ("opposite", "")):
+        at -= 1
+    # 저장 한다: the noun is what is done.
+    is_carrier = at > 0 and not found[at][2] and found[at - 1][0] == "word" and is_hangul(found[at - 1][1])
+    return at - 1 if is_carrier and not korean.parted(found[at - 1][1])[1] else at
+
+
+def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], at: int, takes_many: bool) -> bool:
+    particle = parts[at][1]
+    # 승인 두 개가 필요하다: a counted thing is no subject.
+    is_counted = at > 0 and particle in ("이", "가") and not _is_plain_number(found[at])
+    # service-1의 포트는: the number names the owner.
+    if (particle in _TOPIC_MARKERS and not is_counted) or (particle == "의" and _is_plain_number(found[at])):
+        return False
+    if at and _is_plain_number(found[at]):
+        before = found[at - 1]
+        if parts[at - 1][0].lower() in word_set("korean entities") | word_set("entities") and not parts[at - 1][1]:
+            return False
+        if takes_many and before[0] in ("word", "identifier") and not is_hangul(before[1]):
+            return False
+    following = parts[at + 1] if at + 1 < len(parts) else ("", "")
+    is_glued = not particle and found[at][3][-1:] not in " "
+    if is_glued and following[1] in _TOPIC_MARKERS and following[0] in word_set("korean entities"):
+        return False
+    # 42번 마이그레이션은, 10시 15분 호출은: the number tells which one.
+    is_ordinal = (found[at][3].endswith("번") or ":" in found[at][1]) and following[1] in _TOPIC_MARKERS
+    is_ordinal |= found[at][3].endswith("번째")
+    return not (at == 0 and (is_ordinal or following[0] in word_set("korean entities")))
+
+
+def _is_plain_number(piece: Piece) -> bool:
+    return piece[1][-1:].isdigit() and " " not in piece[3]
+
+
+def _korean_name(
+    found: Sequence[Piece], parts: Sequence[tuple[str, str]], verb: int, takes_many: bool
+) -> tuple[int, int]:
+    """The begin and end of the one value that the predicate takes. (0, 0) if it takes none or many."""
+    topic = min((at for at in range(verb) if parts[at][1] in ("은", "는")), default=-1)
+    last = len(found) - 1
+    # FIFO가 아니다 denies FIFO다.
+    denies = last > 0 and found[last][0] == "negation" and found[last][3][:2] in ("아니", "아닌", "아닙", "아님")
+    if denies and parts[last - 1][1] in ("이", "가") and last - 1 > topic >= 0:
+        last -= 1
+        parts = [*parts[:last], (parts[last][0], "이다")]
+    if is_name(found[last]) and topic >= 0:
+        begin = topic + 1
+        while begin < last and parts[begin][0] in word_set("korean adverbs"):
+            begin += 1
+        is_foreign = (found[last][0] != "word" or not is_hangul(found[last][1])) and korean.is_copula(parts[last][1])
+        has_attribute = any(word in word_set("korean one value") for word, _ in parts[: topic + 1])
+        has_attribute |= parts[last][0] in word_set("korean one value") and begin < last
+        has_attribute |= found[topic][0] in ("identifier", "quoted") and begin == last
+        is_noun = found[last][1].endswith(("다", "예요", "에요")) or korean.is_copula(parts[last][1])
+        is_noun = is_noun and found[last][1] not in word_set("korean adjectives")
+        is_verbal = found[last][1].endswith(("한다", "하다", "된다", "합니다", "됩니다", "있다", "없다", "는다"))
+        if begin == last and found[last][0] == "number":
+            return 0, 0
+        if is_foreign or (has_attribute and is_noun and not is_verbal):
+            return (begin, last + 1) if last - topic <= _VALUE_PIECES_MAX else (0, 0)
+    at = verb - 1
+    while at > 0 and found[at][1] in word_set("korean adverbs"):
+        at -= 1
+    is_verb = found[verb][0] == "word" or found[verb][1][:-1] in _VERBS_OF_GROUPS if verb >= 0 else False
+    if at < 0 or not is_verb:
+        return 0, 0
+    # GraphQL로 API를 호출한다: the means stands before the object.
+    is_done_with = at > 0 and parts[at][1] in ("을", "를") and parts[at - 1][1] in _MEANS
+    is_done_with = is_done_with and not is_hangul(found[at - 1][1])
+    at -= is_done_with
+    is_means = parts[at][1] in _MEANS and found[verb][1].startswith(tuple(listed("relations", "korean means")))
+    if takes_many and not is_means:
+        return 0, 0
+    is_use = parts[at][1] in ("을", "를") and found[verb][1].startswith(tuple(listed("relations", "korean use")))
+    # 정적 파일은 nginx가 서빙한다: the agent is the value.
+    is_use |= parts[at][1] in ("이", "가") and -1 < topic < at and _is_done(found[verb])
+    if not is_use and (parts[at][1] not in word_set("korean slots") or found[at][0] == "opposite"):
+        return 0, 0
+    begin = at
+    while begin > 1 and at - begin < _VALUE_PIECES_MAX - 1 and not parts[begin - 1][1] and _names(found[begin - 1]):
+        begin -= 1
+    return (begin, at + 1) if begin or is_use or is_done_with else (0, 0)
+
+
+def _is_done(piece: Piece) -> bool:
+    """Whether a predicate is an act of somebody: 맡는다, 만든다, 배포했다, 실행한다; but not 높다 or 난다."""
+    if piece[0] == "opposite":
+        return piece[1][:-1] == "run"
+    verb = piece[1]
+    is_present = verb.endswith("다") and (ord(verb[-2:][0]) - ord("가")) % _SYLLABLE_FINALS == _FINAL_NIEUN
+    return (is_present or verb.endswith(("합니다", "했다"))) and pattern(_HAPPENS).fullmatch(verb) is None
+
+
+def _names(piece: Piece) -> bool:
+    """Whether a piece may be part of a name: 공개 저장소 is a name, though 공개 has an opposite."""
+    return is_name(piece) or piece[3] in listed("opposites", "kinds")

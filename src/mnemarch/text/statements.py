@@ -1,7 +1,8 @@
 """Parses a statement into a topic and values (R6).
 
 Everything that is no value belongs to the topic: the subject, the relation and their circumstances. Words without
-meaning and negations are left out.
+meaning and negations are left out. Asides are removed first, and phrases are replaced by common words. Amounts are
+converted to the unit in which they are compared.
 """
 
 from __future__ import annotations
@@ -9,17 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from unicodedata import category
 
 from mnemarch.model.value import Frozen
-from mnemarch.text import amounts, korean
-from mnemarch.text.asides import without_asides
-from mnemarch.text.cache import cached
+from mnemarch.text import korean
+from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import canonical, canonical_key, hashed
 from mnemarch.text.guarded import Piece, pieces
-from mnemarch.text.slots import english_slots
-from mnemarch.text.slots_korean import has_hangul, is_hangul, is_name, korean_slots, without_particle
+from mnemarch.text.slots import english_slots, has_hangul, is_name, korean_slots, without_particle
 from mnemarch.text.tokens import tokens
-from mnemarch.text.words import REWORDING_WORDS, kinds_of, listed
+from mnemarch.text.words import REWORDING_WORDS, Patterns, is_hangul, kinds_of, listed
 
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 # The verbs of use in a topic. They don't say what the statement is about.
@@ -29,6 +29,49 @@ _VALUE = "▢"
 # A longer text is no statement: it has no values and is its own topic, so it opposes nothing. This also bounds the time
 # of a comparison within a transaction.
 STATEMENT_CHARS_MAX = 2_000
+
+_ASIDES = Patterns("relations", "asides")
+_PHRASES = Patterns("relations", "phrases").sources
+_ENDINGS = Patterns("relations", "endings").sources
+_MEANINGS = [*_PHRASES, *_ENDINGS]
+# The Unicode categories of emoji and their joiners, and the signs that mean yes or no.
+_SIGNS = frozenset({"So", "Sk", "Cf", "Cs"})
+_TELLING_SIGNS = frozenset("✓✔✗✘✅❌⭕🚫⛔")
+_HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
+_HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
+_TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
+
+# Frequencies as amounts of time: monthly is every month.
+PERIODS = {
+    "second": "1s",
+    "minute": "1min",
+    **dict.fromkeys(("hourly", "hour"), "1h"),
+    **dict.fromkeys(("daily", "day"), "1d"),
+    **dict.fromkeys(("weekly", "week"), "1w"),
+    **dict.fromkeys(("monthly", "month"), "1mo"),
+    **dict.fromkeys(("yearly", "annually", "year"), "1y"),
+    "nightly": "night",
+    "quarterly": "quarter",
+}
+_DIMENSIONS = {
+    "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
+    "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
+    "share": ("%",),
+    "mass": ("g", "kg"),
+}
+# The next larger unit, and how many make one: 120 seconds are 2 minutes, and a gigabyte is 1000 or 1024 megabytes.
+_LARGER_UNITS = {
+    "ns": ("us", 1000),
+    "us": ("ms", 1000),
+    "ms": ("s", 1000),
+    "s": ("min", 60),
+    "min": ("h", 60),
+    "h": ("d", 24),
+}
+_LARGER_UNITS |= {"g": ("kg", 1000), "d": ("w", 7), "mo": ("y", 12), "KiB": ("MiB", 1024), "MiB": ("GiB", 1024)}
+_LARGER_UNITS |= {"B": ("KB", 1000), "KB": ("MB", 1000), "MB": ("GB", 1000), "GB": ("TB", 1000)}
+_BINARY = {1000: 1024}
+_SMALLER_UNITS = {large: (small, factor) for small, (large, factor) in _LARGER_UNITS.items()}
 
 
 class Value(Frozen):
@@ -135,7 +178,7 @@ def words_of(piece: Piece) -> Sequence[str]:
     """The words of a piece, as part of a value or of a text that a change may end."""
     if piece[0] == "word":
         noun = korean.parted(piece[1])[0] if is_hangul(piece[1]) else piece[1]
-        noun = "month of may" if piece[3] == "May" else amounts.PERIODS.get(noun, noun)
+        noun = "month of may" if piece[3] == "May" else PERIODS.get(noun, noun)
         return [noun] if is_hangul(noun) else tokens(noun)
     return [piece[1].casefold()]
 
@@ -146,7 +189,7 @@ def _value(slot: Sequence[Piece]) -> Value:
     # A value without other words, such as "everybody" or "nobody", only says how far the statement goes.
     words = words or frozenset({"nobody" if slot[0][0] == "negation" else slot[0][1]})
     return Value(
-        words=frozenset(map(amounts.normal, words)) if is_amount else words,
+        words=frozenset(map(normal_amount, words)) if is_amount else words,
         written=" ".join(piece[3] for piece in slot),
         is_amount=is_amount,
     )
@@ -155,19 +198,19 @@ def _value(slot: Sequence[Piece]) -> Value:
 def _amount_in(slot: Sequence[Piece]) -> str | None:
     """The amount in a value (3, 20s, or a period of time), or None."""
     what, key, *_ = slot[0]
-    period = amounts.PERIODS.get(key, "")
+    period = PERIODS.get(key, "")
     return None if len(slot) > 1 else key if what == "number" else period if period[:1] == "1" else None
 
 
 def _mark(slot: Sequence[Piece]) -> str:
     """The placeholder of a value in its topic. Amounts of time, sizes and shares have different ones."""
     amount = _amount_in(slot)
-    return _VALUE if amount is None else f"#{amounts.dimension(amount)}"
+    return _VALUE if amount is None else f"#{dimension_of(amount)}"
 
 
 def kinds_in(slot: Sequence[Piece]) -> frozenset[str]:
     """The kinds of the thing that a value names: "the Redis cluster" has those of Redis. Empty for amounts."""
-    if any(piece[0] == "number" and amounts.dimension(piece[1]) for piece in slot):
+    if any(piece[0] == "number" and dimension_of(piece[1]) for piece in slot):
         return frozenset()
     parts = " ".join(without_particle(piece)[0].lower() for piece in slot).replace(" - ", "-").split()
     names = [" ".join(parts), *(" ".join(parts[at : at + 2]) for at in range(len(parts) - 1)), *parts]
@@ -179,3 +222,91 @@ def empty_words() -> frozenset[str]:
     """The tokens that a rewording may add or drop."""
     words = [*REWORDING_WORDS, *listed("relations", "modals", "adverbs")]
     return frozenset(tokens(" ".join(words)))
+
+
+# Asides
+
+
+@cache
+def _phrases() -> re.Pattern[str]:
+    """One pattern for all phrases of several words and all endings, so that a text is scanned once."""
+    plain = [
+        f"(?i:{source[4:]})" if source.startswith("(?i)") else source
+        for source in (*_PHRASES.values(), *_ENDINGS.values())
+    ]
+    named = [f"(?P<p{number}>{source})" for number, source in enumerate(plain)]
+    return pattern(rf"(?<!\w)(?:{'|'.join(named[: len(_PHRASES)])})|{'|'.join(named[len(_PHRASES) :])}")
+
+
+def _in_minutes(match: re.Match[str]) -> str:
+    """A Korean "N hours and a half" in minutes."""
+    return f"{60 * _HOURS.get(match[1], 0) + 30 if match[1] in _HOURS else 60 * int(match[1]) + 30}분"
+
+
+def _plain(text: str) -> str:
+    """The text without signs such as emoji."""
+    if text.isascii():
+        return text
+    return "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()
+
+
+def _is_sign(letter: str) -> bool:
+    return (category(letter) in _SIGNS and letter not in _TELLING_SIGNS) or letter == "\ufe0f"
+
+
+def without_asides(text: str) -> tuple[str, str]:
+    """The text without its asides, and the rejected alternative: use pnpm (not npm)."""
+    rejected: list[str] = []
+    if "시" in text:
+        text = pattern(_TIME_OF_DAY).sub(r"\1:\2시", pattern(_HALF_PAST).sub(_in_minutes, text))
+    text = _plain(text)
+
+    def left(match: re.Match[str]) -> str:
+        named = match.groupdict("")
+        chosen = named.pop("chosen")
+        rejected.extend(filter(None, named.values()))
+        return f"{chosen} "
+
+    if "=" in text:
+        text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
+    text = _phrases().sub(lambda match: f" {_MEANINGS[int(str(match.lastgroup)[1:])]} ", text)
+    text = _ASIDES["aside"].sub(left, text)
+    if not text.isascii():
+        text = _ASIDES["korean aside"].sub(left, text)
+    return text, " ".join(rejected)
+
+
+def _assigned(match: re.Match[str]) -> str:
+    """An assignment as a statement: `DEBUG=1` is `DEBUG` is 1."""
+    return f"`{match[1]}` is {match[2] if match[2].isdigit() else f'`{match[2]}`'}"
+
+
+# Amounts
+
+
+def normal_amount(key: str) -> str:
+    """An amount in the largest unit that gives a whole number: 120s and 2min are equal."""
+    match = pattern(r"(\d{1,15}(?:\.\d{1,6})?)([A-Za-z]{1,3})").fullmatch(key)
+    unit = match[2] if match else ""
+    unit = next((each for each in (*_LARGER_UNITS, *_SMALLER_UNITS) if each.lower() == unit), "")
+    if match is None or not unit:
+        return key
+    from fractions import Fraction  # it brings `re`
+
+    number = Fraction(match[1])
+    while number.denominator > 1 and unit in _SMALLER_UNITS:
+        unit, factor = _SMALLER_UNITS[unit]
+        number *= factor
+    while number and unit in _LARGER_UNITS:
+        larger, factor = _LARGER_UNITS[unit]
+        whole = [number / each for each in (factor, _BINARY.get(factor, factor)) if (number / each).denominator == 1]
+        if not whole:
+            break
+        number, unit = whole[0], larger
+    return f"{number}{unit.lower()}"
+
+
+def dimension_of(amount: str) -> str:
+    """The dimension of an amount: time, size or share. Empty for a plain number."""
+    unit = amount.lstrip("-+~^$€£¥₩0123456789.,:/x")
+    return next((name for name, units in _DIMENSIONS.items() if unit in units), "")

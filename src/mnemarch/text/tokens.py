@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import cache
 from itertools import chain, islice
 
-from mnemarch.model.search import Sketch
 from mnemarch.text.cache import BoundedCache, cached, pattern
 from mnemarch.text.canonical import composed
 from mnemarch.text.english import irregular_forms
-from mnemarch.text.turns import signs_of
-from mnemarch.text.words import STOP_WORDS, listed
+from mnemarch.text.words import STOP_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,18 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from mnemarch.model.unit import Searchable
-
-# A change of meaning raises these versions: that of tokens, and that of the sketches in an index.
+# A change of meaning raises the version.
 TOKENS_VERSION = 4
-SKETCH_VERSION = 5
 
 TOKEN_CHARS_MAX = 64
 # Enough to index a text of the largest allowed size completely.
 TOKENS_MAX = 65_536
 # Marks around a word that are stripped.
 _AROUND_A_WORD = ".,;:!?\"'`()[]{}"
-_SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
 _GROUPED_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _NUMBER_WITH_UNIT = r"(?i)v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}"
 # A name of a word and a number: service 44, shard-3, PR #12, 샤드 3. Not a version, a date or an amount with its unit.
@@ -74,22 +68,6 @@ def numbered_names(text: str) -> list[str]:
 
 def is_numbered_name(token: str) -> bool:
     return _NAME_AND_NUMBER in token
-
-
-def sketched(unit: Searchable) -> Sketch:
-    """The sketch of a unit that an index stores: its words, its speaker, and its kind of turn."""
-    speaker = speaker_of(unit.content)
-    words = telling_tokens(unit.content, limit=TOKENS_MAX)
-    return Sketch(unit, speaker, words, signs_of(unit.content, speaker), numbered_names(unit.content))
-
-
-def speaker_of(text: str) -> str:
-    """The speaker of a text in lower case, if the text begins with the name ("Mina: I moved to Busan")."""
-    match = pattern(_SPEAKER).match(text) if ":" in text[:33] else None
-    if match is None:
-        return ""
-    name = match[1].casefold()
-    return "" if name in listed("english", "no speakers") else name
 
 
 def _collected(text: str, limit: int, known: BoundedCache) -> list[str]:

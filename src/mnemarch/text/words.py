@@ -149,6 +149,11 @@ def inflected(word: str) -> set[str]:
     return plain | {base + "es"} if base.endswith(("s", "x", "ch", "sh")) else plain
 
 
+def is_hangul(text: str) -> bool:
+    """Whether a text begins with a Hangul syllable."""
+    return "가" <= text[:1] <= "힣"
+
+
 def in_a_line(text: str, chars_max: int = 160) -> str:
     """The beginning of a text on one line with printable characters only, so that it can be quoted safely."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -1,4 +1,7 @@
-"""A task's account, computed from its log: the text of its episode, and the errors (faults) that it met."""
+"""A task's account, computed from its log: the text of its episode, and the errors (faults) that it met and mended.
+
+A test that passes after it was edited proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from mnemarch.model.caller import Caller, Level
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import CALLER
-from mnemarch.model.testrun import UNNAMED, Outcome, TestRun
+from mnemarch.model.testrun import NOT_RUN, UNNAMED, Outcome, TestRun
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import FINGERPRINT_VERSION
 from mnemarch.text.cache import cached
@@ -20,6 +23,7 @@ from mnemarch.units.analysis import (
     changes_in,
     edits_told,
     is_edit,
+    is_worth_repeating,
     logged_step,
     task_described,
 )
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
     Doubt = Callable[[Mapping[str, Any], Sequence[LoggedStep]], str]
@@ -41,7 +46,7 @@ _THEN_MAX = 3
 _REQUESTS = frozenset({"prompt", "user", "request", "instruction"})
 _ASKED_WORDS_MIN = 3
 # Kinds of log entries that state an approach. The last one before a success counts as the one that worked.
-APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
+_APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
 # Commands that only change folder or set something, and the punctuation that a program's name may contain.
 _GOING = frozenset({"cd", "source", "export", "set", "sudo", "."})
 _IN_NAMES = str.maketrans("", "", "-_./")
@@ -52,6 +57,8 @@ _APPROACHES_MAX = 3
 # Length of the commit hash in the text. The attributes keep the whole hash.
 _COMMIT_CHARS = 12
 _OTHERS_READ_MAX = 200
+# Why a test that failed before and passes now proves nothing.
+_CHANGED, _OTHERWISE, _FLAKY = "changed", "run with another conftest.py", "flaky"
 
 
 class Account(Frozen):
@@ -139,7 +146,64 @@ def named(step: LoggedStep, field: str, kind: str) -> object:
     return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
 
 
-def faults_of(
+def faults_shown(
+    root: str | None,
+    log: Iterable[Event],
+    worked: str,
+    run: TestRun | None,
+    content: str,
+    others: Iterable[Unit],
+    before: Unit | None,
+) -> tuple[list[dict[str, Any]], str]:
+    """The faults of a task, and the last approach that somebody announced.
+
+    A fault that is gone says what changed, or why nothing shows that it was mended. `content` is a digest of the tree
+    that was tested last. `others` are earlier episodes, which may know a test as flaky. Of a long log not everything is
+    read, so the faults that only the earlier account `before` has are taken from it.
+    """
+    from mnemarch.code.tests import body_hash, is_removed
+    from mnemarch.code.worktree import WorkTree
+
+    tree = None if root is None else WorkTree(root)
+    met = [fault for episode in others for fault in episode.attributes.get("faults", ())]
+    flaky = {fault["test"] for fault in met if fault.get("unseen") == _FLAKY}
+
+    def doubt(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
+        body = body_hash(tree, fault["test"]) if tree is not None and "body" in fault else ""
+        if body and body != fault["body"]:
+            return _CHANGED
+        is_same = bool(content) and fault.get("tree") == content and not _changed_since(fault, steps)
+        return _FLAKY if is_same or fault["test"] in flaky else _doubtful_step(fault, steps)
+
+    faults, said = _faults_of(log, worked, run, doubt)
+    for fault in faults:
+        if fault.get("unseen") == NOT_RUN and is_removed(root, fault["test"]):
+            fault["unseen"] = "removed"
+    known = {fault["key"] for fault in faults}
+    told = () if before is None else before.attributes.get("faults", ())
+    return [*(fault for fault in told if fault["key"] not in known), *faults][-KEPT_MAX:], said
+
+
+def left_open(faults: Iterable[Mapping[str, Any]], run: TestRun) -> set[str]:
+    """The tests that failed and were not seen passing since."""
+    passing = (None, _CHANGED, _OTHERWISE, _FLAKY)
+    return {fault["test"] for fault in faults if fault.get("unseen") not in passing} - {*run.named(Outcome.PASS)}
+
+
+def _doubtful_step(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> str:
+    """Why a passing test may show nothing: a conftest.py was changed, or its own file if its lines are unknown."""
+    file = fault["test"].partition("::")[0]
+    for step in steps:
+        command = str(named(step, "command", "command") or "")
+        touched = str(step.data.get("path")) if is_edit(step) else command if is_worth_repeating(command) else ""
+        if "conftest.py" in touched:
+            return _OTHERWISE
+        if "body" not in fault and file in touched:
+            return _CHANGED
+    return ""
+
+
+def _faults_of(
     staged: Iterable[Event], worked: str, run: TestRun | None, doubt: Doubt
 ) -> tuple[list[dict[str, Any]], str]:
     """The newest errors of a task, in order, and the last approach announced between the last error and the success.
@@ -223,9 +287,9 @@ class _Faults:
                 self._meet(event_id, fault)
             return
         self.steps.append(step)
-        if self.is_well and (is_edit(step) or kind in TASK_KINDS - APPROACH_KINDS):
+        if self.is_well and (is_edit(step) or kind in TASK_KINDS - _APPROACH_KINDS):
             self._is_another = True  # A request or an edit after success starts other work.
-        if kind in APPROACH_KINDS and not self._is_another and (text := step.text.strip()):
+        if kind in _APPROACH_KINDS and not self._is_another and (text := step.text.strip()):
             self.said = text if len(text) <= KEPT_CHARS_MAX else f"{text[:KEPT_CHARS_MAX]}…"
         if command := named(step, "command", "command"):
             self._failing = str(command) if step.data.get("exit") else ""
@@ -247,13 +311,13 @@ class _Faults:
             if became is None and test is not None:
                 became = self._doubt(gone, steps)
             if became in (None, "", UNNAMED):
-                change = changed_since(gone, steps) if test is not None else []
+                change = _changed_since(gone, steps) if test is not None else []
                 gone |= {"gone": True} | ({"change": change} if change else {})
             elif became:
                 gone["unseen"] = became
 
 
-def changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list[str]:
+def _changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> list[str]:
     """The changes since a fault, with the command that works now if it sets a variable that the failing one lacked."""
     commands = [str(named(step, "command", "command") or "") for step in steps if not step.data.get("exit")]
     red = str(fault.get("command", ""))

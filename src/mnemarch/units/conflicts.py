@@ -6,7 +6,7 @@ a conflict or joins the open one. The cost of a write does not grow with the con
 
 from __future__ import annotations
 
-from mnemarch.code.expected import rest_on_two_contents
+from mnemarch.code.tests import rest_on_two_contents
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
@@ -19,7 +19,7 @@ from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
-from mnemarch.units.same_text import past_with_same_text
+from mnemarch.units.finding import past_with_same_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import changes as changing
-    from mnemarch.text import difference as differing
+    from mnemarch.text import guarded
     from mnemarch.text import opposition as opposing
     from mnemarch.text import statements as stating
     from mnemarch.text import tokens as tokenizing
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
     Rivals = tuple[list[Unit], list[tuple[Citation, list[Unit]]]]
 else:
     # A run of tests mostly compares no statements, and their words take a while to load.
-    changing = Lazy("mnemarch.text.changes")
-    differing = Lazy("mnemarch.text.difference")
+    guarded = Lazy("mnemarch.text.guarded")
     opposing = Lazy("mnemarch.text.opposition")
     sparse = Lazy("mnemarch.embedding.sparse")
     stating = Lazy("mnemarch.text.statements")
@@ -89,8 +87,8 @@ def compared(content: str, others: Iterable[Unit], rules: GateRules) -> list[Com
 
 def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     opposition = (
-        changing.ended(other.content, content)
-        or changing.ended(content, other.content)
+        opposing.ended(other.content, content)
+        or opposing.ended(content, other.content)
         or opposing.opposes(other.content, content)
     )
     if opposition is not None:
@@ -98,7 +96,7 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     ours, theirs = stating.statement(content), stating.statement(other.content)
     if set(ours.topic) != set(theirs.topic) and not _shares_words(content, other.content):
         return None
-    if differing.differences(content, other.content):
+    if guarded.differences(content, other.content):
         return None
     similarity = _similarity(content, other.content)
     if (ours.topic, _values(content)) == (theirs.topic, _values(other.content)):
@@ -164,7 +162,7 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
     announces = (
         contradicts
         and link.note.startswith(CHANGE)
-        and changing.ended(texts.get(link.target, ""), texts.get(link.source, "")) is not None
+        and opposing.ended(texts.get(link.target, ""), texts.get(link.source, "")) is not None
     )
     return Dispute(
         id=link.id,

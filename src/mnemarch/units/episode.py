@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.code.sources import standing_edits
+from mnemarch.code.worktree import standing_edits
 from mnemarch.log.act import Act, Log, receipt_for
 from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
@@ -20,6 +20,8 @@ from mnemarch.units.account import (
     account_in,
     cut,
     failed_approaches,
+    faults_shown,
+    left_open,
     named,
     read_error,
     text_of,
@@ -38,9 +40,8 @@ from mnemarch.units.analysis import (
     without_runs_set_aside,
 )
 from mnemarch.units.conflicts import link_units, resembling
-from mnemarch.units.doubts import faults_shown, left_open
+from mnemarch.units.finding import live_with_same_text, refusal_to_repeat
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.scene import TOLD_MAX, Scene, account_of, newest_first, told_of, units_of_task
 from mnemarch.units.status import change, practise, retire
 
@@ -295,7 +296,7 @@ def _is_repeated(episode: Unit, earlier: Unit) -> bool:
     was_seen = all(unit.attributes.get("witnessed") for unit in (episode, earlier))
     if not earlier.attributes.get("success") or not was_seen:
         return False
-    from mnemarch.text.difference import differences
+    from mnemarch.text.guarded import differences
 
     ran, ran_before = (unit.attributes.get("commands") or () for unit in (episode, earlier))
     if any(is_worth_repeating(command) for command in set(ran).intersection(ran_before)):

@@ -14,7 +14,7 @@ from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import TrustRules, confidence_at
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.units.conflicts import dispute_of
-from mnemarch.units.same_text import RULE, rejected_alike
+from mnemarch.units.finding import RULE, rejected_alike
 from mnemarch.units.status import cited_tests
 
 _RELATED_MAX, _EPISODES_MAX, _CITATIONS_MAX = 50, 200, 8

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from mnemarch.model.caller import Actor, ActorKind
-from mnemarch.model.unit import DISTRUSTED, Kind, Status, Unit
+from mnemarch.model.caller import Actor, ActorKind, Level
+from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Status, Unit
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import is_of_another, owners_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from mnemarch.code.codebase import CodeCheck, CodeView
+    from mnemarch.model.caller import Scope
+    from mnemarch.model.testrun import TestRecord
+    from mnemarch.model.unit import Proof
     from mnemarch.stores.sql.reader import Reader
 
 # Note on a unit whose replacement does not hold in the reader's tree (R8).
@@ -109,3 +112,25 @@ def withheld_reason(
     if not replaced_elsewhere and not unit.valid_at(moment):
         return f"superseded by {unit.superseded_by}" if unit.superseded_by else "out of validity"
     return None
+
+
+def red_among(units: Iterable[Unit], here: Sequence[TestRecord], scope: Scope) -> set[str]:
+    """The ids of verified units whose tests were all last seen failing in the caller's worktree (R2).
+
+    A project unit's label follows the default branch. A reader in a worktree where its tests fail needs to know that.
+    """
+    shown = {unit.id: tests for unit in units if unit.status in TRUSTED and (tests := _tests_behind(unit.proof))}
+    if not shown:
+        return set()
+    from mnemarch.model.testrun import meant
+    from mnemarch.policy.promotion import standing
+
+    scope = scope.at(Level.PROJECT)
+    return {
+        unit_id for unit_id, tests in shown.items() if all(standing(name, here, scope).failed for name in meant(tests))
+    }
+
+
+def _tests_behind(proof: Proof | None) -> Sequence[str]:
+    """The tests of a proof that rests on tests alone. Empty for a person's word or a proof that has ended."""
+    return () if proof is None or proof.person is not None or proof.until is not None else proof.tests

@@ -22,9 +22,9 @@ from mnemarch.text.canonical import merge_key, mergeable
 from mnemarch.text.prompt import has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links
+from mnemarch.units.finding import live_with_same_text, refusal_to_repeat
 from mnemarch.units.life import approve, reject, supersede
 from mnemarch.units.remember import Intake, record_unit
-from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.undo import IMPORTER
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.trust import PRUNED_KINDS, prunable
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
-from mnemarch.units.same_text import rejection_of, rewordings_of, twin_of
+from mnemarch.units.finding import rejection_of, rewordings_of, twin_of
 from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
 
 TYPE_CHECKING = False

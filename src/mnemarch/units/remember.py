@@ -31,17 +31,18 @@ from mnemarch.policy.promotion import Refusal, cited_names, refusal_to_write
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, rivals_of, with_disputes
-from mnemarch.units.life import approve
-from mnemarch.units.promote import promote
-from mnemarch.units.same_text import (
+from mnemarch.units.finding import (
+    event_id,
     is_same,
+    is_whole,
     live_with_same_text,
     past_with_same_text,
     read_before_repeating,
     refusal_to_repeat,
     rejected_alike,
 )
-from mnemarch.units.status import as_gate, check_citations, proof_of, raise_by_evidence, whole_names
+from mnemarch.units.life import approve
+from mnemarch.units.status import as_gate, check_citations, promote, proof_of, raise_by_evidence, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.units.same_text import KnownTexts
+    from mnemarch.units.finding import KnownTexts
     from mnemarch.units.scene import TestSource
 
 
@@ -328,8 +329,6 @@ class Intake:
         from mnemarch.code.citing import checked_in_tree
 
         if citation.kind is CitationKind.LOG:
-            from mnemarch.units.lookup import event_id, is_whole
-
             if is_whole(citation.ref):
                 return citation
             whole = self._log.store.read(lambda reader: event_id(reader, self._caller, citation.ref))

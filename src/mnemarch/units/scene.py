@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code import expected, git
+from mnemarch.code import git
 from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
 from mnemarch.lazy import Lazy
@@ -269,7 +269,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         set_aside=_red_before(met, places, codebase.tree),
         bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
         outdated=frozenset(
-            unit.id for unit in met.units if expected.still_expected(codebase.tree, unit.proof) is False
+            unit.id for unit in met.units if code_tests.still_expected(codebase.tree, unit.proof) is False
         ).union(_overtaken(met, codebase.tree)),
     )
 
@@ -278,7 +278,7 @@ def _overtaken(met: Met, tree: WorkTree) -> Iterator[str]:
     """The ids of claims, and of refused claims, whose tests have taken up another value before they verified them."""
     said: dict[str, Unit | Claim] = {unit.id: unit for unit in (*met.units, *met.task.claims) if unit.proof is None}
     said |= {event.id: Claim.from_json(event.payload["claim"]) for event in met.task.refused if event.payload}
-    return (id for id, claim in said.items() if expected.is_overtaken(tree, claim))
+    return (id for id, claim in said.items() if code_tests.is_overtaken(tree, claim))
 
 
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
@@ -373,7 +373,7 @@ class _Since:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
                 names = code_tests.names_in_test(self._codebase, name)
-                expects = expected.expected_by(self._codebase.tree, name, path)
+                expects = code_tests.expected_by(self._codebase.tree, name, path)
                 sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
         return sources
 

@@ -1,18 +1,44 @@
-"""Turns evidence and use into the status and trust of units. No other module does (R2, R7)."""
+"""Turns evidence and use into the status, trust and level of units. No other module does (R2, R7)."""
 
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.caller import GATE, Caller, Level, Scope, Stream
+from mnemarch.log.act import receipt_for
+from mnemarch.model.caller import GATE, ActorKind, Caller, Level, Scope, Stream
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
+from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
+from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, meant, short_name
-from mnemarch.model.unit import DISTRUSTED, TRUSTED, Claim, Kind, Proof, Signal, Status, Unit, Use, trust_to_json
+from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, meant, short_name
+from mnemarch.model.unit import (
+    ACCEPTED,
+    DISTRUSTED,
+    KEPT_AS,
+    TRUSTED,
+    Claim,
+    Kind,
+    Proof,
+    Signal,
+    Status,
+    Unit,
+    Use,
+    trust_to_json,
+)
 from mnemarch.model.value import replace
-from mnemarch.policy.promotion import CitedTest, cited_names, proof_from, publishable, standing
+from mnemarch.policy.permissions import Deed
+from mnemarch.policy.promotion import (
+    CitedTest,
+    Refusal,
+    carries,
+    cited_names,
+    proof_from,
+    publishable,
+    refusal_to_promote,
+    standing,
+)
 from mnemarch.policy.trust import signalled, verified
-from mnemarch.units.same_text import refusal_to_repeat
+from mnemarch.units.finding import refusal_to_repeat, twin_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,23 +221,6 @@ def follow_tests(act: Act, unit: Unit) -> Unit:
     return unit
 
 
-def red_among(units: Iterable[Unit], here: Sequence[TestRecord], scope: Scope) -> set[str]:
-    """The ids of verified units whose tests were all last seen failing in the caller's worktree (R2).
-
-    A project unit's label follows the default branch. A reader in a worktree where its tests fail needs to know that.
-    """
-    shown = {unit.id: tests for unit in units if unit.status in TRUSTED and (tests := _tests_behind(unit.proof))}
-    scope = scope.at(Level.PROJECT)
-    return {
-        unit_id for unit_id, tests in shown.items() if all(standing(name, here, scope).failed for name in meant(tests))
-    }
-
-
-def _tests_behind(proof: Proof | None) -> Sequence[str]:
-    """The tests of a proof that rests on tests alone. Empty for a person's word or a proof that has ended."""
-    return () if proof is None or proof.person is not None or proof.until is not None else proof.tests
-
-
 def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedTest]:
     """The outcomes of tests where the unit lives: in its worktree, or on the default branch for a project's unit.
 
@@ -291,3 +300,80 @@ def _practised(unit: Unit, *, succeeded: bool) -> dict[str, Any]:
 def as_gate(act: Act) -> Act:
     """The same act with the program's own gate as its actor (R4, R20)."""
     return act.by(Caller(GATE, act.caller.scope, act.caller.session, act.caller.root))
+
+
+# To a wider level
+
+
+def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:
+    """Move a unit to a wider level and open the conflicts it has there. If it has a twin there, the twin absorbs it."""
+    unit = act.changeable_unit(unit_id, expected_version)
+    scope = act.caller.scope.at(target)
+    twin = twin_of(act.transaction, unit, scope.key)
+    refusal = _refusal(act, unit, target, twin)
+    if refusal is not None:
+        payload: dict[str, Any] = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
+        event, _ = act.record(EventType.UNIT_HELD, payload, subject=unit_id)
+        return refusal.answer(receipt_for(event), unit_id)
+    return _moved(act, unit, scope, twin)
+
+
+def _moved(act: Act, unit: Unit, scope: Scope, twin: Unit | None, **changes: Any) -> Stored:
+    if twin is not None:
+        return absorb(act, unit, twin)
+    payload = {"from": unit.scope.segments, "set": {"scope": scope.segments} | changes}
+    event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit.id)
+    from mnemarch.units.conflicts import with_open_disputes  # A run of tests mostly promotes nothing.
+
+    return with_open_disputes(act, Stored(unit=act.known_unit(unit.id), receipt=receipt_for(event)))
+
+
+def accept_for_project(act: Act, unit_id: str) -> Stored | Refused:
+    """Move an unverified claim to the project, labelled with the actor who accepted it (R20)."""
+    unit = act.permitted_unit(unit_id, Deed.APPROVE, None)
+    if unit.status in TRUSTED and carries(unit):
+        return promote(act, unit_id, Level.PROJECT, None)
+    refusal = refusal_to_repeat(act, unit, unit.id)
+    if refusal is not None:
+        return refusal.answer(unit_id=unit_id)
+    scope = act.caller.scope.at(Level.PROJECT)
+    twin = twin_of(act.transaction, unit, scope.key)
+    kept = dict(unit.attributes) | {KEPT_AS: ACCEPTED, "kept_by": act.caller.actor.id}
+    # A test that was only reported, or is not about the claim, does not verify it for the project.
+    return _moved(act, unit, scope, twin, attributes=kept, status=str(Status.HYPOTHESIS), proof=None)
+
+
+def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal | None:
+    """Why the unit may not move, or None. A unit with a twin is not checked for rejected text: its text is there."""
+    actor = act.caller.actor
+    refusal = refusal_to_promote(unit, target, actor, act.config.policy)
+    if refusal is None and version_key_of(unit) is not None:
+        # A decision is validated by its commit. Its level is up to actors that may decide at that level (R4).
+        may_decide = act.config.policy.allows(actor.kind, Deed.DECIDE, target)
+        return None if may_decide else Refusal("R4", f"{actor} may not decide at {target} scope.", "A person can.")
+    if refusal is None and twin is None and actor.kind is not ActorKind.HUMAN:
+        refusal = refusal_to_repeat(act, unit, unit.id)
+    return refusal
+
+
+def absorb(
+    act: Act, unit: Unit, twin: Unit, reason: str = "promoted into the unit that says the same at the wider level"
+) -> Stored:
+    """Merge a unit into its twin at a wider level: the twin gets its evidence, voices and status."""
+    payload: dict[str, Any] = {
+        "from": unit.id,
+        "cite": [citation.to_json() for citation in unit.citations],
+        "voices": [source.to_json() for source in unit.provenance],
+    } | _reuses(act, unit, twin)
+    event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
+    inherit(act, twin, unit)
+    retire(act, unit, twin.id, reason)
+    after = publish_if_reused(act, act.known_unit(twin.id))
+    return Stored(unit=after, receipt=receipt_for(event), merged=True)
+
+
+def _reuses(act: Act, unit: Unit, twin: Unit) -> dict[str, Any]:
+    """Fields that move the reuses of a unit to its twin. A task that reused both counts once (Rule 3)."""
+    known = {use.task_key for use in act.transaction.uses_of_unit(twin.id) if use.credited}
+    more = [use.task_key for use in act.transaction.uses_of_unit(unit.id) if use.credited and use.task_key not in known]
+    return {"reused_by": more, "set": {"uses": twin.uses + len(more)}} if more else {}

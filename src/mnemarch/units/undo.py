@@ -17,8 +17,8 @@ from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.trust import label_of
+from mnemarch.units.finding import twin_of
 from mnemarch.units.life import DECIDED, leaving, returning
-from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, proof_of, raise_by_evidence
 
 _ALL = 1 << 62

@@ -18,7 +18,7 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units.same_text import refusal_to_repeat
+from mnemarch.units.finding import refusal_to_repeat
 from mnemarch.units.scene import NOT_CLAIMS, Met, Scene, Task, task_of, units_citing_tests
 from mnemarch.units.status import (
     as_gate,
@@ -27,6 +27,7 @@ from mnemarch.units.status import (
     cited_tests,
     credit,
     follow_tests,
+    promote,
     raise_by_evidence,
     signal,
 )
@@ -34,11 +35,9 @@ from mnemarch.units.status import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.units import life, remember
-    from mnemarch.units import promote as promotion
 else:
     # Most runs of tests raise nothing.
     life = Lazy("mnemarch.units.life")
-    promotion = Lazy("mnemarch.units.promote")
     remember = Lazy("mnemarch.units.remember")
 
 _LOCAL = (
@@ -331,7 +330,7 @@ class Verification:
             return unit, Refused(rule="R20", reason=_LOCAL, unit_id=unit.id) if is_local else None
         if unit.scope.worktree is None and target is Level.WORKTREE:
             return unit, None
-        outcome = promotion.promote(as_gate(self._act), unit.id, target, None)
+        outcome = promote(as_gate(self._act), unit.id, target, None)
         return (outcome.unit, None) if isinstance(outcome, Stored) else (unit, outcome)
 
     def _still_hypothesis(self, unit: Unit, known: Event | None) -> Refused:

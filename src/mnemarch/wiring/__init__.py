@@ -13,9 +13,7 @@ from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.memory import Memory
 from mnemarch.model import stamps
 from mnemarch.model.value import replace
-from mnemarch.wiring.opening import POSTGRES, Opening
-from mnemarch.wiring.places import DATABASE
-from mnemarch.wiring.vectors import Making
+from mnemarch.wiring.parts import DATABASE, POSTGRES, Making, Opening
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""Reads the parts of a Markdown decision record that a decision needs: title, status, links, text and reason.
+"""Reads the parts of a Markdown decision record that a decision needs (title, status, links, text, reason), and writes
+records.
 
 The forms are those of Nygard (a section "Status") and MADR (front matter, or a line "Status: ..." below the title), in
 English and Korean.
@@ -11,11 +12,12 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
+from unicodedata import category, normalize
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 
-from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
+from mnemarch.model.decision import SUMMARY_CHARS_MAX, Decision, Reason
 from mnemarch.model.value import Frozen
 
 # A line's index and text.
@@ -60,7 +62,7 @@ _RELATION = re.compile(
 _KOREAN_RELATION = re.compile(
     r"(?P<superseded_by>(?:에 ?의해|으?로) ?대체[됨된되])|(?P<supersedes>[을를] ?대체[함한하])"
 )
-_MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _REFERENCE = re.compile(r"([^\s,;()<>\"']+\.md)(?!\w)|(?:\bADR|결정)[-_ #]{0,3}([0-9]{1,6})(?![0-9])", re.IGNORECASE)
 _BARE_NUMBER = re.compile(r"[\s:：#]*([0-9]{1,6})(?![\w-]|[./]\w)")
 _KEY = re.compile(r"[^:：]{1,40}[:：][*_]*[ \t]*")
@@ -78,9 +80,16 @@ MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: ([0-9a-f]{16}))?(?: (
 _LEAD = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)[.:：]?[ \t]*")
 _LED_SECTIONS = frozenset({"context", "options", "decision", "consequences"})
 _BELOW_HEADINGS = 7
-_MARKDOWN = MarkdownIt("commonmark")
-_MARKDOWN.core.ruler.disable(["inline", "text_join"])
+MARKDOWN = MarkdownIt("commonmark")
+MARKDOWN.core.ruler.disable(["inline", "text_join"])
 _LINE_CHARS_MAX = 2_000
+# Some encrypted file systems allow 143 bytes in a file's name.
+_SLUG_BYTES_MAX = 120
+_KOREAN = {"accepted": "승인됨", "deprecated": "폐기됨", "superseded": "대체됨"}
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+# The text before the status on its line, by the status's place.
+_BEFORE_STATUS = {"section": re.compile(r"[ \t]*(?:[*+-][ \t]+)?"), "front": re.compile(r"[^:]*:[ \t]*")}
+_BEFORE_STATUS["head"] = re.compile(r"[^:：]*[:：][*_]*[ \t]*")
 
 
 class Record(Frozen):
@@ -164,7 +173,7 @@ class _Outline:
         self.lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self.front, self.title_end = _front_matter(self.lines)
         self.title = ""
-        tokens = _MARKDOWN.parse("\n".join([""] * self.title_end + self.lines[self.title_end :]))
+        tokens = MARKDOWN.parse("\n".join([""] * self.title_end + self.lines[self.title_end :]))
         headings: list[Heading] = []
         for token, inline in pairwise(tokens):
             if token.level or not token.map:
@@ -172,9 +181,9 @@ class _Outline:
             lead = _LEAD.match(inline.content) if token.type == "paragraph_open" else None
             if token.type == "heading_open":
                 headings.append((inline.content, int(token.tag[1]), token.map[0], token.map[1]))
-            elif lead is not None and role_of(lead[1]) in _LED_SECTIONS:
+            elif lead is not None and _role_of(lead[1]) in _LED_SECTIONS:
                 headings.append((lead[1], _BELOW_HEADINGS, token.map[0], token.map[0]))
-        is_section = headings and role_of(headings[0][0]) and any(one[1] <= headings[0][1] for one in headings[1:])
+        is_section = headings and _role_of(headings[0][0]) and any(one[1] <= headings[0][1] for one in headings[1:])
         if headings and not is_section:
             self.title, _, _, self.title_end = headings.pop(0)
         self.role_at = ["head"] * len(self.lines)
@@ -193,7 +202,7 @@ class _Outline:
         """The place of the status ("section", "front", "head", or "title" if there is none), and its lines."""
         places = {
             "section": self.told["status"],
-            "front": [(at, entry) for at, key, entry in self.front if role_of(key) == "status"],
+            "front": [(at, entry) for at, key, entry in self.front if _role_of(key) == "status"],
             "head": [(at, _KEY.sub("", line)) for at, line in self.told["head"] if _role_of_key(line) == "status"],
         }
         return next(((place, lines) for place, lines in places.items() if lines), ("title", []))
@@ -205,8 +214,8 @@ class _Outline:
         """
         lines = self.place_of_status()[1]
         known = [(status.lastgroup or "", at) for at, line in lines if (status := _STATUS.match(line))]
-        superseded = [("superseded", at) for at, line in lines if "superseded_by" in dict(links_in(line))]
-        unknown = [(line.strip().casefold(), at) for at, line in lines if line.strip() and not dict(links_in(line))]
+        superseded = [("superseded", at) for at, line in lines if "superseded_by" in dict(_links_in(line))]
+        unknown = [(line.strip().casefold(), at) for at, line in lines if line.strip() and not dict(_links_in(line))]
         return (superseded or known or unknown[:1] or [("", lines[0][0] if lines else self.title_end - 1)])[-1]
 
     def links(self) -> Iterator[tuple[str, str]]:
@@ -214,7 +223,7 @@ class _Outline:
         others = [*(f"{key} {entry}" for _, key, entry in self.front)]
         others += [line for _, line in (*self.told["head"], *self.told["links"])]
         lines = [line for _, line in self.place_of_status()[1]] + list(filter(_begins_with_relation, others))
-        return (link for line in lines for link in links_in(line))
+        return (link for line in lines for link in _links_in(line))
 
     def body(self, left_out: Set[str] = _BESIDE_CONTENT) -> str:
         """The text without the sections of these roles, and without lines for status, links and dates."""
@@ -227,7 +236,7 @@ class _Outline:
 
 def _role_of_key(line: str) -> str:
     key = _KEY.match(line)
-    return role_of(key[0]) if key else ""
+    return _role_of(key[0]) if key else ""
 
 
 def _begins_with_relation(line: str) -> bool:
@@ -248,7 +257,7 @@ def _front_matter(lines: Sequence[str]) -> tuple[list[tuple[int, str, str]], int
     return entries, end + 1 if end else 0
 
 
-def role_of(heading: str) -> str:
+def _role_of(heading: str) -> str:
     """The role of a heading: "context" for "## 2. Context and Problem Statement", "" if it is unknown."""
     bare = re.sub(r"[*_`]+", "", _COMMENT.sub("", heading[:200])).replace("-", " ")
     return _ROLES.get(re.sub(r"^[\W\d]+", "", bare).rstrip(" .:：").casefold(), "")
@@ -260,7 +269,7 @@ def _sections(headings: Sequence[Heading], lines: int) -> Iterator[tuple[str, in
     opened: list[Heading] = []
     for heading, level, start, body in headings:
         above, level_above = opened[-1][:2] if opened else ("", 0)
-        role = role_of(heading)
+        role = _role_of(heading)
         if not above or level <= level_above or (above, role) == ("decision", "consequences"):
             is_first = all(role != one[0] for one in opened)
             opened.append((role if is_first else "", level, start, body))
@@ -269,9 +278,9 @@ def _sections(headings: Sequence[Heading], lines: int) -> Iterator[tuple[str, in
         yield role, start, body, end
 
 
-def links_in(line: str) -> Iterator[tuple[str, str]]:
+def _links_in(line: str) -> Iterator[tuple[str, str]]:
     """The records that a line names, each with its relation: before the name in English, after it in Korean."""
-    plain = _MARKDOWN_LINK.sub(lambda link: f" {unquote(link[1].partition('#')[0])} ", line)
+    plain = MARKDOWN_LINK.sub(lambda link: f" {unquote(link[1].partition('#')[0])} ", line)
     marks = [*_RELATION.finditer(plain)]
     ends = [*(mark.start() for mark in marks[1:]), len(plain)]
     parts = [(mark.lastgroup, plain[mark.end() : end]) for mark, end in zip(marks, ends, strict=False)]
@@ -304,10 +313,10 @@ def is_name_of_record(name: str) -> bool:
 def is_as_exported(text: str) -> bool:
     """Whether a record is unchanged since its export."""
     mark = MARK.search(text)
-    return mark is not None and mark[2] == digest_of(text)
+    return mark is not None and mark[2] == _digest_of(text)
 
 
-def digest_of(text: str) -> str:
+def _digest_of(text: str) -> str:
     """A digest of everything but the mark."""
     return hashlib.sha256(MARK.sub("", "\n".join(text.splitlines()), count=1).encode()).hexdigest()[:16]
 
@@ -326,3 +335,81 @@ def number_of(name: str) -> int | None:
     """The number in a file's name."""
     number = _FILE_NUMBER.match(name)
     return int(number[1]) if number else None
+
+
+# Writing: a new record for a decision without a file, or a changed status in an existing one
+
+
+def file_name(number: int, title: str) -> str:
+    """The file name of a record: 0012-kebab-case-of-title.md, in the title's own script."""
+    plain = normalize("NFC", normalize("NFKC", title).lower())
+    letters = "".join(each if each.isalnum() or category(each)[0] == "M" else " " for each in plain)
+    slug = "-".join(letters.split()).encode()[:_SLUG_BYTES_MAX].decode(errors="ignore").strip("-")
+    return f"{number:04}-{slug or 'decision'}.md"
+
+
+def reference(number: int | None, title: str, name: str) -> str:
+    """A Markdown link to a record."""
+    label = re.sub(r"[][\\]", "", title if number is None else f"{number}. {title}")
+    return f"[{label}]({name.replace(' ', '%20')})"
+
+
+def new_record(decision: Decision, number: int, supersedes: Sequence[str] = ()) -> str:
+    """A decision as a record in Nygard's form. Reading the record gives the same decision.
+
+    A comment in it has the id of the decision's first version, a digest of the file, and strength and domain.
+    """
+    text = decision.text.strip()
+    first, _, rest = text.partition("\n")
+    title, rest = titled(first), rest.strip()
+    is_joined_again = rest and f"{title}\n\n{rest}" == text and titled(rest) != title
+    remark = f"<!-- mnemarch: {decision.root_id} -->"
+    blocks = [f"# {number}. {title}", remark, f"Date: {decision.unit.occurred_at:%Y-%m-%d}"]
+    blocks += [
+        "## Status",
+        "Accepted" if decision.is_active else "Deprecated",
+        *(f"Supersedes {link}" for link in supersedes),
+    ]
+    blocks += ["## Context", _quoted_if_needed(decision.reason.summary)]
+    blocks += ["## Decision", _quoted_if_needed(rest if is_joined_again else text)]
+    blocks += ["## Consequences", _quoted_if_needed(decision.reason.tradeoff or "")]
+    record = "\n\n".join(filter(None, blocks)) + "\n"
+    mark = f"<!-- mnemarch: {decision.root_id} {_digest_of(record)} {decision.strength} {decision.unit.domain} -->"
+    if MARK.fullmatch(mark) is None:  # The name of the domain can't stand in a comment.
+        mark = f"<!-- mnemarch: {decision.root_id} {_digest_of(record)} -->"
+    return record.replace(remark, mark, 1)
+
+
+def _quoted_if_needed(text: str) -> str:
+    """The text, as a quotation if it would break the record's outline, for example by a heading."""
+    record = read_record(f"# T\n\n## Context\n\n{text}\n\n## Decision\n\nend\n")
+    if not text or (record.context, record.decision) == (text.rstrip(), "end"):
+        return text
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def with_status(text: str, status: str, by: str = "") -> str | None:
+    """The text with another status: `status`, or "superseded by" the link in `by`. Every other line stays.
+
+    Returns None if the status can't be changed in place.
+    """
+    record, status = read_record(text), "superseded" if by else status
+    lines = _LINE.findall(text.removeprefix("\ufeff"))
+    if not 0 <= record.status_at < len(lines):
+        return None
+    line, ending = lines[record.status_at]
+    words = f"superseded by {by}" if by else status
+    if record.status_in == "title":
+        line += (ending or "\n") * 2 + f"Status: {words.capitalize() if not by else words}"
+    else:
+        before = _BEFORE_STATUS[record.status_in].match(line)
+        start = before[0] if before else ""
+        if re.search("[가-힣]", line[len(start) :]):
+            words = f"{by}에 의해 {_KOREAN[status]}" if by else _KOREAN[status]
+        elif line[len(start) :][:1].isupper():
+            words = words[0].upper() + words[1:]
+        line = start + (f'"{words}"' if record.status_in == "front" and by else words)
+    lines[record.status_at] = (line, ending)
+    new = text[: text.startswith("\ufeff")] + "".join(each + end for each, end in lines)
+    back = read_record(new)
+    return new if (back.status, back.content) == (status, record.content) else None

@@ -7,23 +7,26 @@ from contextlib import suppress
 
 from mnemarch.code import git
 from mnemarch.errors import NotAllowed, NotFound
-from mnemarch.interfaces.hooks import hosts, tools
+from mnemarch.interfaces.hooks import hosts
 from mnemarch.interfaces.hooks.sessions import Session
 from mnemarch.lazy import Lazy
+from mnemarch.log.act import Entry
 from mnemarch.memory import Memory, worktree_in
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.model.stamps import short_id
+from mnemarch.model.stamps import blake2b, short_id
+from mnemarch.model.value import replace
 from mnemarch.seat.systems import DEFERRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from mnemarch.code.home import Home
     from mnemarch.interfaces.hooks.hosts import HookEvent
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Pack
+    from mnemarch.model.testrun import TestRun
     from mnemarch.seat import Seat
     from mnemarch.text import prompt as prompts
 
@@ -47,6 +50,19 @@ _SHOWN_CHARS = 120
 _SORTS_OF_BRANCH = ("bug", "bugfix", "chore", "docs", "feat", "feature", "fix", "hotfix", "refactor", "release", "test")
 # The rule that keeps a verified unit in its worktree. The agent is told, since it can add a better test.
 _LOCAL_ONLY = "R20"
+_PATHS = ("file_path", "filePath", "path", "absolute_path", "notebook_path")
+_BEFORE = ("old_string", "oldString", "old_str")
+_AFTER = ("new_string", "newString", "new_str", "content", "contents", "file_text", "new_source")
+_PATCHES = ("patch", "patchText", "input", "command")
+_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+# An edit with a longer side is kept without its text: half an edit would teach a wrong rule.
+_SIDE_CHARS_MAX = 20_000
+_COMMAND_CHARS_MAX = 4_000
+_FILE_CHARS_MAX = 1_000_000
+_ERROR_CHARS_MAX = 2_000
+_WORDS_MAX = 60
+# Signs of a shell command that changes files.
+_EDITS = ("sed -i", "rm ", "mv ", "cp ", "tee ", "truncate ", "patch ", "git checkout", "git restore", "git apply", ">")
 
 
 class Moment:
@@ -62,7 +78,7 @@ class Moment:
     @property
     def domain(self) -> str | None:
         """The domain of this event's folder in the settings; of several matches the longest."""
-        here = tools.path_in(self.event.cwd, self.home.root, self.event.cwd) + "/"
+        here = _path_in(self.event.cwd, self.home.root, self.event.cwd) + "/"
         named = [folder for folder in self.rules.domains if here.startswith(f"{folder.strip('/')}/")]
         return self.rules.domains[max(named, key=len)] if named else None
 
@@ -161,7 +177,7 @@ def prompt(moment: Moment) -> str:
 
 def _log_prompt(moment: Moment, text: str) -> None:
     """Log a prompt. A bare question never becomes a unit: recall would return it as its own answer."""
-    from mnemarch.text.turns import ASKS, signs_of
+    from mnemarch.text.conversation import ASKS, signs_of
 
     tells = signs_of(text) != ASKS
     receipt = moment.seat.log("user", text, data=DEFERRED if tells else None)
@@ -177,10 +193,10 @@ def before_tool(moment: Moment) -> str:
     """Warnings: units about the files that will change (once a session), and an edit or approach that failed before."""
     event, session, root = moment.event, moment.session, moment.home.root
     if event.tool_kind == "shell":
-        tools.forget_report(moment.session.reports)
+        _forget_report(moment.session.reports)
     lines: list[str] = []
     warned = set(session.listed("warned"))
-    paths = [path for path in tools.paths_changed(event, root) if path not in warned]
+    paths = [path for path in _paths_changed(event, root) if path not in warned]
     items = moment.seat.about(paths) if paths else []
     if items:
         from mnemarch.model.search import Found
@@ -191,7 +207,7 @@ def before_tool(moment: Moment) -> str:
         lines += [f"Before you change {', '.join(paths)}:", text] if text else []
         session.add("warned", paths)
     failed = session.listed("failed_edits")
-    again = [edit["path"] for edit in tools.edits_of(event, root) if failed and tools.digest_of(edit) in failed]
+    again = [edit["path"] for edit in _edits_of(event, root) if failed and _digest_of(edit) in failed]
     if again:
         lines.append(f"CAREFUL. This very edit of {again[0]} was made before, and the tests failed after it.")
     approach = str(event.input.get("description") or "") if failed or session.state.get("failures") else ""
@@ -204,13 +220,12 @@ def before_tool(moment: Moment) -> str:
 def after_tool(moment: Moment) -> str:
     """Log the tool call. A test run verifies the task's claims; after a failure the agent gets the verdict (S6)."""
     event, rules, root, seat = moment.event, moment.rules, moment.home.root, moment.seat
-    entries = tools.entries_of(event, root) if rules.records else []
+    entries = _entries_of(event, root) if rules.records else []
     if entries:
         seat.log_many(entries)
-    edits = [tools.digest_of(edit) for edit in tools.edits_of(event, root)]
+    edits = [_digest_of(edit) for edit in _edits_of(event, root)]
     moment.session.add("edits", edits)
-    configured = moment.memory.config.witness.test_commands
-    run = tools.run_in(event, seat, root, configured, moment.session.reports) if rules.verifies else None
+    run = _run_in(moment) if rules.verifies else None
     if run is None or not run.ran:
         return ""
     judged = seat.verify(run=run, account=False)
@@ -343,3 +358,151 @@ HANDLERS = {
     "subagent_stop": stop,
     "end": stop,
 }
+
+
+# Tool calls as log entries (commands, edits, files) and as test runs
+
+
+def _edits_of(event: HookEvent, root: str) -> list[dict[str, Any]]:
+    """The edits of a tool call: each has its path from the root, and either both sides or a patch."""
+    told = event.input
+    patch = next((told[name] for name in _PATCHES if _is_patch(told.get(name))), None)
+    if patch is not None:
+        paths = [
+            line.removeprefix(mark).strip() for line in patch.splitlines() for mark in _PATCHED if mark in line[:17]
+        ]
+        return [{"path": _path_in(path, root, event.cwd), "patch": patch[:_SIDE_CHARS_MAX]} for path in paths]
+    named = _text(told, _PATHS)
+    if not named or event.tool_kind != "edit":
+        return []
+    path, parts = _path_in(named, root, event.cwd), told.get("edits")
+    several = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return [{"path": path, **_sides(part)} for part in several or [dict(told)]]
+
+
+def _entries_of(event: HookEvent, root: str) -> list[Entry]:
+    """The log entries of a finished tool call."""
+    if event.tool_kind == "shell":
+        command = _text(event.input, ("command", "cmd"))[:_COMMAND_CHARS_MAX]
+        data: dict[str, Any] = {"command": command, "exit": event.exit}
+        if event.exit:
+            data["error"] = event.output[-_ERROR_CHARS_MAX:]
+        kept = {name: item for name, item in data.items() if item is not None}
+        return [Entry(kind="command", text=command, data=kept), *_edited(event, root)] if command.strip() else []
+    if event.tool_kind == "read":
+        path = _text(event.input, _PATHS)
+        inside = _path_in(path, root, event.cwd) if path else ""
+        return [Entry(kind="file", text=inside, data={"path": inside})] if inside else []
+    return [] if "Failure" in event.native else _edited(event, root)
+
+
+def _edited(event: HookEvent, root: str) -> list[Entry]:
+    """The log entries of a tool call's edits, each with the function or class around it, if known."""
+    entries = []
+    for edit in _edits_of(event, root):
+        name = _name_in(root, edit["path"], edit["after"]) if edit.get("before") else ""
+        entries.append(Entry(kind="edit", text=edit["path"], data=edit | ({"name": name} if name else {})))
+    return entries
+
+
+def _name_in(root: str, path: str, part: str) -> str:
+    from mnemarch.text.edits import enclosing_name
+
+    whole = os.path.join(root, path)
+    if os.path.isabs(path) or not os.path.isfile(whole):
+        return ""
+    try:
+        with open(whole, encoding="utf-8") as file:
+            return enclosing_name(file.read(_FILE_CHARS_MAX), part)
+    except (OSError, ValueError):
+        return ""
+
+
+def _digest_of(edit: Mapping[str, Any]) -> str:
+    """A digest that is equal for equal edits."""
+    said = "\0".join(str(edit.get(name) or "") for name in ("path", "after", "patch"))
+    return blake2b(said.encode(errors="replace"), digest_size=10).hexdigest()
+
+
+def _paths_changed(event: HookEvent, root: str) -> list[str]:
+    """The files that a tool is about to change. For a shell command that edits: the existing files that it names."""
+    paths = [edit["path"] for edit in _edits_of(event, root)]
+    command = _text(event.input, ("command", "cmd")) if event.tool_kind == "shell" else ""
+    if any(word in command for word in _EDITS):
+        words = (word.strip("'\"`();|&<>") for word in command.split()[:_WORDS_MAX])
+        named = (_path_in(word, root, event.cwd) for word in words if word and word[0] != "-")
+        paths += [path for path in named if os.path.isfile(os.path.join(root, path))]
+    return list(dict.fromkeys(paths))
+
+
+def _path_in(path: str, root: str, cwd: str) -> str:
+    """The path from the root of the working tree, or the absolute path if it lies outside."""
+    whole = os.path.normpath(os.path.join(cwd, path))
+    for base in (root, os.path.realpath(root)):
+        if whole.startswith(f"{base}{os.sep}"):
+            return whole[len(base) + 1 :].replace(os.sep, "/")
+    return whole
+
+
+def _run_in(moment: Moment) -> TestRun | None:
+    """The test run of a command, or None if it ran no tests. A report of the runner supplies the tests if it exists."""
+    event, root, reports = moment.event, moment.home.root, moment.session.reports
+    configured = moment.memory.config.witness.test_commands
+    command = _text(event.input, ("command", "cmd"))
+    if event.tool_kind != "shell" or not command.strip():
+        return None
+    from mnemarch.witness.commands import runner_of
+
+    if runner_of(command, configured) is None:  # Most commands run no tests and load nothing more.
+        return None
+    from mnemarch.witness.output import from_output
+
+    seen = from_output(
+        command,
+        event.exit,
+        event.output,
+        cwd=event.cwd,
+        root=root,
+        configured=configured,
+        awaited=moment.seat.awaited_tests,
+    )
+    if seen is None or not os.path.exists(os.path.join(reports, "results.jsonl")):
+        return seen
+    from mnemarch.witness.reports import written_to
+
+    try:
+        _, results = written_to(reports, root)
+    except (OSError, ValueError, LookupError):
+        results = []
+    _forget_report(reports)
+    own = tuple(result for result in results if not result.name.startswith("../"))
+    return replace(seen, results=own) if own else seen
+
+
+def _forget_report(reports: str) -> None:
+    """Remove an earlier run's report, so that the next run does not read it."""
+    try:
+        os.remove(os.path.join(reports, "results.jsonl"))
+    except OSError:
+        return
+
+
+def _sides(told: Mapping[str, Any]) -> dict[str, str]:
+    before, after = _text(told, _BEFORE), _text(told, _AFTER)
+    return {} if max(len(before), len(after)) > _SIDE_CHARS_MAX else {"before": before, "after": after}
+
+
+def _is_patch(item: Any) -> bool:
+    return isinstance(item, str) and "*** Begin Patch" in item
+
+
+def _text(told: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    def texts() -> Iterator[str]:
+        for name in names:
+            item = told.get(name)
+            if isinstance(item, list):
+                yield " ".join(map(str, item))
+            elif isinstance(item, str):
+                yield item
+
+    return next(filter(None, texts()), "")

@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from mnemarch import __version__, errors
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound, StoreUnavailable
 from mnemarch.interfaces.cli import carried
-from mnemarch.interfaces.verb_commands import bound
+from mnemarch.interfaces.command import bound
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import Frozen
 from mnemarch.services.overview import LOOK_S, NewsOf

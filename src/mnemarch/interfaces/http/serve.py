@@ -22,7 +22,7 @@ from mnemarch import user
 from mnemarch.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from mnemarch.files import locked, read_small, write_private
 from mnemarch.interfaces.command import Answer, Call, Command
-from mnemarch.interfaces.show import clean, table
+from mnemarch.interfaces.text import clean, table
 from mnemarch.interfaces.tools import PROFILES
 from mnemarch.model.caller import Actor, ActorKind, Scope
 from mnemarch.model.stamps import blake2b
@@ -191,7 +191,7 @@ def _serve(call: Call) -> Answer:
         raise InvalidInput(
             "The server needs parts that are not installed.", hint="Install them: pip install 'mnemarch[server]'"
         ) from None
-    from mnemarch.interfaces.hooks.relay import serving
+    from mnemarch.interfaces.hooks.process import serving
     from mnemarch.interfaces.http.app import Server
 
     options = call.options

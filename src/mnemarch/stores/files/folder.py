@@ -1,23 +1,31 @@
-"""The folder of a store that git can merge. All reading and writing of its files happens here."""
+"""A store's folder that git can merge: its files, what they hold, and how they are read and written.
+
+There is a log line for each event, a file for its payload, and a page for each unit that a person can read.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import stat
 from contextlib import suppress
+from datetime import datetime
 from glob import glob
+from unicodedata import normalize
 
 from mnemarch.errors import Incompatible
 from mnemarch.files import make_folder, synced
-from mnemarch.stores.files import forms
-from mnemarch.stores.files.forms import folded
+from mnemarch.model.caller import Actor, Scope, Stream
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.json_text import canonical_json, from_json
+from mnemarch.model.stamps import ID_CHARS, blake2b, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from mnemarch.model.event import Event
+    from typing import Any
 
 LOCAL = ".local"
 _MARK = "format"
@@ -26,6 +34,17 @@ _FILE_BYTES_MAX = 64 << 20
 _NO_LINK = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Git must not convert line ends, whatever the user's settings say.
 _AS_BYTES = b"* -text\n"
+_LOG, _PAYLOADS, _UNITS = "log", "payloads", "units"
+_IMPORTED = "imported"  # Stands for the writer of events that were imported from a store without writers.
+AFTER_ALL_WRITERS = "~"
+# Erased files stay as notices: git would take a deleted file and a similar new one for a rename, and conflict.
+ERASED = b"erased\n"
+ERASED_PAGE = b"This unit was erased.\n"
+_ID = re.compile(r"[0-9a-f-]{36}")
+_AFTER = re.compile(rf"{_LOG}/{_IMPORTED}/(\d{{12,18}})-\d{{12}}")
+_NAME_CHARS_MAX = 40
+_SHORT_ID_AT = 24
+_RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # by Windows, in any folder
 
 
 class Broken(Exception):
@@ -43,7 +62,7 @@ class Folder:
 
     @property
     def writable(self) -> bool:
-        places = (self.path, self.at(forms.LOG))
+        places = (self.path, self.at(_LOG))
         return all(os.access(place, os.W_OK) for place in places if os.path.exists(place))
 
     def prepare(self) -> None:
@@ -68,11 +87,11 @@ class Folder:
 
     def stamps(self) -> dict[str, str]:
         """Size, time and inode of each log file. If a stamp differs from the last one, the file may have changed."""
-        stamps, log = {}, self.at(forms.LOG)
+        stamps, log = {}, self.at(_LOG)
         for name in glob("*/*.jsonl", root_dir=log):
             status = os.lstat(os.path.join(log, name))
             if stat.S_ISREG(status.st_mode) and not os.path.islink(os.path.join(log, os.path.dirname(name))):
-                stamps[f"{forms.LOG}/{name}"] = _stamp(status)
+                stamps[f"{_LOG}/{name}"] = _stamp(status)
         return stamps
 
     def read(self, path: str) -> bytes:
@@ -96,24 +115,28 @@ class Folder:
 
     def entries(self, path: str, after: int = 0) -> Iterator[tuple[str, Event]]:
         """The events after an offset, with their payloads. Raises Broken at the first line that is not an event."""
-        writer = path.split("/")[1]
+        writer = writer_of(path)
         for number, (end, line) in enumerate(self.lines(path), start=1):
             if end <= after:
                 continue
             place = f"{path} line {number}"
             try:
-                event = forms.event_in(line, "" if writer == forms.IMPORTED else writer)
-                yield place, self.with_payload(event)
+                event = _event_in(line, "" if writer == _IMPORTED else writer)
+                yield place, self._with_payload(event)
             except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
                 raise Broken(place, f"this is no entry: {error}") from None
 
-    def with_payload(self, event: Event) -> Event:
-        """The event with its payload. If the payload file is gone, the audit reports it."""
+    def _with_payload(self, event: Event) -> Event:
+        """The event with the payload of its file. It has none if that is gone, as the audit reports, or was erased."""
         try:
-            content = self.read(forms.payload_path(event))
+            content = self.read(payload_path(event))
         except OSError:
             return event
-        return forms.with_payload(event, content)
+        if content != ERASED:
+            record = json.loads(content)
+            object.__setattr__(event, "body", canonical_json(record["payload"]))
+            object.__setattr__(event, "salt", bytes.fromhex(record["salt"]))
+        return event
 
     def measured(self, path: str, up_to: int = _FILE_BYTES_MAX) -> tuple[int, str]:
         """How many bytes of whole lines a file has, and their digest."""
@@ -189,3 +212,152 @@ class Folder:
 
 def _stamp(status: os.stat_result) -> str:
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+
+
+# What the files hold
+
+
+def lamport_of(clock: str) -> int:
+    return int(from_json(clock)[0]) if clock else 0
+
+
+def seen_in(clock: str) -> dict[str, int]:
+    """The times of other writers that this event's writer has seen since its previous event."""
+    seen: dict[str, int] = from_json(clock)[1] if clock else {}
+    return seen
+
+
+def imported_path(lamport: int, position: int, writer: str) -> str:
+    """The file for imported events, which have no clock. They sort after all events up to `lamport`, by position."""
+    return f"{_LOG}/{_IMPORTED}/{lamport:012d}-{position:012d}-{writer}.jsonl"
+
+
+def imported_after(path: str) -> int:
+    found = _AFTER.match(path)
+    return int(found[1]) if found else 0
+
+
+def writer_of(path: str) -> str:
+    return path.split("/")[1]
+
+
+def log_path(event: Event) -> str:
+    return f"{_LOG}/{event.stream.writer}/{event.recorded_at:%Y-%m}.jsonl"
+
+
+def payload_path(event: Event) -> str:
+    return f"{_PAYLOADS}/{event.stream.writer or _IMPORTED}/{event.recorded_at:%Y-%m}/{event.id}.json"
+
+
+def line_of(event: Event) -> bytes:
+    """One log line. The fields that a person looks for come first."""
+    record: dict[str, Any] = {
+        "at": event.recorded_at.isoformat(timespec="microseconds"),
+        "type": str(event.type),
+        "actor": str(event.actor),
+        "scope": event.scope.segments,
+        "subject": event.subject,
+        "session": event.session,
+        "key": event.key,
+        "occurred": event.occurred_at.isoformat(timespec="microseconds"),
+        "id": event.id,
+        "seq": event.seq,
+        "clock": event.clock and from_json(event.clock),
+        "payload": event.payload_hash.hex(),
+        "hash": event.hash.hex(),
+    }
+    if record["occurred"] == record["at"]:
+        del record["occurred"]
+    record = {name: item for name, item in record.items() if item not in (None, "")}
+    return json.dumps(record, ensure_ascii=False, separators=(", ", ": ")).encode() + b"\n"
+
+
+def _event_in(line: bytes, writer: str) -> Event:
+    """The event of a line, without its payload. Raises ValueError or similar for an invalid line."""
+    record = json.loads(line)
+    if not isinstance(record, dict) or not isinstance(record.get("id"), str) or not _ID.fullmatch(record["id"]):
+        raise ValueError("it has no id")
+    scope = Scope.of(record["scope"])
+    clock = canonical_json(record["clock"]) if "clock" in record else ""
+    if bool(clock) != bool(writer):
+        raise ValueError("it has no clock")
+    lamport, seen = lamport_of(clock), seen_in(clock)
+    if lamport < 0 or not all(type(time) is int for time in seen.values()):
+        raise ValueError("its clock is none")
+    return Event(
+        id=record["id"],
+        stream=Stream(scope.org, scope.project, writer),
+        seq=record["seq"],
+        type=EventType(record["type"]),
+        actor=Actor.parse(record["actor"]),
+        scope=scope,
+        session=record.get("session"),
+        subject=record.get("subject"),
+        key=record.get("key"),
+        occurred_at=_instant(record["occurred"] if "occurred" in record else record["at"]),
+        recorded_at=_instant(record["at"]),
+        body=None,
+        salt=None,
+        payload_hash=bytes.fromhex(record["payload"]),
+        hash=bytes.fromhex(record["hash"]),
+        clock=clock,
+    )
+
+
+def _instant(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    micros(at)
+    return at
+
+
+def payload_file(event: Event) -> bytes:
+    """A payload with its salt, indented so that a diff is readable."""
+    assert event.body is not None
+    assert event.salt is not None
+    record = {"payload": from_json(event.body), "salt": event.salt.hex()}
+    return json.dumps(record, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def folded(digest: str, line: bytes) -> str:
+    """The file's digest after one more line."""
+    return blake2b(digest.encode() + line, digest_size=16).hexdigest()
+
+
+# Pages
+
+
+def page_path(event: Event) -> str:
+    """The path of a unit's page. It contains nothing of the text, so an erased unit leaves no trace in it."""
+    kind = (event.payload or {}).get("unit", {}).get("kind", "unit")
+    assert event.subject is not None
+    short = event.subject[_SHORT_ID_AT:] if len(event.subject) == ID_CHARS else safe_name(event.subject)
+    name = f"{event.recorded_at:%Y-%m-%d}-{kind}-{short}.md"
+    return f"{_UNITS}/{safe_name(event.scope.project or event.scope.org)}/{name}"
+
+
+def page_of(event: Event) -> bytes:
+    """A unit as it was created. Only fields that never change are shown, so pages never conflict in a merge."""
+    unit = (event.payload or {})["unit"]
+    cites = [" ".join(str(item.get(name, "")) for name in ("kind", "ref")) for item in unit.get("citations", ())]
+    head = {
+        "kind": unit["kind"],
+        "id": event.subject,
+        "by": str(event.actor),
+        "at": f"{event.recorded_at:%Y-%m-%d %H:%M} UTC",
+        "in": str(Scope.of(unit["scope"])),
+        "domain": unit.get("domain"),
+        "cites": ", ".join(cites),
+    }
+    lines = [f"{name}: {_one_line(str(item))}" for name, item in head.items() if item]
+    return "\n".join(["---", *lines, "---", "", str(unit["content"]), ""]).encode()
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else json.dumps(text, ensure_ascii=False)
+
+
+def safe_name(name: str) -> str:
+    """A folder name that is valid on every file system. If characters are lost, a digest keeps it unique."""
+    plain = re.sub(r"[^\w-]+", "-", normalize("NFC", name).lower()).strip("-")[:_NAME_CHARS_MAX]
+    is_whole = plain == name and not _RESERVED.fullmatch(plain)
+    return plain if is_whole else f"{plain}-{blake2b(name.encode(), digest_size=4).hexdigest()}".lstrip("-")

@@ -6,8 +6,7 @@ import os
 
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json, from_json
-from mnemarch.stores.files import forms
-from mnemarch.stores.files.folder import Broken
+from mnemarch.stores.files.folder import AFTER_ALL_WRITERS, Broken, imported_after, lamport_of, seen_in, writer_of
 from mnemarch.stores.sql.transaction import Transaction
 
 TYPE_CHECKING = False
@@ -73,8 +72,8 @@ class FileTransaction(Transaction):
         placed = super().append(event, hash)
         if event.clock:
             writer = event.stream.writer
-            seen = {**self.clocks.get(writer, (0, {}))[1], **forms.seen_in(event.clock)}
-            self.clocks[writer] = forms.lamport_of(event.clock), seen
+            seen = {**self.clocks.get(writer, (0, {}))[1], **seen_in(event.clock)}
+            self.clocks[writer] = lamport_of(event.clock), seen
             lamport = self.clocks[writer][0]
             self.query("put_clock", writer=writer, lamport=lamport, seen=canonical_json(seen))
         return placed
@@ -126,7 +125,7 @@ class Follower:
         is_mended = False
         for path in changed if self.folder.writable else ():
             size, _ = self.folder.measured(path)
-            if path.split("/")[1] in own and size < os.stat(self.folder.at(path)).st_size:
+            if writer_of(path) in own and size < os.stat(self.folder.at(path)).st_size:
                 self.folder.cut(path, size)
                 is_mended = True
         return is_mended
@@ -165,7 +164,7 @@ class Follower:
         entries: list[tuple[str, Event]] = []
         problems: dict[str, tuple[str, ...]] = {}
         for path in sorted(stamps):
-            writer = path.split("/")[1]
+            writer = writer_of(path)
             try:
                 entries += self.folder.entries(path) if writer not in problems else ()
             except Broken as broken:
@@ -188,15 +187,15 @@ def _follows(transaction: FileTransaction, fresh: Sequence[tuple[str, Event]]) -
     if not fresh:
         return True
     first = fresh[0][1]
-    seen = {**transaction.clocks.get(first.stream.writer, (0, {}))[1], **forms.seen_in(first.clock)}
+    seen = {**transaction.clocks.get(first.stream.writer, (0, {}))[1], **seen_in(first.clock)}
     is_one = all(event.stream.writer == first.stream.writer for _, event in fresh)
     others = {writer: time for writer, (time, _) in transaction.clocks.items() if writer != first.stream.writer}
     has_seen = all(seen.get(writer, 0) >= time for writer, time in others.items())
-    return is_one and has_seen and forms.lamport_of(first.clock) > transaction.lamport
+    return is_one and has_seen and lamport_of(first.clock) > transaction.lamport
 
 
 def _order(entry: tuple[str, Event]) -> tuple[int, str]:
     place, event = entry
     if not event.stream.writer:
-        return forms.imported_after(place), forms.AFTER_ALL_WRITERS
-    return forms.lamport_of(event.clock), event.stream.writer
+        return imported_after(place), AFTER_ALL_WRITERS
+    return lamport_of(event.clock), event.stream.writer

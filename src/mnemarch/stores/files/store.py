@@ -9,10 +9,25 @@ from mnemarch.errors import Incompatible, StoreCorrupt, StoreUnavailable
 from mnemarch.forks import is_mine
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.event import EventType
-from mnemarch.stores.files import forms
-from mnemarch.stores.files.folder import LOCAL, Broken, Folder
+from mnemarch.stores.files.folder import (
+    AFTER_ALL_WRITERS,
+    ERASED,
+    ERASED_PAGE,
+    LOCAL,
+    Broken,
+    Folder,
+    folded,
+    imported_path,
+    lamport_of,
+    line_of,
+    log_path,
+    page_of,
+    page_path,
+    payload_file,
+    payload_path,
+    writer_of,
+)
 from mnemarch.stores.files.following import FileTransaction, Follower
-from mnemarch.stores.files.forms import folded
 from mnemarch.stores.sql.queries import Queries, named_queries
 from mnemarch.stores.sqlite.store import SqliteStore
 
@@ -165,7 +180,7 @@ class FileStore(SqliteStore):
         A checkout may have removed lines. If this folder went on from there, two histories would share one file.
         """
         place = self._place
-        broken = {where.split("/")[1] for where, _ in transaction.query("broken")}
+        broken = {writer_of(where) for where, _ in transaction.query("broken")}
         for writer, lamport in transaction.query("own_writers", place=place).fetchall():
             if transaction.clocks.get(writer, (0,))[0] >= lamport and writer not in broken:
                 return str(writer)
@@ -218,14 +233,14 @@ class FileStore(SqliteStore):
             self._write_payload(event, made)
             writer = event.stream.writer
             if writer:
-                path = f"{forms.LOG}/{writer}/{forms.month_of(event)}.jsonl"
-                place = forms.lamport_of(event.clock), writer
+                path = log_path(event)
+                place = lamport_of(event.clock), writer
             else:
-                path = forms.imported_path(reached[0], self._begun_at, transaction.writer)
-                place = reached[0], forms.AFTER_ALL_WRITERS
+                path = imported_path(reached[0], self._begun_at, transaction.writer)
+                place = reached[0], AFTER_ALL_WRITERS
             is_in_order = is_in_order and place >= reached
             reached = max(reached, place)
-            lines.setdefault(path, []).append(forms.line_of(event))
+            lines.setdefault(path, []).append(line_of(event))
         known = {path: (size, digest) for path, size, digest, _ in transaction.query("journals")} if lines else {}
         stamps = {}
         for path, new in lines.items():
@@ -250,16 +265,16 @@ class FileStore(SqliteStore):
         if last is None or last.position > self._begun_at:
             return 0, ""
         if last.stream.writer:
-            return forms.lamport_of(last.clock), last.stream.writer
-        return self._lamport_begun, forms.AFTER_ALL_WRITERS
+            return lamport_of(last.clock), last.stream.writer
+        return self._lamport_begun, AFTER_ALL_WRITERS
 
     def _write_payload(self, event: Event, made: list[str]) -> None:
-        path, content = forms.payload_path(event), forms.ERASED if event.erased else forms.payload_file(event)
+        path, content = payload_path(event), ERASED if event.erased else payload_file(event)
         made.append(path)
         self.folder.write(path, content, durable=self._is_durable, replaces=True)
         if event.type is EventType.UNIT_REMEMBERED and event.body is not None and event.subject is not None:
-            made.append(forms.page_path(event))
-            self.folder.write(made[-1], forms.page_of(event), durable=False, replaces=True)
+            made.append(page_path(event))
+            self.folder.write(made[-1], page_of(event), durable=False, replaces=True)
 
     # Maintenance
 
@@ -278,7 +293,7 @@ class FileStore(SqliteStore):
                     if known is None or known.hash != event.hash:
                         return f"{place}: the entry was changed, or put in by hand"
                     if event.body != known.body:
-                        return f"{forms.payload_path(event)}: it is not what {place} says"
+                        return f"{payload_path(event)}: it is not what {place} says"
             except Broken as broken:
                 return ": ".join(broken.args)
         for event in stored.values():
@@ -308,8 +323,8 @@ def _is_shared(event: Event) -> bool:
 def _left_by(erased: Sequence[Event]) -> dict[str, bytes]:
     """The new content of the files of erased events."""
     pages = [event for event in erased if event.type is EventType.UNIT_REMEMBERED and event.subject]
-    payloads = {forms.payload_path(event): forms.ERASED for event in erased}
-    return payloads | {forms.page_path(event): forms.ERASED_PAGE for event in pages}
+    payloads = {payload_path(event): ERASED for event in erased}
+    return payloads | {page_path(event): ERASED_PAGE for event in pages}
 
 
 def _trouble(name: str, error: OSError) -> StoreUnavailable:

@@ -90,7 +90,7 @@ ORDER BY position DESC LIMIT :limit;
 
 -- events_of_type_back: The same of one type that is rare enough to have an index.
 SELECT * FROM entries
-WHERE type = :type AND type NOT IN ('logged', 'recalled', 'graph.changed')
+WHERE type = :type AND type NOT IN ('logged', 'recalled', 'graph.changed', 'unit.remembered')
   AND position < :before AND position >= :first AND recorded_at >= :since
   AND starts_with(scope, :beginning) AND right(scope, length(:ending)) = :ending
   AND (CAST(:actor AS TEXT) IS NULL OR actor = :actor)

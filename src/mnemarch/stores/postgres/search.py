@@ -12,8 +12,7 @@ from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch, bm25, rarity
 from mnemarch.stores.postgres.sessions import as_json, translated_queries
 from mnemarch.stores.postgres.views import tenants_of
-from mnemarch.text.coherence import Coherence
-from mnemarch.text.tokens import SKETCH_VERSION, sketched
+from mnemarch.text.conversation import SKETCH_VERSION, Coherence, sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

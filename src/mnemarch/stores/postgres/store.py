@@ -10,9 +10,8 @@ import psycopg
 
 from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
+from mnemarch.stores.postgres import tables
 from mnemarch.stores.postgres.news import News
-from mnemarch.stores.postgres.opening import FORMAT_VERSION, prepared
-from mnemarch.stores.postgres.scrubbing import scrubbed, with_derived
 from mnemarch.stores.postgres.sessions import (
     FLUSH,
     Sessions,
@@ -23,8 +22,7 @@ from mnemarch.stores.postgres.sessions import (
 )
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
-from mnemarch.stores.sql.queries import Queries
-from mnemarch.stores.sql.rows import event_columns
+from mnemarch.stores.sql.queries import Queries, event_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _QUERIES = Queries(translated_queries("../sql/queries.sql", "queries.sql"))
-_LOG_AND_PROJECTIONS = "streams events units citations links link_units relations tests uses memory_code_rules"
-_TABLES = f"{_LOG_AND_PROJECTIONS} search_sets search_words search_texts".split()
 _ATTEMPTS_MAX = 5
 _STATEMENT_S_MAX = 60.0
 
@@ -52,7 +48,7 @@ class PostgresStore:
     A process has one committer for each stream.
     """
 
-    format_version = FORMAT_VERSION
+    format_version = tables.FORMAT_VERSION
     writable = is_shared = True
     keeps_erased = "The server's replicas, archived logs and backups may still hold it: they are not within reach"
 
@@ -64,7 +60,7 @@ class PostgresStore:
         self._streams: dict[Stream, PostgresStore] = {}
         self._bind(None)
         with self._operating() as connection:
-            self.id = prepared(connection, self.name, partitions)
+            self.id = tables.prepared(connection, self.name, partitions)
 
     def _bind(self, stream: Stream | None) -> None:
         self.name = self._sessions.name
@@ -323,7 +319,7 @@ class PostgresStore:
         Replicas, archives and backups are out of reach.
         """
         with self._operating() as connection:
-            return scrubbed(connection, _TABLES, self.name, self._lock_wait_s_max, rewrite=rewrite)
+            return tables.scrubbed(connection, self.name, self._lock_wait_s_max, rewrite=rewrite)
 
     def backup(self, path: str) -> None:
         raise InvalidInput(
@@ -339,14 +335,7 @@ class PostgresStore:
     def check(self) -> str | None:
         """What is wrong with the tables, or None."""
         with self._operating() as connection:
-            tables = with_derived(connection, _TABLES)
-            rows = connection.execute(
-                "SELECT relname FROM pg_class WHERE oid = ANY(SELECT to_regclass(n) FROM unnest(%s::text[]) n)"
-                " AND relrowsecurity AND relforcerowsecurity",
-                [tables],
-            ).fetchall()
-        missing = sorted(set(tables) - {name for (name,) in rows})
-        return f"the table {missing[0]} is missing, or its row-level security is off" if missing else None
+            return tables.problem(connection)
 
     def close(self) -> None:
         """Refuse new work. Connections in use are closed when they are returned."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from mnemarch.model.caller import Level, Scope
 from mnemarch.stores.postgres.sessions import as_json
+from mnemarch.stores.sql.queries import Queries, event_of, searchable_of
 from mnemarch.stores.sql.remote import Redo, RemoteReader, RemoteTransaction
-from mnemarch.stores.sql.rows import event_of, searchable_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Searchable, Unit
     from mnemarch.stores.postgres.sessions import Session
-    from mnemarch.stores.sql.queries import Queries
 
     T = TypeVar("T")
 

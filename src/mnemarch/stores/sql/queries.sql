@@ -73,7 +73,7 @@ ORDER BY position DESC LIMIT :limit;
 
 -- events_of_type_back: The same of one type that is rare enough to have an index.
 SELECT * FROM entries
-WHERE type = :type AND type NOT IN ('logged', 'recalled', 'graph.changed')
+WHERE type = :type AND type NOT IN ('logged', 'recalled', 'graph.changed', 'unit.remembered')
   AND position < :before AND position >= :first AND recorded_at >= :since
   AND substr(scope, 1, length(:beginning)) = :beginning
   AND (:ending = '' OR substr(scope, -length(:ending)) = :ending)
@@ -107,17 +107,17 @@ WITH RECURSIVE known (scope_key) AS (
   SELECT (SELECT min(scope_key) FROM events WHERE scope_key > known.scope_key) FROM known WHERE known.scope_key IS NOT NULL)
 SELECT (SELECT scope FROM events WHERE scope_key = known.scope_key LIMIT 1) FROM known WHERE scope_key IS NOT NULL;
 
--- first_since: The first entry since a moment. The sum keeps the planner from walking there from the first of all.
-SELECT min(position + 0) FROM events WHERE recorded_at >= :since;
+-- first_since: A position that no entry since a moment comes before. The sum keeps the planner from walking there from the first of all.
+SELECT min(position + 0) FROM events WHERE id >= :first_id;
 
 -- activity_since: Who did what where since a moment, and when last.
 SELECT actor, scope, type, count(*), max(recorded_at) FROM events
-WHERE recorded_at >= :since AND substr(scope, 1, length(:beginning)) = :beginning
+WHERE id >= :first_id AND recorded_at >= :since AND substr(scope, 1, length(:beginning)) = :beginning
 GROUP BY actor, scope, type;
 
 -- stuck_tasks: The tasks that somebody called stuck and nobody cleared, newest first.
 SELECT * FROM entries e
-WHERE e.type = 'task.stuck' AND e.type NOT IN ('logged', 'recalled', 'graph.changed') AND substr(e.scope, 1, length(:beginning)) = :beginning AND NOT EXISTS (
+WHERE e.type = 'task.stuck' AND e.type NOT IN ('logged', 'recalled', 'graph.changed', 'unit.remembered') AND substr(e.scope, 1, length(:beginning)) = :beginning AND NOT EXISTS (
   SELECT 1 FROM events c WHERE c.subject = e.subject AND c.position > e.position
     AND (c.type = 'task.stuck' OR (c.type = 'attempts.cleared' AND instr(coalesce(c.body, ''), '"unstuck":false') = 0)))
 ORDER BY e.position DESC LIMIT :limit;
@@ -145,20 +145,19 @@ SELECT id, body FROM units WHERE id IN (:ids);
 SELECT id, body FROM units
 WHERE (id >= :low AND id < :high) OR (substr(id, 25) >= :low AND substr(id, 25) < :high) LIMIT :limit;
 
--- units_in: A page of one scope, newest first.
+-- live_units_in: A page of what is live in one scope, newest first, without reading what was replaced or archived (D7).
 SELECT id, body FROM units
-WHERE scope_key = :scope_key
+WHERE live AND scope_key = :scope_key
   AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
   AND (CAST(:level AS INTEGER) IS NULL OR level = :level)
   AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
-  AND (CAST(:live AS BOOLEAN) IS NULL OR live = :live)
   AND id < :before
 ORDER BY id DESC LIMIT :limit;
 
--- live_units_in: A page of what is live in one scope, without reading what was replaced or archived (D7).
+-- past_units_in: The same of what was replaced or archived.
 SELECT id, body FROM units
-WHERE live AND scope_key = :scope_key
+WHERE NOT live AND scope_key = :scope_key
   AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
   AND (CAST(:level AS INTEGER) IS NULL OR level = :level)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
-from mnemarch.stores.sql.queries import in_parts
-from mnemarch.stores.sql.rows import (
+from mnemarch.model.stamps import first_id
+from mnemarch.stores.sql.queries import (
     ROWS,
+    Queries,
     beginning_of,
     code_rule_of,
     episode_of,
     event_of,
+    in_parts,
     link_of,
     of_stream,
     relation_of,
@@ -30,14 +32,12 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event, EventType
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
-    from mnemarch.stores.sql.queries import Queries
 
     T = TypeVar("T")
 
 ALL = 1 << 62
 # Types that no index is kept for: they come all the time.
-_OFTEN = ("logged", "recalled", "graph.changed")
-_NEWEST_EVENTS = 100_000
+_OFTEN = ("logged", "recalled", "graph.changed", "unit.remembered")
 
 
 class Reader:
@@ -129,7 +129,7 @@ class Reader:
     ) -> list[Event]:
         """A page of the log, newest first: of a scope and all below it (of it, one task), or of exactly the key."""
         wanted: dict[str, Any] = {"actor": actor, "types": list(types), "any_type": not types, "limit": limit}
-        wanted |= {"before": ALL if before is None else before, "since": since, "first": self._first_since(since)}
+        wanted |= {"before": ALL if before is None else before, **self._since(since)}
         name, wanted["scope_key"] = "events_of_scope_back", scope
         if not isinstance(scope, str):
             name = "events_of_type_back" if len(types) == 1 and types[0] not in _OFTEN else "events_back"
@@ -139,24 +139,24 @@ class Reader:
 
     def ingested_since(self, scope_key: str, actor: str, session: str | None, since: int) -> int:
         """How many entries an actor handed to the write pipeline in one session since a moment."""
-        wanted = {"actor": actor, "session": session or "", "since": since, "first": self._first_since(since)}
-        return int(self._one("ingested_since", scope_key=scope_key, **wanted)[0])
+        wanted = {"scope_key": scope_key, "actor": actor, "session": session or ""}
+        return int(self._one("ingested_since", **wanted, **self._since(since))[0])
 
     def waiting_entries(self, scope_key: str, actor: str, since: int, limit: int) -> list[Event]:
         """The entries since a moment that were over the rate limit and came to nothing yet, oldest first."""
-        wanted = {"actor": actor, "since": since, "first": self._first_since(since), "limit": limit}
-        return list(map(event_of, self.query("waiting_entries", scope_key=scope_key, **wanted)))
+        wanted = {"scope_key": scope_key, "actor": actor, "limit": limit} | self._since(since)
+        return list(map(event_of, self.query("waiting_entries", **wanted)))
 
     def scopes(self) -> list[Scope]:
         """Every scope that something was recorded from."""
         return [Scope.of(from_json(scope)) for (scope,) in self.query("scopes")]
 
-    def _first_since(self, since: int) -> int:
-        return (self._one("first_since", since=since)[0] or ALL) if since else 0
+    def _since(self, since: int) -> dict[str, int]:
+        return {"since": since, "first": (self._one("first_since", first_id=first_id(since))[0] or ALL) if since else 0}
 
     def activity_since(self, scope: Scope, since: int) -> list[tuple[str, Scope, str, int, int]]:
         """Who did what below a scope since a moment: actor, scope, type, how often, and when last."""
-        rows = self.query("activity_since", beginning=beginning_of(scope), since=since)
+        rows = self.query("activity_since", beginning=beginning_of(scope), since=since, first_id=first_id(since))
         return [(actor, Scope.of(from_json(where)), type, count, last) for actor, where, type, count, last in rows]
 
     def stuck_tasks(self, scope: Scope, limit: int) -> list[Event]:
@@ -167,7 +167,7 @@ class Reader:
         """The events whose id begins so; of the newest ones also by the last group of their id."""
         bounds = {"low": beginning, "high": f"{beginning}~", "limit": limit}
         rows = self.query("events_named", **bounds).fetchall()
-        return [event_of(row) for row in rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)]
+        return [event_of(row) for row in rows or self.query("recent_events_named", newest=100_000, **bounds)]
 
     def events_containing(self, needle: str, stream: Stream | None = None) -> Iterator[Event]:
         """The events (with a stream, of that project and its org) with this text in a string, or in JSON inside one."""
@@ -204,15 +204,15 @@ class Reader:
         shared: bool = False,
     ) -> list[Unit]:
         """Units of these scopes, newest first, older than the unit `before`. Hand no shared live episode out."""
-        wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "live": live, "limit": limit}
+        wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "limit": limit}
         wanted |= {"level": None if level is None else int(level), "before": before or "\U0010ffff"}
         if live and kind in ("policy", "anchor", "core", "episode", "skill"):
             name = "accounts_in" if kind in ("episode", "skill") else "guides_in"
             return list(map(episode_of if shared else self._unit, self.query(name, scope_keys=scope_keys, **wanted)))
-        name = "live_units_in" if live else "units_in"
+        names = {None: ("live_units_in", "past_units_in"), True: ("live_units_in",), False: ("past_units_in",)}[live]
         # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
-        units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
-        return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
+        pages = [self._units(name, scope_key=key, **wanted) for key in dict.fromkeys(scope_keys) for name in names]
+        return sorted((unit for page in pages for unit in page), key=lambda unit: unit.id, reverse=True)[:limit]
 
     def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
         """The live units that the `last` entries of a scope claimed, but these kinds; episodes `kept_at` a level."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from mnemarch.model.testrun import short_name
 from mnemarch.stores.sql.known import LAID_OVER, Known
+from mnemarch.stores.sql.queries import Queries, text_keys
 from mnemarch.stores.sql.reader import ALL, Reader
-from mnemarch.stores.sql.rows import text_keys
 from mnemarch.stores.sql.transaction import Transaction
 
 TYPE_CHECKING = False
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Link, Unit
-    from mnemarch.stores.sql.queries import Queries
 
     T = TypeVar("T")
 

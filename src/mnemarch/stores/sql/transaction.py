@@ -6,9 +6,8 @@ from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
-from mnemarch.stores.sql.queries import in_parts
+from mnemarch.stores.sql.queries import ROWS, Queries, event_columns, in_parts, unit_columns, unit_of
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import ROWS, event_columns, unit_columns, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Link, Unit, Use
-    from mnemarch.stores.sql.queries import Queries
 else:
     # A process that only logs needs neither.
     testruns = Lazy("mnemarch.model.testrun")

@@ -77,18 +77,22 @@ def _connected(address: str, wait_s: float) -> sqlite3.Connection:
 
 def size_of(path: str) -> int:
     try:
-        return os.path.getsize(path)
+        return os.stat(path).st_size
     except FileNotFoundError:
         return 0
 
 
 def key_of(path: str) -> tuple[int, int] | None:
     """The identity of the file at a path, or None."""
+    return key_and_size_of(path)[0]
+
+
+def key_and_size_of(path: str) -> tuple[tuple[int, int] | None, int]:
     try:
         status = os.stat(path)
     except OSError:
-        return None
-    return status.st_dev, status.st_ino
+        return None, 0
+    return (status.st_dev, status.st_ino), status.st_size
 
 
 def make_private(path: str) -> None:

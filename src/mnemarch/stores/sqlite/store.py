@@ -27,7 +27,7 @@ _HERE = os.path.dirname(__file__)
 _QUERIES = Queries(named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql")))
 # Migrations begin here: no earlier format was ever released.
 _FIRST_FORMAT = 6
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database from any other
 _LOG_END = "-wal"
 # While somebody always reads, SQLite never restarts its write-ahead log. Above this size we empty it after a commit.
@@ -198,9 +198,10 @@ class SqliteStore(SqlStore):
         """Raise if the files were deleted, moved or replaced: then nothing is acknowledged."""
         self._check_place()
         log = self._path + _LOG_END
-        if raw.key_of(log) != self._log_key:
+        key, size = raw.key_and_size_of(log)
+        if key != self._log_key:
             raise raw.gone(log)
-        if raw.size_of(log) > _LOG_BYTES_MAX and time.monotonic() > self._log_again_at:
+        if size > _LOG_BYTES_MAX and time.monotonic() > self._log_again_at:
             try:
                 is_empty = self._has_emptied_log()
             except sqlite3.Error:

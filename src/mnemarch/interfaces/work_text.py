@@ -1,24 +1,30 @@
-"""Text for the log and for `status`: a sentence for each entry, and one screen for the project."""
+"""Text for the log, for `status` and for the work of a task. Each log entry gets a sentence."""
 
 from __future__ import annotations
 
-import json
 import sys
-from shutil import get_terminal_size
 
 from mnemarch import user
-from mnemarch.interfaces.command import Answer, Call, at_terminal
-from mnemarch.interfaces.show import INDENT, age, clean, fields, meaning_line, quoted, short, when
-from mnemarch.interfaces.task_text import ingested_text
-from mnemarch.interfaces.text import TEXTS as WORDS
-from mnemarch.interfaces.verb_commands import text_of
+from mnemarch.errors import NotFound
+from mnemarch.interfaces.command import Answer, answered, at_terminal, text_of
+from mnemarch.interfaces.text import (
+    INDENT,
+    age,
+    clean,
+    fields,
+    json_text,
+    meaning_line,
+    quoted,
+    redactions,
+    short,
+    table,
+    unit_line,
+    when,
+    with_short_ids,
+)
 from mnemarch.lazy import lines_beside
-from mnemarch.learning.pipeline import INGEST
 from mnemarch.model.caller import ActorKind, Scope
-from mnemarch.model.event import Event
-from mnemarch.model.outcome import Dispute, Explanation, Overview, TaskUnderWay
 from mnemarch.model.stamps import short_id
-from mnemarch.services.overview import NEWS_MAX, NewsOf
 from mnemarch.text.words import counted
 from mnemarch.verbs.wire import to_json
 
@@ -27,6 +33,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.interfaces.command import Call
+    from mnemarch.learning.core import CoreSection, Turn
+    from mnemarch.model.event import Event
+    from mnemarch.model.outcome import (
+        ApproachValidation,
+        Dispute,
+        Explanation,
+        FailedApproach,
+        Ingested,
+        LoopVerdict,
+        Overview,
+        Promotion,
+        TaskUnderWay,
+        TrustChange,
+    )
+    from mnemarch.model.search import Recalled
+    from mnemarch.model.testrun import TestRun
+    from mnemarch.model.unit import Unit
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Verb
 
@@ -43,6 +67,8 @@ SENTENCES = dict(line.split(" ", 1) for line in lines_beside(__file__, "log.txt"
 # For a signal that was counted before, and for a new count of the cases behind a unit.
 _TRUST_KEPT = "brought {unit} up to date; the trust in it stays"
 _RELATIONS = {"contradicts": "contradicts", "duplicates": "repeats", "similar_to": "resembles"}
+_LINE_CHARS = 240
+_TESTS_SHOWN_MAX = 5
 
 
 class _Parts(dict[str, str]):
@@ -141,6 +167,8 @@ def read_log(verb: Verb, call: Call) -> Answer:
 
 def _follow(call: Call, wanted: dict[str, Any], limit: int) -> None:
     """Print the newest entries, then new ones as they come, until Ctrl-C. Others may write between any two reads."""
+    from mnemarch.services.overview import NewsOf
+
     try:
         news = NewsOf(call.seat)
         position = _newest(call)
@@ -161,6 +189,8 @@ def _newest(call: Call) -> int:
 
 
 def _print(events: Sequence[Event], call: Call) -> None:
+    import json
+
     ordered = sorted(events, key=lambda event: event.position)
     out = [json.dumps(to_json(event)) for event in ordered] if call.places.json else lines(ordered, call.seat)
     for line in out:
@@ -168,18 +198,32 @@ def _print(events: Sequence[Event], call: Call) -> None:
     sys.stdout.flush()
 
 
-def _log(events: Sequence[Event], call: Call) -> str:
-    return "\n".join(lines(events, call.seat)) or "Nothing was recorded that can be seen from here."
+def explained(verb: Verb, call: Call) -> Answer:
+    """Explain a unit, or the outcome of an ingested log entry."""
+    try:
+        return answered(verb, call)
+    except NotFound as missing:
+        try:
+            ingested = call.seat.ingested(call.options.unit_id)
+        except NotFound:
+            raise missing from None
+    return Answer(ingested, lambda: text_of("seat.ingested", ingested, call, "Ingested"))
 
 
 def _shown(what: Explanation | Dispute | Event, call: Call) -> str:
     """Text for `show`: a unit's explanation, a conflict or merge proposal with its sides, or a whole log entry."""
+    from mnemarch.model.outcome import Dispute, Explanation
+
     if isinstance(what, Explanation):
-        return WORDS["Explanation"](what, call)
-    return WORDS["seat.conflicts"]([what], call) if isinstance(what, Dispute) else _event(what, call)
+        return text_of("seat.explain", what, call, "Explanation")
+    return text_of("seat.conflicts", [what], call) if isinstance(what, Dispute) else _event(what, call)
 
 
 def _event(event: Event, call: Call) -> str:
+    import json
+
+    from mnemarch.learning.pipeline import INGEST
+
     (line,) = lines([event], call.seat)
     payload = "(erased)" if event.payload is None else json.dumps(event.payload, ensure_ascii=False, indent=2)
     pairs: list[tuple[str, object]] = [("id", event.id), ("type", event.type), ("number", f"{event.seq} in the log")]
@@ -197,11 +241,15 @@ def _event(event: Event, call: Call) -> str:
 
 
 def _status(seen: Overview, call: Call) -> str:
+    from shutil import get_terminal_size
+
     width = min(get_terminal_size((80, 24)).columns, _WIDTH_MAX)
     return "\n".join(_fitted(line, width) for line in _overview(seen, call))
 
 
 def _overview(seen: Overview, call: Call) -> Iterator[str]:
+    from mnemarch.services.overview import NEWS_MAX
+
     is_read_only = "" if seen.writable else "   (can only be read from here)"
     yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
     yield f"memory     {clean(call.address or call.home.folder)}"
@@ -270,8 +318,162 @@ def _fitted(line: str, columns: int) -> str:
     return line if cell_len(line) <= columns else f"{set_cell_size(line, columns - 1).rstrip()}…"
 
 
+# The work of a task: verifications, failed attempts, ingested texts, episodes and core memory
+
+
+def _promotion(judged: Promotion, call: Call) -> str:
+    lines = [*([] if judged.run is None else [_run(judged.run)]), f"episode  {short_id(judged.episode_id)}"]
+    if judged.set_aside:
+        lines.append(f"aside    {_set_aside(judged.set_aside)}")
+    if judged.skill_id is not None:
+        lines.append(f"skill    {short_id(judged.skill_id)}")
+    lines += [unit_line(unit, "raised ") for unit in judged.units]
+    for refusal in judged.refused:
+        lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {with_short_ids(refusal.reason)}")
+    lines += [_trust(change) for change in judged.trust_changes]
+    for request_id in judged.proposed:
+        lines.append(f"decided  {short_id(request_id)}  waits in the inbox for a person or a lead")
+    if judged.analyst:
+        lines.append(f"analyst  {with_short_ids(judged.analyst)}")
+    if not judged.units and not judged.refused:
+        lines.append("no claim waits for these tests")
+    return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
+
+
+def _set_aside(tests: Sequence[str]) -> str:
+    named = ", ".join(map(clean, tests[:_TESTS_SHOWN_MAX])) + ", …" * (len(tests) > _TESTS_SHOWN_MAX)
+    return f"{counted(len(tests), 'test')} failed before this task began, and still fail: {named}. Not counted here."
+
+
+def _run(run: TestRun) -> str:
+    counts = ", ".join(f"{number} {word}" for word, number in run.counts.items()) or f"exit code {run.exit_code}"
+    return f"{'witnessed' if run.witnessed else 'reported'}  {counts}: {short(run.command)}"
+
+
+def _trust(change: TrustChange) -> str:
+    moved = f"{change.before:.2f} -> {change.after:.2f}"
+    return f"trust    {short_id(change.unit_id)}  {moved} by {change.signal}, {change.status}"
+
+
+def _approach(validation: ApproachValidation, _: Call) -> str:
+    if validation.valid:
+        return "not tried yet in this task"
+    tried = f"tried already: {clean(validation.reason)}"
+    return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
+
+
+def _verdict(judged: LoopVerdict, _: Call) -> str:
+    count, kind = judged.details["count"], short(judged.details.get("line") or judged.details["error"])
+    again = "  (told before: counted again once code or approach changed)" if judged.receipt.duplicate else ""
+    lines = [f"{judged.type}  {'first time' if count == 1 else f'seen {count} times'}: {kind}{again}"]
+    if judged.instruction:
+        lines += ["", clean(judged.instruction)]
+    if judged.seen_before:
+        lines += ["", clean(judged.seen_before)]
+    return "\n".join([*lines, *redactions(judged.receipt)])
+
+
+def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
+    stuck = attempts["stuck"]
+    lines = [f"stuck: {clean(stuck)}"] if stuck is not None else []
+    return "\n".join([*lines, *_failed(attempts["failed"])]) or "No approach has failed here since the last success."
+
+
+def _failed(approaches: Sequence[FailedApproach]) -> list[str]:
+    lines = []
+    for approach in approaches:
+        last = age(approach.last_attempt_at)
+        lines.append(f"{approach.attempt_count}x  {quoted(approach.approach)}  last {last}")
+        lines += [f"    {short(reason)}" for reason in approach.failure_reasons]
+    return lines
+
+
+def _episodes(items: Sequence[Recalled], call: Call) -> str:
+    error, query = call.options.error, call.options.query
+    if not items and error:
+        return f"No episode met {quoted(error.strip().splitlines()[-1])}, or anything like it."
+    if not items:
+        return f"No episode is about {quoted(query)}." if query else "No episodes yet: a verified task leaves one."
+    lines = []
+    for item in items:
+        score = f"score {item.score:.2f}  " if item.why else ""
+        lines.append(f"{item.label} {short_id(item.unit.id)}  {score}{age(item.unit.occurred_at)}")
+        lines += [f"    {short(line, _LINE_CHARS)}" for line in item.unit.content.splitlines() if line.strip()]
+        lines += [f"    note: {clean(note)}" for note in item.notes]
+    return "\n".join(lines)
+
+
+def _section(section: CoreSection, _: Call) -> str:
+    state = f"version {section.version}" if section.version else "empty"
+    lines = [f"{clean(section.name)}  {state}, {section.room:,} characters left"]
+    for unit in section.entries:
+        lines.append(f"{INDENT}{short_id(unit.id)}  {unit.level}, {clean(unit.author)}, {age(unit.recorded_at)}")
+        lines += [f"{INDENT * 2}{clean(line)}" for line in unit.content.splitlines()]
+    return "\n".join(lines)
+
+
+def _history(units: Sequence[Unit], _: Call) -> str:
+    rows = []
+    for unit in units:
+        rest = unit.status, unit.level, unit.author, age(unit.recorded_at), unit.content
+        rows.append((short_id(unit.id), unit.attributes["number"], *rest))
+    return table(("id", "version", "status", "level", "by", "when", "text"), rows, "Nothing was ever written there.")
+
+
+def _turns(turns: Sequence[Turn], _: Call) -> str:
+    rows = [(short_id(turn.id), turn.kind, turn.actor, age(turn.at), turn.text) for turn in turns]
+    return table(("id", "kind", "by", "when", "text"), rows, "Nothing found.")
+
+
+def ingested_text(ingested: Ingested, _: Call) -> str:
+    unit, entry = ingested.unit, short_id(ingested.receipt.event_id)
+    if unit is None:
+        lines = [f"{_no_unit(ingested)}  {with_short_ids(ingested.reason)}", f"  it stays in the log as entry {entry}"]
+    else:
+        times = sum(citation.kind == "log" for citation in unit.citations)
+        lines = [unit_line(unit, str(unit.kind)), f"  from entry {entry}: {with_short_ids(ingested.reason)}"]
+        lines += [f"  said {times} times"] if times > 1 else []
+    return "\n".join([*lines, *redactions(ingested.receipt)])
+
+
+def _no_unit(ingested: Ingested) -> str:
+    return "left out" if ingested.bucket == "LEFT_OUT" else f"no unit ({ingested.bucket.lower()})"
+
+
+def _all_ingested(everything: Sequence[Ingested], call: Call) -> str:
+    if not everything:
+        return "Nothing came in, and nothing waits in the log to be taken up."
+    new = [ingested for ingested in everything if not ingested.receipt.duplicate]
+    counts: dict[str, int] = {}
+    for ingested in new:
+        name = _no_unit(ingested) if ingested.unit is None else str(ingested.unit.kind)
+        counts[name] = counts.get(name, 0) + 1
+    known = len(everything) - len(new)
+    summed = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing new"
+    before = f" ({known:,} taken in before)" if known else ""
+    return "\n".join([f"ingested  {summed}{before}", *(ingested_text(ingested, call) for ingested in new)])
+
+
+# Keyed as in `text`.
 TEXTS: dict[str, Callable[[Any, Call], str]] = {
-    "list[Event]": _log,
+    "list[Event]": lambda events, call: (
+        "\n".join(lines(events, call.seat)) or "Nothing was recorded that can be seen from here."
+    ),
     "seat.show": _shown,
     "seat.status": _status,
+    "Promotion": _promotion,
+    "ApproachValidation": _approach,
+    "LoopVerdict": _verdict,
+    "seat.failed_approaches": _attempts,
+    "seat.mark_stuck": lambda _, call: f"stuck  {clean(call.seat.scope)}",
+    "seat.clear_stuck": lambda _, call: f"cleared  {clean(call.seat.scope)}",
+    "Ingested": ingested_text,
+    "list[Ingested]": _all_ingested,
+    "episodes.search": _episodes,
+    "CoreSection": _section,
+    "list[CoreSection]": lambda sections, call: "\n\n".join(_section(section, call) for section in sections),
+    "core.history": _history,
+    "list[Turn]": _turns,
+    "core.tools": lambda tools, _: json_text(tools),
+    "str": lambda text, _: clean(text),
 }

@@ -1,7 +1,7 @@
-"""What identifies a fault: its type, and what stays of its message when the values of one run go.
+"""What identifies a fault: its type, and its message without the values of one run.
 
-Names and codes stay: they say which module, key, attribute or file it is about. `_MASKS` says what counts as a value:
-to keep or to drop something else, change its rows.
+Names and codes stay, since they name the module, key, attribute or file. The rows of `_MASKS` define what counts as a
+value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Korean words without particles, endings and auxiliary verbs."""
+"""Korean words without particles, endings and auxiliary verbs, and their English."""
 
 from __future__ import annotations
 
+from collections import Counter
 from unicodedata import normalize
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.cases import cases
-from mnemarch.text.korean import features, fine_features, is_suffix, pairs, stem
+from mnemarch.text.korean import english_of, features, fine_features, is_suffix, pairs, stem
 from mnemarch.text.tokens import tokens
+from mnemarch.text.words import entries
 
 NOUNS = """
 설정 오류 서버 로그인 파일 데이터 테스트 문서 회사 시간 재시도 냉장고 결제 배포 정책 사용자 비밀번호 브랜치 커밋 함수
@@ -141,3 +143,35 @@ def test_jamo_and_mixed_text_have_a_stem(text):
 def test_a_decomposed_word_has_the_stem_of_the_composed_one():
     assert stem(normalize("NFD", "설정에서는")) == "설정"
     assert tokens(normalize("NFD", "설정에서는")) == tokens("설정에서는")
+
+
+# English
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("port 80", "port 80"),
+        ("the λ of the Poisson process is 3", "the λ of the Poisson process is 3"),
+        ("로그인에 다섯 번 실패하면 계정이 15분 동안 잠긴다.", "login five failure account 15 minute during lock ."),
+        ("orders-api는 자바 21", "orders-api java 21"),
+        # What follows is read too, and what comes after a part that is not known is left alone.
+        ("결제내역을", "payment details"),
+        ("결제모드설정", "payment"),
+        # A word of one syllable counts alone, not at the beginning of another.
+        ("돈을", "money"),
+        ("돈까스", ""),
+        ("支払いは三回", ""),
+        ("", ""),
+    ],
+)
+def test_a_text_as_an_english_model_reads_it(text, english):
+    assert english_of(text) == english
+
+
+def test_each_korean_word_has_one_english():
+    rows = [line.split() for line in entries("gloss", "words")]
+    counted = Counter(word for _, *words in rows for word in words)
+    assert [word for word, count in counted.items() if count > 1] == []
+    assert all("가" <= letter <= "힣" for word in counted for letter in word)
+    assert all(english.isascii() and words for english, *words in rows)

@@ -1,24 +1,29 @@
-"""Finds units with the same canonical text, and refuses texts that were rejected (R4, R5, R6)."""
+"""Finds units by a partial id and by their text, and refuses texts that were rejected (R4, R5, R6).
+
+A partial id is the beginning of an id, or of its last group, which is the part that gets printed.
+"""
 
 from __future__ import annotations
 
+from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import ActorKind, Stream
+from mnemarch.model.caller import ActorKind, Caller, Stream
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
+from mnemarch.model.stamps import ID_CHARS
 from mnemarch.model.unit import Claim, Kind, Status, Unit
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.promotion import Refusal
+from mnemarch.text import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import canonical
-    from mnemarch.text import difference as differing
+    from mnemarch.text import canonical, guarded
     from mnemarch.text import opposition as opposing
     from mnemarch.text import statements as stating
 
@@ -26,9 +31,87 @@ if TYPE_CHECKING:
 else:
     # A run of tests mostly compares no statements, and their words take a while to load.
     canonical = Lazy("mnemarch.text.canonical")
-    differing = Lazy("mnemarch.text.difference")
+    guarded = Lazy("mnemarch.text.guarded")
     opposing = Lazy("mnemarch.text.opposition")
     stating = Lazy("mnemarch.text.statements")
+
+RULE = "R5"
+LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
+_VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
+_TOPIC_READ_MAX = 100
+_CLAIMS = kinds_where(lambda rules: rules.disputes and rules.bucket is not None)
+# Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
+_LIMITS = frozenset({"only", "also"})
+_PART_CHARS_MIN = 6
+_CANDIDATES_MAX = 200
+_LISTED_MAX = 5
+_WORDS_CHARS_MAX = 60
+_LAST_GROUP = 24
+_OF_AN_ID = frozenset("0123456789abcdef-")
+
+
+# By id
+
+
+def is_whole(typed: str) -> bool:
+    """Whether the text can't be a partial id: it is a whole id, or not an id at all."""
+    return not _PART_CHARS_MIN <= len(typed) < ID_CHARS or not _OF_AN_ID.issuperset(typed.lower())
+
+
+def unit_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """The whole id of the unit that a partial id names. If it names no unit, the text itself."""
+
+    def named(part: str) -> dict[str, str]:
+        units = reader.units_named(part, _CANDIDATES_MAX)
+        return {unit.id: unit.content for unit in units if caller.may_read(unit.scope)}
+
+    return _whole(typed, named)
+
+
+def link_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """Like `unit_id`, for a conflict or a merge proposal."""
+
+    def named(part: str) -> dict[str, str]:
+        links = reader.links_named(part, _CANDIDATES_MAX)
+        sides = reader.units({side for link in links for side in (link.source, link.target)})
+        seen = {side for side, unit in sides.items() if caller.may_read(unit.scope)}
+        return {link.id: link.note for link in links if {link.source, link.target} <= seen}
+
+    return _whole(typed, named)
+
+
+def event_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """Like `unit_id`, for an entry of the log."""
+
+    def named(part: str) -> dict[str, str]:
+        events = reader.events_named(part, _CANDIDATES_MAX)
+        return {event.id: str(event.type) for event in events if caller.may_read(event.scope)}
+
+    return _whole(typed, named)
+
+
+def any_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """Like `unit_id`, for a unit, a conflict or an entry of the log, looked up in this order."""
+    for look in (unit_id, link_id, event_id):
+        whole = look(reader, caller, typed)
+        if whole != typed:
+            return whole
+    return typed
+
+
+def _whole(typed: str, candidates_for: Callable[[str], dict[str, str]]) -> str:
+    candidates = {} if is_whole(typed) else candidates_for(typed.lower())
+    if len(candidates) < 2:
+        return next(iter(candidates), typed)
+    listed = [
+        f"{id[_LAST_GROUP:]} ({words.in_a_line(text, _WORDS_CHARS_MAX)})"
+        for id, text in list(candidates.items())[:_LISTED_MAX]
+    ]
+    more = f" and {len(candidates) - _LISTED_MAX} more" if len(candidates) > _LISTED_MAX else ""
+    raise InvalidInput(f"{typed!r} may be {', '.join(listed)}{more}.", hint="Name one of these.")
+
+
+# By text
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
@@ -63,20 +146,14 @@ def twin_of(reader: Reader, unit: Unit, scope_key: str) -> Unit | None:
     return None
 
 
-RULE = "R5"
-_LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
-_VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
-_TOPIC_READ_MAX = 100
-_CLAIMS = kinds_where(lambda rules: rules.disputes and rules.bucket is not None)
-# Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
-_LIMITS = frozenset({"only", "also"})
+# Rejected texts
 
 
 def rejection_of(reader: Reader, unit: Unit) -> Event | None:
     """The rejection that archived a unit. None if it was archived for another reason."""
     if unit.status is not Status.ARCHIVED:
         return None
-    left = [event for event in reader.events_of_subject(unit.id) if event.type in _LEAVING]
+    left = [event for event in reader.events_of_subject(unit.id) if event.type in LEAVING]
     return left[-1] if left and left[-1].type is EventType.UNIT_REJECTED else None
 
 
@@ -95,7 +172,7 @@ def is_reworded(left: str, right: str) -> bool:
         (said.topic, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
         for said, text in ((stating.statement(left), left), (stating.statement(right), right))
     )
-    return ours == theirs and not differing.differences(left, right) and opposing.opposes(left, right) is None
+    return ours == theirs and not guarded.differences(left, right) and opposing.opposes(left, right) is None
 
 
 def rewordings_of(act: Act, unit: Unit) -> list[Unit]:

@@ -1,24 +1,37 @@
-"""Commits proposals as decisions, and stores evidence (D2, D3, D5, R12)."""
+"""Proposals become decisions, with their evidence (D2, D3, D5), or requests (R12).
+
+A request is a proposal of an actor that may not decide. It waits in the log for a person or an orchestrator.
+"""
 
 from __future__ import annotations
 
-from mnemarch.decisions.chain import is_visible, settled, stale
-from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed, still_opposed
-from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
+from mnemarch.decisions.guard import (
+    RULE,
+    binding,
+    is_a_persons,
+    is_visible,
+    opposed,
+    replaced_by,
+    still_opposed,
+    unchanged,
+)
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.log.projection import keys_of
-from mnemarch.model.caller import ActorKind, Caller, Level
+from mnemarch.model.caller import ActorKind, Caller, Level, Scope, Stream
 from mnemarch.model.citation import Citation
-from mnemarch.model.decision import Decision, Strength, version_key_of
+from mnemarch.model.decision import Decision, DecisionRequest, Strength, version_key_of
 from mnemarch.model.event import Event, EventType
+from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import Verdict
-from mnemarch.model.stamps import micros, new_id
+from mnemarch.model.stamps import blake2b, new_id
 from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.permissions import Deed, Policy
 from mnemarch.text import words
+from mnemarch.text.canonical import canonical
 from mnemarch.text.secrets import redacted, redacted_tree
 from mnemarch.units.conflicts import link_units
-from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
+from mnemarch.units.finding import is_same, live_with_same_text, twin_of
 from mnemarch.units.status import change
 
 TYPE_CHECKING = False
@@ -27,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.decision import DecisionProposal, DecisionRequest, GuardianVerdict
+    from mnemarch.model.decision import DecisionProposal, GuardianVerdict
     from mnemarch.stores.sql.reader import Reader
 
 _QUOTED_CHARS = 80
@@ -63,7 +76,7 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
     same = decided_already(act.transaction, proposal)
     if same is not None:
         return _supported(act, same, proposal)
-    base = None if proposal.base is None else _unchanged(act, proposal.base)
+    base = None if proposal.base is None else unchanged(act, proposal.base)
     if base is not None and base.unit.level > proposal.level:
         # A version at a narrower level takes the decision away from everybody else.
         act.require(Deed.DECIDE, base.unit)
@@ -78,7 +91,7 @@ def _decided(act: Act, proposal: DecisionProposal, override: str | None, request
     evidence = _kept_evidence(act, proposal)
     unit_id = proposal.id
     if base is not None:
-        disputed = _out_of_force(act, base, unit_id, proposal.reason.summary)
+        disputed = replaced_by(act, base, unit_id, proposal.reason.summary)
         against += still_opposed(proposal.text, disputed, against)
     reason = proposal.reason.to_json() | ({"override": override} if override else {})
     attributes = {
@@ -219,17 +232,6 @@ def _verified(
     }
 
 
-def _unchanged(act: Act, base: Decision) -> Decision:
-    """The revised version, if it is still in force at the scope that the proposal saw (R5, R12).
-
-    It may have been used, cited or validated meanwhile. Raises Conflict otherwise.
-    """
-    current = act.transaction.decision_in_force(base.root_id)
-    if current is not None and (current.id, current.scope) == (base.id, base.unit.scope):
-        return Decision(current)
-    raise stale(base, None if current is None else Decision(current))
-
-
 def _require_answer(caller: Caller, base: Decision | None, verdict: GuardianVerdict, override: str | None) -> None:
     """Raise if the guardian blocks the change, unless a person gives an override (D8, D11).
 
@@ -295,21 +297,92 @@ def _carried(act: Act, unit_id: str, level: Level) -> str:
     return change(act, EventType.UNIT_PROMOTED, unit, payload).id
 
 
-def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> list[Decision]:
-    """Take a version out of force. Returns the decisions in force that it was in conflict with."""
-    changes = {
-        "status": str(Status.DEPRECATED),
-        "superseded_by": new_id,
-        "superseded_from": str(base.unit.status),
-        "contradiction_note": reason,
-        "valid_to": micros(max(act.now, base.unit.occurred_at)),
+# Requests
+
+
+def subject_of(stream: Stream) -> str:
+    """The subject that all requests of a project share in the log."""
+    return "requests:" + blake2b(to_json([stream.org, stream.project]).encode(), digest_size=16).hexdigest()
+
+
+def ask(act: Act, proposal: DecisionProposal) -> DecisionRequest:
+    """Record a proposal as a request. Returns the open request of the same actor if it asks for the same."""
+    asked = {
+        "text": proposal.text,
+        "strength": str(proposal.strength),
+        "domain": proposal.domain,
+        "level": str(proposal.level),
+        "reason": proposal.reason.to_json(),
+        "evidence": list(proposal.evidence),
+        "snapshots": list(proposal.snapshots),
+        "revises": None if proposal.base is None else proposal.base.id,
+        "opposes": [one.id for one in proposal.conflicts],
     }
-    change(act, EventType.UNIT_SUPERSEDED, base.unit, {"new": new_id, "reason": reason, "set": changes})
-    others: list[str] = []
-    for link in act.transaction.links_of(base.id):
-        if link.open:
-            others.append(link.target if link.source == base.id else link.source)
-            payload = {"link": link.id, "winner": others[-1], "reason": f"superseded by {new_id}"}
-            act.record(EventType.LINK_RESOLVED, payload, subject=link.id)
-    disputed = act.transaction.units(others).values()
-    return [Decision(unit) for unit in disputed if unit.live and version_key_of(unit) is not None]
+    for earlier in _waiting(act.transaction, act.caller.stream):
+        if earlier.actor == act.caller.actor and (earlier.payload or {})["proposal"] == asked:
+            return _request(earlier)
+    subject = subject_of(act.caller.stream)
+    event, _ = act.record(EventType.DECISION_REQUESTED, {"proposal": asked}, subject=subject)
+    return _request(event)
+
+
+def texts_asked_for(reader: Reader, stream: Stream) -> list[tuple[Scope, str]]:
+    """The texts of all requests of a project, answered or not, each with its scope."""
+    asked = [event for event in reader.events_of_subject(subject_of(stream)) if "proposal" in (event.payload or {})]
+    return [(event.scope, (event.payload or {})["proposal"]["text"]) for event in asked]
+
+
+def open_requests(reader: Reader, caller: Caller) -> list[DecisionRequest]:
+    """The unanswered requests in the caller's project, oldest first."""
+    return [_request(event) for event in _waiting(reader, caller.stream)]
+
+
+def _waiting(reader: Reader, stream: Stream) -> list[Event]:
+    asked: list[Event] = []
+    answered: dict[str, bool] = {}
+    for event in reader.events_of_subject(subject_of(stream)):
+        payload = event.payload or {}
+        if event.type is EventType.REQUEST_ANSWERED:
+            answered[payload.get("request", "")] = "reopens" not in payload
+        elif "proposal" in payload:
+            asked.append(event)
+    return [event for event in asked if not answered.get(event.id)]
+
+
+def waiting_request(reader: Reader, caller: Caller, request_id: str) -> DecisionRequest:
+    request = next((one for one in open_requests(reader, caller) if one.id == request_id), None)
+    if request is None:
+        raise NotFound(f"No request {request_id!r} waits here.", hint="It was answered, or is of another project.")
+    return request
+
+
+def answer(act: Act, request_id: str, reason: str, decision_id: str | None, **more: bool) -> None:
+    """Answer a request with the decision that it became, or with the reason why not."""
+    payload = {"request": request_id, "reason": reason, "decision": decision_id} | more
+    act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
+
+
+def settled(act: Act, decision: Decision, accepted: DecisionRequest | None) -> Decision:
+    """Answer the accepted request, and all other requests for the same. Returns the decision."""
+    for request in open_requests(act.transaction, act.caller):
+        is_same_place = request.scope.at(request.level) == decision.unit.scope and request.domain == decision.domain
+        if accepted is not None and request.id == accepted.id:
+            answer(act, request.id, "accepted", decision.id)
+        elif is_same_place and canonical(request.text) == canonical(decision.unit.content):
+            answer(act, request.id, "decided already", decision.id)
+    return decision
+
+
+def reopen(act: Act, request_id: str, reason: str) -> None:
+    """Reopen an answered request."""
+    answer(act, request_id, reason, None, reopens=True)
+
+
+def seat_of(request: DecisionRequest, caller: Caller) -> Caller:
+    """The caller in the scope of the request, where the evidence is visible and the level means the same."""
+    return Caller(caller.actor, request.scope, caller.session, caller.root)
+
+
+def _request(event: Event) -> DecisionRequest:
+    asked = DecisionRequest.fields_from_json((event.payload or {})["proposal"])
+    return DecisionRequest(id=event.id, actor=event.actor, scope=event.scope, at=event.recorded_at, **asked)
