@@ -17,9 +17,9 @@ FOLDERS = sorted({path.parent for path in MODULES} - {PACKAGE})
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 # Ceilings that only go down; record 19 names where they are heading.
-CODE_LINES_MAX = 44_460
+CODE_LINES_MAX = 44_458
 MODULES_MAX = 230
-TEST_LINES_MAX = 38_332
+TEST_LINES_MAX = 38_313
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.model.stamps import first_id, instant, new_id
+from mnemarch.model.stamps import new_id
 
 MANY = 5_000
 
@@ -28,19 +28,6 @@ def test_an_id_is_a_uuid_of_version_7_made_now():
     assert parsed.version == 7
     assert parsed.variant == uuid.RFC_4122
     assert abs((parsed.int >> 80) - before) < 60_000
-
-
-@given(st.integers(0, 2**52), st.integers(0, 2**52))
-def test_an_id_is_found_by_the_moment_it_was_made_at(at, since):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mnemarch.model.stamps._last_tick", 0)
-        made = new_id(instant(at))
-        again = new_id(instant(at))
-    assert first_id(at) <= made < again
-    if at >= since + 1_000:
-        assert made > first_id(since)
-    elif at < since - 1_000:
-        assert made < first_id(since)
 
 
 @given(st.lists(st.integers(0, 2**62), min_size=1, max_size=50))

@@ -149,7 +149,7 @@ def drafted(
     body = canonical_json(clean)
     salt = random_bytes()
     return Event(
-        id=new_id(now),
+        id=new_id(),
         stream=stream,
         seq=seq,
         type=type,

@@ -56,27 +56,19 @@ def random_bytes() -> bytes:
             _random.extend(ahead[at : at + _RANDOM_BYTES] for at in range(0, len(ahead), _RANDOM_BYTES))
 
 
-def new_id(at: datetime | None = None) -> str:
+def new_id() -> str:
     """A UUIDv7: milliseconds, then 12 bits of the millisecond's fraction, then 62 random bits.
 
     Ids of one process sort in the order of their creation, even if the clock goes back. The random bits keep the ids
-    of different processes distinct. The time is now, or `at`; it is never before that.
+    of different processes distinct.
     """
     global _last_tick
-    _last_tick = tick = max(_tick(time.time_ns() // 1000 if at is None else micros(at)), _last_tick + 1)
+    nanos = time.time_ns()
+    tick = (nanos // 1_000_000) << 12 | (nanos % 1_000_000) * 4096 // 1_000_000
+    _last_tick = tick = max(tick, _last_tick + 1)
     when = f"{tick:015x}"
     random = f"{int.from_bytes(random_bytes()[:8], 'big') >> 2 | 1 << 63:x}"
     return f"{when[:8]}-{when[8:12]}-7{when[12:]}-{random[:4]}-{random[4:]}"
-
-
-def first_id(since: int) -> str:
-    """What the ids since a moment, in microseconds, are greater than."""
-    when = f"{max(_tick(since), 0):015x}"
-    return f"{when[:8]}-{when[8:12]}-7{when[12:]}"
-
-
-def _tick(micros: int) -> int:
-    return (micros // 1000) << 12 | (micros % 1000) * 4096 // 1000
 
 
 def short_id(id: str) -> str:

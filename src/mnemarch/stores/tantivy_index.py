@@ -263,8 +263,7 @@ class TantivyIndex(Forkable):
         if not names or not self._about():
             return []
         allowed = [("scope", scope_keys), ("state", states)]
-        found = self._found(lambda: self._one_of(field, names), allowed, len(names))
-        return [sketch for _, sketch in found]
+        return [sketch for _, sketch in self._found(lambda: self._one_of(field, names), allowed, len(names))]
 
     def _filters(self, allowed: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
         """What a document must have; None if no document has it."""
@@ -372,7 +371,9 @@ class TantivyIndex(Forkable):
             "event": self._event_at(meta["position"]),
         }
         writer.delete_documents_by_term("id", _META)
-        writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
+        # A search makes an empty dictionary for each field that a segment lacks, so this document has every usual one.
+        words = {name: [_META] for name in ("id", "scope", "state", "body", "own")}
+        writer.add_document(tantivy.Document(meta=[to_json(meta)], **words))
         writer.commit()
         if rebuild:
             writer.garbage_collect_files()

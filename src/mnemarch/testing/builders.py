@@ -59,7 +59,7 @@ def recorded(
         "key": None,
     }
     event = Event(
-        id=new_id(at + timedelta(microseconds=1)),
+        id=new_id(),
         stream=stream,
         seq=seq + 1,
         scope=scope,

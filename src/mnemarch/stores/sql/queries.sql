@@ -107,12 +107,12 @@ WITH RECURSIVE known (scope_key) AS (
   SELECT (SELECT min(scope_key) FROM events WHERE scope_key > known.scope_key) FROM known WHERE known.scope_key IS NOT NULL)
 SELECT (SELECT scope FROM events WHERE scope_key = known.scope_key LIMIT 1) FROM known WHERE scope_key IS NOT NULL;
 
--- first_since: A position that no entry since a moment comes before. The sum keeps the planner from walking there from the first of all.
-SELECT min(position + 0) FROM events WHERE id >= :first_id;
+-- first_since: The first entry since a moment. The sum keeps the planner from walking there from the first of all.
+SELECT min(position + 0) FROM events WHERE recorded_at >= :since;
 
 -- activity_since: Who did what where since a moment, and when last.
 SELECT actor, scope, type, count(*), max(recorded_at) FROM events
-WHERE id >= :first_id AND recorded_at >= :since AND substr(scope, 1, length(:beginning)) = :beginning
+WHERE recorded_at >= :since AND substr(scope, 1, length(:beginning)) = :beginning
 GROUP BY actor, scope, type;
 
 -- stuck_tasks: The tasks that somebody called stuck and nobody cleared, newest first.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
-from mnemarch.model.stamps import first_id
 from mnemarch.stores.sql.queries import (
     ROWS,
     Queries,
@@ -152,11 +151,11 @@ class Reader:
         return [Scope.of(from_json(scope)) for (scope,) in self.query("scopes")]
 
     def _since(self, since: int) -> dict[str, int]:
-        return {"since": since, "first": (self._one("first_since", first_id=first_id(since))[0] or ALL) if since else 0}
+        return {"since": since, "first": (self._one("first_since", since=since)[0] or ALL) if since else 0}
 
     def activity_since(self, scope: Scope, since: int) -> list[tuple[str, Scope, str, int, int]]:
         """Who did what below a scope since a moment: actor, scope, type, how often, and when last."""
-        rows = self.query("activity_since", beginning=beginning_of(scope), since=since, first_id=first_id(since))
+        rows = self.query("activity_since", beginning=beginning_of(scope), since=since)
         return [(actor, Scope.of(from_json(where)), type, count, last) for actor, where, type, count, last in rows]
 
     def stuck_tasks(self, scope: Scope, limit: int) -> list[Event]:

@@ -1,6 +1,5 @@
--- Every index costs each write a page. An entry's id begins with the moment it was recorded: what happened since a moment is
--- found by the index of ids. New units come all the time, and are found in their scope. What is live has an index of its own.
-DROP INDEX events_recorded;
+-- Every index costs each write a page. New units come all the time, and are found in their scope. What is live has an index
+-- of its own.
 DROP INDEX events_type;
 CREATE INDEX events_type ON events (type, position)
 WHERE type NOT IN ('logged', 'recalled', 'graph.changed', 'unit.remembered');
