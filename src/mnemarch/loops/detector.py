@@ -321,6 +321,24 @@ def validated(known: Ledger, approach: str) -> ApproachValidation:
     )
 
 
+def blocked_tasks(reader: Reader, scope: Scope, since: int, limit: int) -> list[Event]:
+    """The failures after which the loop guard blocks a task below a scope, newest first. Not those of stuck tasks."""
+    newest: dict[str, Event] = {}
+    for event in reader.events_back(scope, types=[EventType.ATTEMPT_FAILED], since=since, limit=limit):
+        newest.setdefault(event.subject or "", event)
+    blocking = [event for event in newest.values() if _is_block(event)]
+    ledgers = [ledger(reader, event.subject or "") for event in blocking]
+    return [
+        event
+        for event, known in zip(blocking, ledgers, strict=True)
+        if known.stuck is None and any(attempt.event_id == event.id for attempt in known.attempts)
+    ]
+
+
+def _is_block(event: Event) -> bool:
+    return bool((event.payload or {}).get("verdict", {}).get("type") == Verdict.BLOCK)
+
+
 def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
     event, _ = act.record(EventType.TASK_STUCK, {"task": task, "reason": reason}, subject=subject)
     return event

@@ -463,6 +463,8 @@ class Use(Frozen):
 KEPT_AS = "kept_as"
 OBSERVED, ACCEPTED, IMPORTED, LESSON, REPEATED = "observed", "accepted", "imported", "lesson", "repeated"
 DISTRUSTED = "distrusted"
+# The attribute of a claim that holds digests of what its tests compared with when it was claimed.
+EXPECTED = "tests_expected"
 # A kind of key beside the kinds of citations: the fingerprint of an error that an episode met.
 FAULT = "fault"
 

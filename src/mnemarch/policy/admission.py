@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
 # The attributes that only the program sets. `kept_as` and `kept_by` mark units that it keeps without a verification.
-_OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
+_OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted", "tests_expected"}
 # The kinds that only `seat.decisions`, `seat.core` and `seat.items` create (R4), each with a hint that says how.
 _MADE_OTHERWISE = {
     "decision": Hint("make a decision"),

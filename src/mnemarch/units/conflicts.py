@@ -6,6 +6,7 @@ a conflict or joins the open one. The cost of a write does not grow with the con
 
 from __future__ import annotations
 
+from mnemarch.code.tests import rest_on_two_contents
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.event import EventType
@@ -329,17 +330,7 @@ def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:
         return False
     ours, theirs = _packages(unit), _packages(other)
     is_apart = bool(ours and theirs) and ours.isdisjoint(theirs)
-    return not is_apart and not _cite_two_forms(unit, other)
-
-
-def _cite_two_forms(unit: Unit, other: Unit) -> bool:
-    """Whether both cite one symbol with different signatures. Each then holds on its own branch (R8)."""
-    ours, theirs = _signatures(unit), _signatures(other)
-    return any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys())
-
-
-def _signatures(unit: Unit) -> dict[str, str | None]:
-    return {str(item): item.get("signature") for item in unit.citations if item.kind is CitationKind.SYMBOL}
+    return not is_apart and not rest_on_two_contents(unit, other)
 
 
 def _packages(unit: Unit) -> frozenset[str]:

@@ -12,7 +12,7 @@ from mnemarch.lazy import Any, loaded, paragraphs_beside
 from mnemarch.model.caller import Actor
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.unit import Citation
-from mnemarch.model.value import Frozen, Names, Ranks
+from mnemarch.model.value import Frozen, Names, Ranks, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -316,6 +316,13 @@ def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str =
     return Type(name, read_word, schema, metavar, sample)
 
 
+def _claimed() -> dict[str, Any]:
+    """The kinds with a bucket. Units of the other kinds are not made by claiming them (R4)."""
+    from mnemarch.policy.kinds import kinds_where
+
+    return {"type": "string", "enum": sorted(kinds_where(lambda rules: rules.bucket is not None))}
+
+
 # The command line reads these two from standard input if the argument is `-`. OUTPUT need not be UTF-8.
 TEXT = Type("text", _text, _string, "TEXT|-", '"..."')
 OUTPUT = Type("output", _text, _string, "TEXT|-")
@@ -326,6 +333,7 @@ RECEIPT = Type("receipt", _receipt, lambda: {"type": "object"}, "RECEIPT|-", "re
 ACTOR = Type("actor", _actor, _string, "KIND:ID")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
+CLAIMED = replace(KIND, schema=_claimed)
 STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
 SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
 STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")
