@@ -28,7 +28,7 @@ from pathlib import Path
 import mnemarch
 from bench.spine import OBJECTS, SUBJECTS, VERBS, program, ratio, shown, texts
 from mnemarch import Actor, Claim, Scope
-from mnemarch.interfaces.hooks.process import place_of
+from mnemarch.interfaces.hooks import place_of
 
 PAYLOADS = Path(__file__).parents[1] / "tests" / "fixtures" / "hosts"
 LIMIT = 5.0

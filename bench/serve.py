@@ -21,7 +21,7 @@ import httpx2
 
 import mnemarch
 from mnemarch import Actor, Claim, Scope
-from mnemarch.interfaces.http.serve import Tokens
+from mnemarch.interfaces.http import Tokens
 
 from .spine import texts
 

@@ -19,7 +19,7 @@ from typing import Any
 from mnemarch.code.citing import checked_in_tree
 from mnemarch.code.symbols import symbols_of
 from mnemarch.code.worktree import WorkTree, checked
-from mnemarch.model.citation import Citation
+from mnemarch.model.unit import Citation
 
 HERE = os.path.dirname(os.path.dirname(__file__))
 LINES = 2_000

@@ -16,7 +16,6 @@ from mnemarch.model.caller import ActorKind as ActorKind
 from mnemarch.model.caller import Level as Level
 from mnemarch.model.caller import Scope as Scope
 from mnemarch.model.caller import can_promote as can_promote
-from mnemarch.model.citation import Citation as Citation
 from mnemarch.model.decision import Decision as Decision
 from mnemarch.model.decision import DecisionProposal as DecisionProposal
 from mnemarch.model.decision import Reason as Reason
@@ -38,6 +37,7 @@ from mnemarch.model.search import Found as Found
 from mnemarch.model.search import Pack as Pack
 from mnemarch.model.search import Recalled as Recalled
 from mnemarch.model.search import Withheld as Withheld
+from mnemarch.model.unit import Citation as Citation
 from mnemarch.model.unit import Claim as Claim
 from mnemarch.model.unit import Kind as Kind
 from mnemarch.model.unit import Status as Status

@@ -16,7 +16,7 @@ def main() -> int:
     gc.set_threshold(_NEWLY_MADE_MAX)
     try:
         if sys.argv[1:2] == ["hook"] and {"-h", "--help"}.isdisjoint(sys.argv):
-            from mnemarch.interfaces.hooks.process import run
+            from mnemarch.interfaces.hooks import run
 
             code = run(sys.argv[2:])
             keep_patterns()

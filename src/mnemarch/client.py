@@ -14,8 +14,7 @@ from mnemarch import errors
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, StoreUnavailable
 from mnemarch.log.act import Entry
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.verbs.types import REPORT, SEAT, Parameter, Verb
-from mnemarch.verbs.wire import from_json, kind_of, offered, path_of, recognised, served, to_json
+from mnemarch.verbs.types import REPORT, SEAT, Parameter, Verb, from_json, kind_of, recognised, served, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ class _Verbs:
         return self._verb(verb)
 
     def _verb(self, verb: Verb) -> Callable[..., Any]:
-        sent = {each.name: each for each in offered(verb)}
+        sent = {each.name: each for each in verb.sent}
         names = [each.name for each in verb.takes]
         seats = {each.name for each in verb.takes if each.type is SEAT}
         defaults = {each.name: each.default for each in verb.takes}
@@ -168,7 +167,7 @@ class _Verbs:
                     hint="Leave it out. Run tests here, and send the report that they write.",
                 )
             content = {name: _sent(sent[name], item) for name, item in given.items() if name in sent}
-            return from_json(kind_of(verb.gives), self._line.ask("POST", path_of(verb), place, content))
+            return from_json(kind_of(verb.gives), self._line.ask("POST", verb.path, place, content))
 
         ask.__name__ = verb.name
         return ask

@@ -184,7 +184,7 @@ class Memory:
 
         The target must be empty, or an earlier copy.
         """
-        from mnemarch.log.copying import Copying
+        from mnemarch.log.transfer import Copying
 
         there = target._engine
         if there.store.id == self._engine.store.id and not is_another_file(self._engine.place, there.place):

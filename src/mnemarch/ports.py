@@ -1,4 +1,4 @@
-"""The interfaces of stores, indexes and models. Only type checkers read this file, so it costs no start-up time."""
+"""The interfaces of stores and indexes. Only type checkers read this file, so it costs no start-up time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mnemarch.embedding.dense import OnnxReranker
+    from mnemarch.embedding.dense_search import DenseSearch
     from mnemarch.model.event import Event
     from mnemarch.model.search import Sketch, Sums
     from mnemarch.model.unit import Searchable
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
+
+    # There is one search by meaning, over several stores of vectors, and one reranker.
+    MeaningIndex = DenseSearch
+    Reranker = OnnxReranker
 
 T = TypeVar("T")
 
@@ -132,45 +138,6 @@ class SearchIndex(Protocol):
     def close(self) -> None: ...
 
 
-class MeaningIndex(Protocol):
-    """Vectors of units, made by a sentence model. They lag behind the store, and may not exist yet."""
-
-    def noise_for(self, text: str) -> float:
-        """The cosine that unrelated texts reach with this question. A lower one is no sign of relevance."""
-
-    def ready(self) -> bool:
-        """Whether all units up to some position have a vector."""
-
-    def position(self) -> int:
-        """The log position up to which units have vectors."""
-
-    def nearest(
-        self,
-        text: str,
-        scope_keys: Sequence[str] | None,
-        *,
-        states: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        domains: Sequence[str] = (),
-        limit: int,
-    ) -> list[tuple[str, float]]:
-        """The units nearest in meaning, with their cosine, best first."""
-
-    def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]: ...
-    def follow(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> None:
-        """Catch up with the store in the background, unless that is already running."""
-
-    def catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> object:
-        """Catch up with the store in the calling thread."""
-
-    def count(self) -> int:
-        """The number of units with a vector."""
-
-    def warm(self) -> None: ...
-    def erase(self, unit_ids: Sequence[str]) -> None: ...
-    def close(self) -> None: ...
-
-
 class Vectors(Protocol):
     """The vectors of a store: where they are stored, and which model makes them, if any."""
 
@@ -179,13 +146,3 @@ class Vectors(Protocol):
 
     def erase(self, unit_ids: Sequence[str]) -> None:
         """Remove the vectors of these units, even if no model is in use now."""
-
-
-class Reranker(Protocol):
-    """A model that reads a question and a text together. It reorders the first candidates (decision 45)."""
-
-    def scores(self, question: str, texts: Sequence[str]) -> Sequence[float]:
-        """A score for each text; higher is better. There are fewer scores than texts if time runs out.
-
-        Raises StoreUnavailable if the model can't be used. Then the usual order stays, and the answer says so.
-        """

@@ -507,7 +507,9 @@ def test_the_record_that_a_decision_was_imported_from_is_not_told_beside_it_and_
     world.desk.commit(world.desk.propose("Use Redis\n\nIt holds the sessions.", reason=WHY, evidence=given))
     pack = world.lead.context("redis sessions answered")
     assert ("# 3. Use Redis" in pack.text, texts[1] in pack.text) == (False, True)
-    assert [each.unit_id for each in pack.left_out] == given[:1]
+    assert [(each.unit_id, each.reason) for each in pack.withheld] == [
+        (given[0], "the record of a decision that is listed")
+    ]
 
 
 def test_r10_what_relations_reach_comes_from_what_the_task_works_on_and_not_from_search_hits():

@@ -102,6 +102,25 @@ def test_a_request_says_what_a_yes_would_take_out_of_force(seats, person):
     assert request.evidence == f"measured; revises the lock {lock.id}, “Use Kafka for mail”"
 
 
+def test_a_task_that_the_loop_guard_blocks_waits_in_the_inbox_until_something_changes(seats, person):
+    agent, other = seats.agent(worktree="w1"), seats.agent("coder-2", worktree="w2", task="T-2")
+    for approach in ("raise the pool size", "restart the proxy", "pin the driver"):
+        assert person.inbox() == []
+        for seat in (agent, other):
+            seat.fail("ConnectionError: pool exhausted", approach=approach)
+    first, second = person.inbox()
+    assert (first.what, first.subject, first.author) == ("stuck task", "Task T-2 is blocked", "agent:coder-2")
+    assert (second.subject, second.evidence) == ("Task T-1 is blocked", "ConnectionError: pool exhausted")
+    assert "3" in second.why
+    other.fail("KeyError: 'pool'", approach="read the pool from the settings")
+    assert [item.subject for item in person.inbox()] == ["Task T-1 is blocked"]
+    person.accept(second.id)
+    assert (person.inbox(), agent.validate_approach("pin the driver").valid) == ([], True)
+    agent.mark_stuck("needs a password")
+    agent.fail("ConnectionError: pool exhausted")
+    assert [item.subject for item in person.inbox()] == ["Task T-1 is stuck"]
+
+
 def test_what_nobody_wanted_for_30_days_leaves_the_inbox(seats, person, clock):
     agent = seats.agent(worktree="w1")
     for text in ("Deploys need a ticket", "Totals are rounded up", "Totals are rounded down"):

@@ -338,6 +338,21 @@ def test_r4_what_a_person_rejected_is_refused_in_nearly_the_same_words_with_the_
             assert f"approve unit {declined.id}" in refused.reason
 
 
+def test_r4_what_says_nearly_the_same_goes_with_what_a_person_rejects(memory, seats):
+    agent, person = seats.agent(), seats.human()
+    for text, (first, second) in NEARLY.items():
+        unit, near = agent.remember(text).unit, agent.remember(second).unit
+        others = [agent.remember(each).unit for each in OTHER[text]]
+        if first != second:
+            others.append(seats.human("bob").remember(first).unit)
+        person.reject(unit.id, "it broke")
+        gone = person.get(near.id)
+        assert (gone.status, gone.trust.confidence < near.trust.confidence) == (Status.ARCHIVED, True)
+        assert gone.archive_reason == f"rejected: it broke (with unit {unit.id}, which says the same)"
+        assert all(person.get(each.id).live for each in others)
+    assert memory.rebuild().same
+
+
 def test_r4_an_opposing_or_different_statement_is_not_refused(seats, declined):
     for text in OTHER[declined.content]:
         assert not isinstance(seats.agent("coder-2", worktree="w2").remember(text), Refused), text
@@ -359,8 +374,9 @@ def test_r4_what_a_person_says_in_other_words_overrules_the_rejection(seats, dec
 
 
 def test_r4_a_leads_rejection_is_of_the_same_words_only(seats):
-    unit = seats.agent().remember(FACT).unit
+    unit, near = (seats.agent().remember(text).unit for text in (FACT, NEARLY[FACT][1]))
     seats.orchestrator().reject(unit.id, "no")
+    assert seats.agent().get(near.id).live
     assert isinstance(seats.agent().remember(FACT), Refused)
     assert not isinstance(seats.agent().remember(NEARLY[FACT][0]), Refused)
 

@@ -12,7 +12,7 @@ import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Citation, Scope
 from mnemarch.interfaces.cli import main
-from mnemarch.verbs.wire import to_json
+from mnemarch.verbs.types import to_json
 
 EDITS = dict(cases("tampering", "edits"))
 

@@ -367,7 +367,7 @@ def test_r2_nobody_can_vouch_in_anothers_name(memory, seats, kind):
 FORGED = {
     "kind as text": lambda event_id: Citation("human", "alice"),
     "detail that renames it": lambda event_id: Citation(
-        mnemarch.model.citation.CitationKind.LOG, event_id, (("kind", "human"), ("ref", "alice"))
+        mnemarch.model.unit.CitationKind.LOG, event_id, (("kind", "human"), ("ref", "alice"))
     ),
 }
 

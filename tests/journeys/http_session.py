@@ -10,8 +10,8 @@ import uvicorn
 
 import mnemarch.client
 from mnemarch import Actor, Level, Scope
+from mnemarch.interfaces.http import Tokens
 from mnemarch.interfaces.http.app import Server
-from mnemarch.interfaces.http.serve import Tokens
 
 
 @contextmanager

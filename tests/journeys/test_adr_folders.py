@@ -689,3 +689,13 @@ def test_whatever_a_folder_went_through_it_holds_what_it_says_now(tmp_path_facto
             assert memory.stats().events == events
             export_folder(seat, str(home / str(turn)))
             assert read(home / str(turn)) == read(home / "adr")
+
+
+def test_a_record_is_handed_out_beside_its_decision_only_if_it_has_more_of_the_questions_words(seat, tmp_path):
+    record = nygard(1, "store money in cents").replace("It costs time", "Two engineers know how")
+    import_folder(seat, put(tmp_path / "adr", n1_money=record))
+    found = seat.recall("how do we store money?")
+    assert [str(item.unit.kind) for item in found.items] == ["decision"]
+    assert [one.reason for one in found.withheld] == ["the record of a decision that is listed"]
+    for question, kinds in (("money", ["evidence"]), ("which engineers know it?", None)):
+        assert str(seat.recall(question, kinds=kinds).items[0].unit.kind) == "evidence"

@@ -8,7 +8,7 @@ import pytest
 from cli_session import TEST, Cli
 
 from fixtures.cases import cases
-from mnemarch.interfaces.cli import sections
+from mnemarch.interfaces.plain_commands import sections
 from mnemarch.model.stamps import short_id
 
 # Some have tests of their own: one takes long, one serves until it is ended, one answers a host and no person.

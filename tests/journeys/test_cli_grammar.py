@@ -13,8 +13,8 @@ import pytest
 from fixtures.cases import cases
 from fixtures.repositories import repository as made_repository
 from fixtures.repositories import worktree
-from mnemarch.interfaces import grammar
-from mnemarch.interfaces.cli import sections
+from mnemarch.interfaces import cli as grammar
+from mnemarch.interfaces.plain_commands import examples_of, sections
 
 SUMMARIES = {name: says for names in sections().values() for name, says in names.items()}
 # Also those of two words, and those that an option chooses.
@@ -38,7 +38,7 @@ def test_every_command_has_help_with_a_description_and_examples(cli):
         described = grammar.command_named(command)
         shown = " ".join(run.out.split())
         assert " ".join(described.description.split()) in shown, command
-        assert run.out.rstrip().endswith(grammar.examples_of(command, described)[-1]), command
+        assert run.out.rstrip().endswith(examples_of(command, described)[-1]), command
 
 
 @pytest.mark.parametrize("command", ["recall", "decisions", "decisions show", ""])
@@ -49,7 +49,7 @@ def test_help_is_a_word_too(cli, command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_example_is_valid_grammar(cli, command):
     described = grammar.command_named(command)
-    examples = grammar.examples_of(command, described)
+    examples = examples_of(command, described)
     assert 1 <= len(examples) <= 3
     if "receipt.json" in examples[0]:
         (cli.home / "receipt.json").write_text(cli("log", "thought", "kept", "--json").out)

@@ -18,7 +18,7 @@ import pytest
 from cli_session import CTRL_D, TEST, WHERE, Cli, shown_at_terminal, told
 
 from mnemarch.errors import INTERFACES, advice
-from mnemarch.interfaces.cli import sections
+from mnemarch.interfaces.plain_commands import sections
 from mnemarch.model.stamps import short_id
 
 ROOT = Path(__file__).parents[2]

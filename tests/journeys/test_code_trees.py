@@ -193,3 +193,23 @@ def test_a_changed_value_lines_that_changed_and_code_that_is_gone_are_not_retake
     for unit in units:
         assert retaken_in(memory, repo, unit).get(unit.id).citations == unit.citations
     assert told(memory, repo) == []
+
+
+@pytest.mark.parametrize(
+    ("cited", "is_apart"),
+    [
+        (Citation.symbol("src/other.py", "VALUE"), True),
+        (Citation.file("src/other.py", (1, 1)), True),
+        (Citation.file("src/other.py"), False),
+    ],
+)
+def test_values_that_each_branch_has_in_its_cited_code_do_not_dispute(memory, repo, cited, is_apart):
+    one = known(memory, repo, "Checkout retries once", cited).content
+    feature = worktree(repo, "feature", "feature")
+    commit(feature, "five", src__other_py="VALUE = 5\n")
+    five = known(memory, feature, "Checkout retries 5 times", cited, worktree="feature").content
+    assert len(person(memory, repo).conflicts()) == (not is_apart)
+    for folder, where, text in ((repo, "main", one), (feature, "feature", five)):
+        found = seat_at(memory, folder, worktree=where).recall("how often does checkout retry?").items
+        assert (text in [item.unit.content for item in found], len(found) == 1) == (True, is_apart)
+        assert {"CONTESTED" in item.label for item in found} == {not is_apart}

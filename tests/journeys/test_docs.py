@@ -14,7 +14,7 @@ import pytest
 
 import mnemarch
 from mnemarch.config import Config, config_from
-from mnemarch.interfaces.cli import sections
+from mnemarch.interfaces.plain_commands import sections
 from mnemarch.model.value import replace
 from mnemarch.policy.heat import OrchestratorConfig
 

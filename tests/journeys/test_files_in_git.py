@@ -75,6 +75,25 @@ def test_r5_opposing_facts_of_two_clones_are_one_open_conflict_in_both(ann, bob)
     assert bob.person.conflicts() == []
 
 
+@pytest.mark.parametrize(("before", "anns", "bobs"), [((3,), (5,), (7,)), ((), (3, 5), (7, 9)), ((), (3, 5), (3, 7))])
+def test_r6_conflicts_that_two_clones_opened_on_one_subject_become_one(ann, bob, clock, before, anns, bobs):
+    for number in before:
+        remembered(ann, f"Checkout retries {number} times")
+    meet(ann, bob)
+    for clone, numbers in ((ann, anns), (bob, bobs)):
+        for number in numbers:
+            clock.advance(seconds=1)
+            remembered(clone, f"Checkout retries {number} times")
+        assert len(clone.person.conflicts()) == 1
+    meet(ann, bob)
+    (there,), (here,) = ann.person.conflicts(), bob.person.conflicts()
+    assert there == here
+    assert set(here.values) == {f"{number} times" for number in (*before, *anns, *bobs)}
+    bob.person.resolve(here.id, winner=here.units[0], reason="measured")
+    meet(ann, bob)
+    assert ann.person.conflicts() == []
+
+
 def test_r5_the_same_fact_of_two_clones_is_one_unit_with_two_voices(ann, bob):
     older, newer = remembered(ann, "The pool has ten connections"), remembered(bob, "the pool has ten connections.")
     meet(ann, bob)

@@ -17,8 +17,8 @@ from code_session import git, worktree
 import mnemarch
 from fixtures.repositories import paths, repository
 from mnemarch import Actor, Citation, Reason, Scope
+from mnemarch.interfaces import hooks as hook
 from mnemarch.interfaces.cli import main as cli
-from mnemarch.interfaces.hooks import process as hook
 
 PAYLOADS = Path(__file__).parents[1] / "fixtures" / "hosts"
 HOSTS = sorted(path.stem for path in PAYLOADS.glob("*.jsonl"))
@@ -740,7 +740,7 @@ def test_a_hook_ends_in_time_while_another_holds_the_store(repo, agent):
 AS_NOBODY = """
 import io, os, sys, tempfile
 from mnemarch.interfaces import cli, plain_commands
-from mnemarch.interfaces.hooks import process as hook
+from mnemarch.interfaces import hooks as hook
 
 def run(payload):
     sys.stdin = io.TextIOWrapper(io.BytesIO(payload.encode()))

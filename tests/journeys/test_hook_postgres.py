@@ -12,7 +12,7 @@ from test_hook_relay import session_of
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces.hooks import process
+from mnemarch.interfaces import hooks
 from mnemarch.interfaces.text import without_password
 
 
@@ -54,7 +54,7 @@ def test_an_address_says_where_the_server_is_and_no_password(url, shown):
 
 
 def test_without_a_server_a_session_is_told_what_to_start_and_the_rest_is_silent(agent):
-    assert agent.tells("start") == process.SILENT
+    assert agent.tells("start") == hooks.SILENT
     assert agent.sends(agent.payload("prompt")) == {}
     assert agent.sends(agent.payload("failed")) == {}
     assert not (agent.root / ".mnemarch").exists()
@@ -83,7 +83,7 @@ def test_hooks_record_and_judge_through_the_server(agent, server, postgres_url):
     assert [event.payload["passed"] for event in events][::-1] == [False, False, False, True]
     assert all(event.actor == Actor.agent("claude-code") for event in events)
     assert NAME in str(events[-1].payload)
-    assert agent.tells("start", source="clear") == process.SILENT
+    assert agent.tells("start", source="clear") == hooks.SILENT
 
 
 def test_a_second_server_leaves_the_hooks_to_the_first(agent, server):

@@ -31,7 +31,8 @@ from test_hook import (  # noqa: F401 - these claims hold with a server, too
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces.hooks import hosts, process
+from mnemarch.interfaces import hooks
+from mnemarch.interfaces.hooks import hosts
 
 ASKED = "How many connections does the pool have?"
 
@@ -52,7 +53,7 @@ def repo(tmp_path):
     """A repository with a memory, and a server that answers its hooks."""
     folder = made_repository(tmp_path / "shop")
     mnemarch.open(folder).close()
-    with process.serving(str(folder), "") as is_serving:
+    with hooks.serving(str(folder), "") as is_serving:
         assert is_serving
         yield folder
 
@@ -86,7 +87,7 @@ def session_of(root):
 
 
 def is_served(root):
-    with process.serving(str(root), "") as is_free:
+    with hooks.serving(str(root), "") as is_free:
         return not is_free
 
 
@@ -148,13 +149,13 @@ def test_a_memory_that_was_made_anew_is_not_mistaken_for_the_old_one(repo, agent
 
 def test_a_server_of_another_memory_is_not_asked(alone, monkeypatch):
     opened = opened_by_hooks(monkeypatch)
-    with process.serving(str(alone.root), "postgresql://nowhere.invalid/shop"):
+    with hooks.serving(str(alone.root), "postgresql://nowhere.invalid/shop"):
         assert "three connections" in alone.tells("start")
     assert opened == [1]
 
 
 def test_of_two_servers_one_answers_and_the_other_when_it_has_ended(tmp_path):
-    with process.serving(str(tmp_path), "") as first, process.serving(str(tmp_path), "") as second:
+    with hooks.serving(str(tmp_path), "") as first, hooks.serving(str(tmp_path), "") as second:
         assert (first, second) == (True, False)
     assert not is_served(tmp_path)
 
@@ -167,7 +168,7 @@ def test_a_prompt_is_answered_by_meaning_where_a_server_has_the_model(alone):
         memory.reindex(meaning=True)
     question = "강아지는 어디에서 자나요?"
     assert "office dog" not in alone.tells("prompt", prompt=question)
-    with process.serving(str(alone.root), ""):
+    with hooks.serving(str(alone.root), ""):
         assert "office dog" in alone.tells("prompt", prompt=f"{question} 알려 주세요.")
 
 
@@ -190,14 +191,14 @@ def test_a_server_that_hangs_is_not_waited_for_and_nothing_is_lost_or_doubled(al
 @pytest.mark.parametrize("ends", ["by its input", "by a signal"])
 def test_a_server_ends_well_after_somebody_cleared_the_state_folder(alone, ends):
     with session_of(alone.root) as server:
-        shutil.rmtree(process.place_of(str(alone.root)))
+        shutil.rmtree(hooks.place_of(str(alone.root)))
         server.stdin.close() if ends == "by its input" else server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=30) == 0
 
 
 def test_a_server_of_another_memory_in_files_is_not_asked(alone, tmp_path, monkeypatch):
     opened = opened_by_hooks(monkeypatch)
-    with process.serving(str(alone.root), f"file:{tmp_path}/elsewhere"):
+    with hooks.serving(str(alone.root), f"file:{tmp_path}/elsewhere"):
         assert "three connections" in alone.tells("start")
         alone.tells("prompt")
     assert opened == [1, 1]
@@ -208,7 +209,7 @@ def test_a_server_of_another_memory_in_files_is_not_asked(alone, tmp_path, monke
 def test_where_there_is_no_memory_nothing_is_said_of_postgresql_though_a_server_ran(tmp_path, monkeypatch, capsys):
     folder = made_repository(tmp_path / "bare" / "shop")
     agent = Agent("claude-code", folder, monkeypatch, capsys)
-    with process.serving(str(folder), ""):
+    with hooks.serving(str(folder), ""):
         assert agent.sends(agent.payload("start")) == {}
     assert agent.sends(agent.payload("start", source="clear")) == {}
     assert not (folder / ".mnemarch").exists()
@@ -220,7 +221,7 @@ def test_a_server_writes_to_no_file_that_a_request_names(repo, agent, tmp_path, 
     monkeypatch.setenv("CLAUDE_ENV_FILE", str(variables))
     started = agent()
     event = hosts.read(hosts.HOSTS["claude-code"], started.payload("start"), str(repo), dict(os.environ))
-    is_done, _ = process.asked(event, str(repo))
+    is_done, _ = hooks.asked(event, str(repo))
     assert is_done
     started.sends(started.payload("stop"))
     assert not variables.exists()

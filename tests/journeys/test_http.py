@@ -21,10 +21,10 @@ from http_session import serving
 import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable
+from mnemarch.interfaces.http import Tokens
 from mnemarch.interfaces.http.app import BODY_BYTES_MAX, Server
-from mnemarch.interfaces.http.serve import Tokens
 from mnemarch.learning.rule import CodeRule
-from mnemarch.verbs.wire import path_of, profile_of, served, to_json
+from mnemarch.verbs.types import served, to_json
 
 SHOP = Scope(project="shop")
 ASKED = "/v1/seat/recall"
@@ -74,7 +74,7 @@ def bearer(text):
     return {} if text is None else {"Authorization": f"Bearer {text}".encode()}
 
 
-ROUTES = {path_of(verb): profile_of(verb) for verb in served().values()}
+ROUTES = {verb.path: verb.needs for verb in served().values()}
 BY_HAND = {"/metrics": "read", "/v1/whoami": "read", "/v1/events": "read"}
 
 

@@ -16,8 +16,8 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Scope
+from mnemarch.interfaces.http import Tokens
 from mnemarch.interfaces.http.app import Server
-from mnemarch.interfaces.http.serve import Tokens
 
 EXAMPLES = 30 if os.environ.get("MNEMARCH_TORTURE") == "full" else 1
 # Tests of the contract that hold word for word over the network.

@@ -13,7 +13,7 @@ import pytest
 from mnemarch.interfaces.cli import main
 from mnemarch.interfaces.hooks import hosts
 from mnemarch.interfaces.hooks.sessions import Session
-from mnemarch.interfaces.install.commands import planned
+from mnemarch.interfaces.install import planned
 from mnemarch.interfaces.install.forms import HOSTS
 
 
@@ -164,7 +164,7 @@ def test_a_file_that_a_host_writes_in_the_same_moment_is_left_to_it(repo, monkey
         path.write_text('{"by": "the host"}')
         return change
 
-    monkeypatch.setattr("mnemarch.interfaces.install.commands.planned", planned_while_the_host_writes)
+    monkeypatch.setattr("mnemarch.interfaces.install.planned", planned_while_the_host_writes)
     assert main(["install", "claude-code"]) == 2
     assert "changed in this moment" in capsys.readouterr().err
     assert path.read_text() == '{"by": "the host"}'

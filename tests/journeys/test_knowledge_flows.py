@@ -145,13 +145,17 @@ def test_in_each_tree_the_claim_comes_first_whose_test_expects_what_it_showed(tr
     for path in (trees[6] / "src" / "mod2.py", trees[6] / "test_mod2.py"):
         path.write_text(path.read_text().replace("times=2", "times=4").replace("== 2", "== 4"))
     claimed(6, four := two.replace("2 times", "4 times"))
-    shown, not_here = "[VERIFIED by test_retry_2] [CONTESTED]", "[VERIFIED by test_retry_2, not here] [CONTESTED]"
+    shown, not_here = "[VERIFIED by test_retry_2]", "[VERIFIED by test_retry_2, not here]"
     assert recalled(2) == [(two, 0.6, shown), (four, 0.6, not_here)]
     assert recalled(6) == [(four, 0.6, shown), (two, 0.6, not_here)]
     ada = {"agent": "human:ada", "task": "T-9"}
-    (conflict,) = json.loads(finished(mnemarch(trees[6], "conflicts", "--json", **ada)))
-    winner = max(conflict["units"])
-    finished(mnemarch(trees[6], "resolve", conflict["id"], "--winner", winner, "--reason", "it was raised", **ada))
+    for tree in (2, 6):  # Each value holds in its own tree: there is nothing to decide.
+        assert json.loads(finished(mnemarch(trees[tree], "conflicts", "--json", **ada))) == []
+        assert finished(mnemarch(trees[tree], "inbox", **ada)).startswith("Nothing")
+    old, new = sorted(
+        unit["id"] for unit in json.loads(finished(mnemarch(trees[6], "units", "--kind", "fact", "--json", **ada)))
+    )
+    finished(mnemarch(trees[6], "supersede", new, old, "--reason", "it was raised", **ada))
     assert [(text, label) for text, _, label in recalled(6)] == [(four, "[VERIFIED by test_retry_2]")]
     # A replacement takes effect where it holds.
     assert [text for text, _, _ in recalled(2)] == [two, four]
@@ -181,3 +185,41 @@ def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_someth
     test.write_text(before)
     finished(mnemarch(shop, *pytest_q, **who))
     assert recalled() == ["[VERIFIED by test_retry_2]"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_raised"),
+    [
+        ("retry_2 tries 2 times before it gives up", False),
+        ("retry_2 함수는 두 번 시도한 뒤 포기한다", False),
+        ("retry_2 tries 4 times before it gives up", True),
+        ("retry_2 is tried 4 times, not 2", True),
+        ("retry_2 never sleeps", True),
+    ],
+)
+def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_what_the_claim_says(
+    trees, claim, is_raised
+):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    worked(shop, 2)
+    remember = ("remember", claim, "--cite", "test:test_mod2.py::test_retry_2")
+    finished(mnemarch(shop, *remember, **who))
+    for path, old in ((shop / "src" / "mod2.py", "times=2"), (shop / "test_mod2.py", "== 2")):
+        path.write_text(path.read_text().replace(old, old.replace("2", "4")))
+    pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+    judged = json.loads(finished(mnemarch(shop, *pytest_q, **who)))
+    assert [unit["content"] for unit in judged["units"]] == [claim] * is_raised
+    why = ["Its test expects another value than when this was claimed. Claim what it shows now."]
+    assert [one["reason"] for one in judged["refused"]] == why * (not is_raised)
+    if not is_raised:  # The claim holds again once the test does.
+        for path, old in ((shop / "src" / "mod2.py", "times=4"), (shop / "test_mod2.py", "== 4")):
+            path.write_text(path.read_text().replace(old, old.replace("4", "2")))
+        assert len(json.loads(finished(mnemarch(shop, *pytest_q, **who)))["units"]) == 1
+
+
+def test_a_test_that_a_claim_came_before_verifies_it(trees):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    finished(mnemarch(shop, "remember", LESSONS[2], "--cite", "test:test_mod2.py::test_retry_2", **who))
+    worked(shop, 2)
+    judged = finished(mnemarch(shop, "verify", "--json", "--", sys.executable, "-m", "pytest", "-q", **who))
+    assert [unit["content"] for unit in json.loads(judged)["units"]] == [LESSONS[2]]

@@ -86,6 +86,8 @@ def test_an_agent_begins_learns_fails_and_verifies_by_tools_alone(shop, mode):
         assert not (shop / ".mnemarch").exists()
         stored = await call("remember", content="Checkout retries 3 times", citations=["file:checkout.py"])
         assert stored.structured_content["unit"]["status"] == "hypothesis"
+        for kind in tools["remember"].input_schema["properties"]["kind"]["enum"]:
+            assert "unit" in (await call("remember", content=f"Of a {kind}", kind=kind)).structured_content
         found = await call("recall", query="how often does checkout retry?")
         assert [item["text"] for item in found.structured_content["items"]] == ["Checkout retries 3 times"]
         assert "<mnemarch-memory" in text(found)

@@ -303,6 +303,7 @@ def test_show_and_explain_say_what_a_candidate_lacks_and_how_often_it_has_to_be_
     for left in range(4, -1, -1):
         judged = cli("rules", "judge", rule["id"], "--worked", "--actor", "human:ada").out
         assert (f"right {left} more time" in judged) == (left > 0)
+        assert ("confidence 0.80" in judged, " 0.80 " in cli("rules").out) == (False, False)
     assert "trusted, confidence 0.84" in judged
 
 

@@ -116,6 +116,12 @@ def test_a_request_for_now_is_no_knowledge_and_one_for_each_time_is_a_preference
     assert standing_wishes(f"{text}. The port is 80.") == (f"{text}." if expected == "PREFERENCE" else "")
 
 
+@pytest.mark.parametrize(("text", "is_kept"), cases("buckets", "a fact with an instruction that lasts is kept whole"))
+def test_a_fact_with_an_instruction_that_lasts_is_kept_whole(text, is_kept):
+    assert bucket(text) == ("FACT" if is_kept else "LEFT_OUT")
+    assert without_requests(f"The port is 80. {text}") == (f"The port is 80. {text}" if is_kept else "The port is 80.")
+
+
 def test_in_a_rules_file_nothing_is_only_for_now_and_advice_of_an_assistant_is_no_request():
     assert bucket("Don't touch legacy/ yet.", "rules-file") == "PREFERENCE"
     assert bucket("Don't touch legacy/ yet.") == "LEFT_OUT"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch import Actor, EventType, Scope
-from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
+from mnemarch.log.audit import checked_chain
+from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.caller import Stream
 from mnemarch.model.value import replace
 from mnemarch.stores.sqlite import InMemoryStore

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mnemarch import Citation, InvalidInput
-from mnemarch.model.citation import CitationKind
+from mnemarch.model.unit import CitationKind
 
 names = st.text(min_size=1, max_size=12).filter(
     lambda text: text.strip() and not any("\ud800" <= character <= "\udfff" for character in text)

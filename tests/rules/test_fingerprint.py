@@ -131,7 +131,35 @@ def test_a_trace_and_its_bare_error_line_are_one_error(tool: str, start: str) ->
 def test_the_hash_is_that_of_the_core() -> None:
     found = fingerprint(ALL["python"]["raised in a library"][0])
     assert found.hash == sha256(found.core.encode()).hexdigest()
-    assert FINGERPRINT_VERSION == 3
+    assert FINGERPRINT_VERSION == 4
+
+
+@pytest.mark.parametrize(
+    ("above", "frame", "named"),
+    [
+        (
+            "✖ totals are summed (3.554935ms)",
+            "TestContext.<anonymous> (file:///x/{}.test.mjs:2:42)",
+            "totals are summed",
+        ),
+        ("", "checkTotal (file:///home/x/{}.mjs:2:31)", "cart.mjs"),
+        ("", "Object.<anonymous> (C:\\x\\{}.test.ts:4:8)", "cart.test.ts"),
+    ],
+)
+def test_an_assertion_of_javascript_is_that_of_its_test_or_its_file(above: str, frame: str, named: str) -> None:
+    """Its message is that of any other comparison."""
+
+    def printed(title: str, values: str, name: str, line: int) -> str:
+        frames = [frame.format(name).replace(":2:", f":{line}:"), "Test.run (node:internal/test_runner/test:796:25)"]
+        told = ["AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:", "", values, ""]
+        return "\n".join(
+            [title, *told, *(f"    at {each}" for each in frames), "    at run (/x/node_modules/a.js:4:8)"]
+        )
+
+    one = fingerprint(printed(above, "3 !== 5", "cart", 2))
+    assert one.core == f"AssertionError in {named}: Expected values to be strictly equal"
+    assert one == fingerprint(printed(above.replace("3.55", "8.1"), "4 !== 7", "cart", 9))
+    assert one != fingerprint(printed(above.replace("totals", "mails"), "3 !== 5", "mail", 2))
 
 
 def test_what_pytest_adds_to_a_comparison_is_not_the_fault() -> None:

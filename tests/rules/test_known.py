@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.cases import cases
-from mnemarch.stores.sql.known import Known
 from mnemarch.stores.sql.queries import Queries
+from mnemarch.stores.sql.remote import Known
 
 QUERIES = Queries(
     {

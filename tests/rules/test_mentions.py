@@ -124,6 +124,9 @@ def test_no_text_raises_and_only_known_entities_are_found(text: str, names: list
 @example("İstanbul")
 @example("ŉA")
 @example("a-.")
+@example("std::")
+@example("a::.")
+@example("a:::")
 @example("a\u0345\u0301B")
 @example("주문 서")
 def test_a_name_alone_mentions_its_entity(name: str) -> None:

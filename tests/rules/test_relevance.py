@@ -1,18 +1,21 @@
-"""How well each candidate answers: own words, neighbours, session, speaker, date."""
+"""How candidates are scored and ordered, and how likely one of them answers."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import combinations
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sketches import said, session_key, sketch
 
-from mnemarch.config import RecallRules
+from mnemarch import InvalidInput
+from mnemarch.config import RecallRules, config_from
 from mnemarch.model.stamps import micros
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import HOPS, SELF_CONTAINED, Term, judged
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, Term, fit_of, judged, reciprocal_ranks
 
 FILLER = " ".join(f"filler{number}" for number in range(SELF_CONTAINED + 1))
 MAY = micros(datetime(2023, 5, 7, tzinfo=UTC))
@@ -342,3 +345,88 @@ def test_beside_a_model_few_words_of_the_question_weigh_little_and_all_of_them_m
     found = [sketch("checkout", "few"), sketch(query, "all"), sketch("a till is slow", "none")]
     results = totals(query, found, meanings={"few": 0.35, "all": 0.35, "none": 0.45})
     assert sorted(results, key=results.get, reverse=True) == ["all", "none", "few"]
+
+
+# Reciprocal ranks
+
+signals = st.lists(st.floats(0, 1e6) | st.sampled_from([0.0, 1.0, 2.0]), max_size=30)
+
+
+def test_the_first_rank_is_worth_a_little_more_than_the_second():
+    assert reciprocal_ranks([0.5, 9.0, 0.1]) == [1 / 62, 1 / 61, 1 / 63]
+
+
+def test_equal_values_share_a_rank_and_the_next_takes_the_next():
+    assert reciprocal_ranks([3.0, 1.0, 3.0, 2.0]) == [1 / 61, 1 / 63, 1 / 61, 1 / 62]
+
+
+def test_what_a_signal_says_nothing_of_gets_nothing():
+    assert reciprocal_ranks([0.0, 5.0, 0.0]) == [0.0, 1 / 61, 0.0]
+    assert reciprocal_ranks([0.0]) == [0.0]
+    assert reciprocal_ranks([]) == []
+
+
+@given(signals)
+def test_ranks_keep_the_order_of_the_values(values):
+    ranks = reciprocal_ranks(values)
+    assert len(ranks) == len(values)
+    for (left, left_rank), (right, right_rank) in combinations(zip(values, ranks, strict=True), 2):
+        assert (left < right) == (left_rank < right_rank)
+        assert (left == right) == (left_rank == right_rank)
+
+
+@given(st.lists(st.integers(0, 1_000), max_size=30), st.integers(-9, 9))
+def test_only_the_order_counts_and_not_the_size(values, power):
+    assert reciprocal_ranks([value * 2.0**power for value in values]) == reciprocal_ranks(values)
+
+
+@given(st.permutations(range(8)))
+def test_the_order_of_the_values_does_not_matter(order):
+    values = [0.0, 3.0, 1.0, 1.0, 7.0, 0.0, 2.0, 3.0]
+    ranks = reciprocal_ranks(values)
+    assert reciprocal_ranks([values[at] for at in order]) == pytest.approx([ranks[at] for at in order])
+
+
+def test_ranks_and_weights_can_be_chosen():
+    assert config_from({}).recall.fusion == "weighted"
+    assert config_from({"recall": {"fusion": "rrf"}}).recall.fusion == "rrf"
+
+
+def test_another_way_of_fusion_is_refused():
+    with pytest.raises(InvalidInput):
+        config_from({"recall": {"fusion": "borda"}})
+
+
+# The likelihood of an answer
+
+SHARE = st.floats(0, 1)
+COSINE = st.floats(-1, 1)
+
+
+def fit(covered, strength, *, words=4, documents=1_000, cosine=None, noise=0.2):
+    best = SimpleNamespace(score=1.0, covered=covered, strength=strength)
+    terms = [Term(["word"], 1.0, 1.0)] * words
+    return fit_of([best], terms, documents, {} if cosine is None else {"u1": cosine}, noise)
+
+
+@given(SHARE, SHARE, SHARE, SHARE)
+def test_more_of_the_question_said_more_strongly_is_likelier(one, other, strength, stronger):
+    (one, other), (strength, stronger) = sorted((one, other)), sorted((strength, stronger))
+    assert 0 <= fit(one, strength) <= fit(other, stronger) <= 1
+
+
+@given(SHARE, SHARE, st.integers(0, 10**6), st.integers(0, 10**6))
+def test_a_larger_memory_says_more_by_chance(covered, strength, few, many):
+    few, many = sorted((few, many))
+    assert fit(covered, strength, documents=few) >= fit(covered, strength, documents=many)
+
+
+@given(SHARE, SHARE, COSINE, SHARE)
+def test_meaning_speaks_for_an_answer_only_above_its_noise(covered, strength, cosine, noise):
+    by_words = fit(covered, strength)
+    with_meaning = fit(covered, strength, cosine=cosine, noise=noise)
+    assert (with_meaning >= by_words) if cosine >= noise else (with_meaning <= by_words)
+
+
+def test_nothing_answers_a_question_without_words_or_candidates():
+    assert fit(1.0, 1.0, words=0) == fit_of([], [Term(["word"], 1.0, 1.0)], 10, {}, 0.2) == 0.0

@@ -1,4 +1,4 @@
-"""What sources define, and which changes to them matter."""
+"""What sources define, which values their constants have, and which changes to them matter."""
 
 from __future__ import annotations
 
@@ -215,3 +215,15 @@ def test_one_of_several_signatures_or_values_is_enough(cited: str, current: str,
 def test_any_name_can_be_looked_for(name: str) -> None:
     found = {symbol.name for symbol in find(AUTH, name)}
     assert found == {name} if name in AUTH else found <= set(AUTH)
+
+
+# Values of constants
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [*cases("symbol_values", "the value of a constant"), ("a.py", "X = 0x" + "f" * 9_000, "…")],
+)
+def test_the_value_of_a_constant(path, text, value):
+    found = symbols_of(path, text)
+    assert found["X"].value == value

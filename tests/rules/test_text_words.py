@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mnemarch.text
+from mnemarch.text.statements import topic_key
 from mnemarch.text.words import Patterns, entries, grouped, listed, opposites
 
 DATA = Path(mnemarch.text.__file__).parent / "data"
@@ -53,3 +54,15 @@ def test_a_word_inflects_and_negates_as_it_is_marked() -> None:
     assert english["denied"] == (("allow-",), True)
     assert english["permitting"] == (("allow+",), False)
     assert "deny*" not in english
+
+
+@pytest.mark.parametrize(("file", "section"), OF_PATTERNS)
+def test_a_pattern_is_named_once(file, section):
+    """A second line of one name would take the place of the first."""
+    names = [line.partition(" => ")[0] for line in entries(file, section)]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("owns", ["is responsible for", "is in charge of", "is the owner of", "has the final say on"])
+def test_who_owns_a_thing_is_told_in_several_words(owns):
+    assert topic_key(f"Mina {owns} the deploy script") == topic_key("Joon owns the deploy script")

@@ -8,7 +8,7 @@ import pytest
 
 from mnemarch import InvalidInput, Memory, Seat
 from mnemarch.decisions import Decisions
-from mnemarch.interfaces import cli, grammar
+from mnemarch.interfaces import cli
 from mnemarch.learning import CodeRules, CoreMemory, EpisodicMemoryManager
 from mnemarch.verbs import SECTIONS, VERBS, types
 from mnemarch.verbs.types import REQUIRED, Parameter, Type, Verb, help_of, read, schema_of
@@ -61,9 +61,9 @@ def test_a_row_is_complete():
 
 
 def test_every_help_text_is_of_a_verb_or_of_a_command():
-    groups = {f"group {name.split()[0]}" for name in grammar.command_names()}
+    groups = {f"group {name.split()[0]}" for name in cli.command_names()}
     overview = {"first steps", "who and where", "exit codes"}
-    assert set(types.help_texts()) <= {verb.name for verb in VERBS} | set(grammar.command_names()) | groups | overview
+    assert set(types.help_texts()) <= {verb.name for verb in VERBS} | set(cli.command_names()) | groups | overview
 
 
 @pytest.mark.parametrize("type", [each for each in TYPES if each.read], ids=lambda type: type.name)
@@ -120,7 +120,7 @@ def test_a_verb_that_is_added_to_the_table_is_on_the_command_line(monkeypatch, c
     section = next(iter(SECTIONS))
     monkeypatch.setattr(Seat, "shout", shout, raising=False)
     monkeypatch.setitem(SECTIONS, section, (*SECTIONS[section], toy))
-    monkeypatch.setattr(grammar, "VERBS", (*VERBS, toy))
+    monkeypatch.setattr(cli, "VERBS", (*VERBS, toy))
     monkeypatch.chdir(tmp_path)
     assert cli.main(["init"]) == 0
     capsys.readouterr()

@@ -11,7 +11,7 @@ import pytest
 from fixtures.cases import cases
 from mnemarch import InvalidInput
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
-from mnemarch.witness.commands import runner_of
+from mnemarch.witness import runner_of
 from mnemarch.witness.output import from_output
 from mnemarch.witness.reports import of_tap, read_report
 from mnemarch.witness.run import GoText

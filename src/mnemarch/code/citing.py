@@ -11,10 +11,11 @@ from mnemarch.code.git import full_hash, root_name
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, Symbol, agrees, find, language_of
 from mnemarch.code.worktree import CHANGED, Check, WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import secrets
 from mnemarch.text.cache import pattern
+from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,29 +40,9 @@ _TEXT_CHARS_MAX = 262_144
 _NODES_MAX, _PATHS_MAX, _PATH_CHARS_MAX = 2_000, 64, 1_024
 
 
-def _words(*lines: str) -> frozenset[str]:
-    return frozenset(word for line in lines for word in line.split())
-
-
-_ENDINGS = _words(
-    "py pyi pyw ipynb js mjs cjs jsx ts mts cts tsx vue svelte astro go rs java kt kts scala sc groovy gradle c h cc",
-    "cpp cxx hh hpp hxx ipp inl tpp m mm cs fs vb csx rb rake gemspec erb php phtml swift lua pl pm r jl ex exs erl hs",
-    "ml mli clj cljs elm dart zig nim sol sh bash zsh fish ps1 bat cmd sql graphql gql proto thrift html htm css",
-    "scss sass less json jsonc json5 jsonl yaml yml toml ini cfg conf env properties xml csv tsv md mdx rst txt adoc",
-    "tf hcl lock cmake mk dockerfile diff patch snap ejs hbs",
-)
-# One letter is as often the end of `object.property.c`.
-_SHORT_ENDINGS = _words("c h m r")
-_WITHOUT_SYMBOLS = _words("md mdx rst txt adoc lock csv tsv jsonl")
-# Names of products that look like files.
-_PRODUCTS = _words(
-    "node.js vue.js next.js nuxt.js react.js express.js three.js d3.js socket.io.js chart.js p5.js asp.net"
-)
-_DOMAINS = _words("com org net io dev ai app co kr edu gov")
-_NO_NAMES = _words(
-    "def class from import if for while return function const let var export async func fn fun pub static public",
-    "private error warning warn note info debug fatal todo fixme in at line lines the and or package use using include",
-    "type",
+_EXTENSIONS, _SHORT_EXTENSIONS, _WITHOUT_SYMBOLS, _PRODUCTS, _DOMAINS, _NO_NAMES, _PATH_KEYS = (
+    frozenset(listed("code", name))
+    for name in ("extensions", "short extensions", "without symbols", "products", "domains", "no names", "path keys")
 )
 
 # Letters of a name; not Hangul, since a Korean particle follows without a space.
@@ -92,10 +73,6 @@ _SPANS_BEFORE = rf"({_SPANS})(?: (?:in|of|from|at|inside|within|\u2192)| ?\((?:i
 _SPANS_AFTER = (
     r"[`\"')\]]{0,3}(?:의|에서|에 있는|에 정의된|에|:|’s|'s| defines| has| exports| →)? {0,2}"
     rf"(?:함수 |클래스 |메서드 |function |class |method |the )?({_SPANS})"
-)
-_PATH_KEYS = _words(
-    "file files path paths filepath filepaths filename filenames notebookpath targetfile relativepath absolutepath",
-    "oldpath newpath sourcefile sourcepath destination changedfiles modifiedfiles",
 )
 
 
@@ -373,7 +350,7 @@ def _path_end(token: str) -> int:
         goes_on = after == "/" or (after in {".", "_"} and token[end + 1 : end + 2].isalnum())
         if (
             ending is not None
-            and ending[0].lower() in _ENDINGS
+            and ending[0].lower() in _EXTENSIONS
             and not goes_on
             and at > 0
             and token[at - 1] not in "/\\."
@@ -399,7 +376,7 @@ def _is_path(path: str, *, has_more: bool) -> bool:
     stem, _, ending = file.rpartition(".")
     if not file or "@" in path.lstrip("@").replace("/@", "/") or path.startswith("..."):
         return False  # An address (`user@host.py`), or the end of a shortened path.
-    if not folder and ending.lower() in _SHORT_ENDINGS and "." in stem:
+    if not folder and ending.lower() in _SHORT_EXTENSIONS and "." in stem:
         return False
     first = folder.partition("/")[0]
     if "." in first and first.rpartition(".")[2].lower() in _DOMAINS:

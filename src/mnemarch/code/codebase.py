@@ -15,8 +15,7 @@ from mnemarch.code.tests import lacks_tests, place_of, still_expected
 from mnemarch.code.worktree import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, WorkTree, checked, trouble_with
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
-from mnemarch.model.unit import Kind, Status, Unit
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.words import in_a_line
 

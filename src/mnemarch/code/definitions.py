@@ -310,6 +310,9 @@ _MEMBERS = frozenset({"object_type", "interface_type"})
 _WORDS = r"""\w+|"[^"\n]*"|'[^'\n]*'|`[^`\n]*`|[-=]>|\S"""
 # A number, a string without interpolation, or a common constant.
 _LITERAL = r"""(?a)[-+]?\.?\d[\w.]*|"[^"\\\n$#{]*"|'[^'\\\n]*'|[Tt]rue|[Ff]alse|null|nil|None"""
+# What a string with interpolation or an escape contains, and in the kinds of its nodes the words for a variable.
+_IN_STRINGS, _VARIABLE = frozenset("{#$\\`"), ("interpol", "substitution", "variable", "identifier", "expression")
+_MARK = "\ue000"
 _ARITHMETIC = frozenset("()[],.+-*/%<>|&~^")
 _QUOTES = "'\"`"
 _ENDS_OF_DEFAULT = frozenset({",", ")", "]", ">"})
@@ -427,7 +430,28 @@ def value_of(node: SgNode) -> str:
     text = "" if content is None else content.text().strip()
     if text in {"", "..."}:
         return ""  # A declaration without a value.
+    if len(text) > VALUE_CHARS_MAX:
+        return COMPUTED
+    strings: dict[str, str] = {}
+    if content is not None and not _IN_STRINGS.isdisjoint(text):
+        # A sign of interpolation, or of an escape, says little: the parser knows which strings have variables.
+        for number, string in enumerate(sorted({*_plain_strings(content)}, key=len, reverse=True)):
+            strings[mark := f'"{_MARK}{number}"'] = _quoted(string)
+            text = text.replace(string, mark)
     parts = pattern(_WORDS).findall(text)
     is_literal = pattern(_LITERAL).fullmatch
     is_written = is_literal(text) or all(part in _ARITHMETIC or is_literal(part) for part in parts)
-    return _joined(map(_quoted, parts)) if is_written and len(text) <= VALUE_CHARS_MAX else COMPUTED
+    return _joined(strings.get(part) or _quoted(part) for part in parts) if is_written else COMPUTED
+
+
+def _plain_strings(node: SgNode) -> Iterator[str]:
+    """The strings on one line in a value, without those that have a variable."""
+    if "string" not in node.kind() or node.kind() == "concatenated_string":
+        for child in node.children():
+            yield from _plain_strings(child)
+    elif not _has_variable(node) and "\n" not in node.text():
+        yield node.text()
+
+
+def _has_variable(node: SgNode) -> bool:
+    return any(word in node.kind() for word in _VARIABLE) or any(_has_variable(each) for each in node.children())

@@ -12,7 +12,7 @@ from mnemarch.code.git import branch_tips, is_hash, output
 from mnemarch.code.git import head as checked_out
 from mnemarch.code.home import Repository, repository_around, text_of
 from mnemarch.code.worktree import GONE, CommitFiles, WorkTree, checked, trouble_with
-from mnemarch.model.citation import Citation
+from mnemarch.model.unit import Citation
 from mnemarch.model.value import replace
 
 _ANSWERS_MAX = 65_536

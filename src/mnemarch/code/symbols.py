@@ -8,6 +8,7 @@ from __future__ import annotations
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import pattern
+from mnemarch.text.words import grouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,24 +26,7 @@ SOURCE_CHARS_MAX = 524_288
 COMPUTED = "…"
 VALUE_CHARS_MAX = 200
 
-_ENDINGS = {
-    "python": "py pyi pyw",
-    "javascript": "js mjs cjs jsx",
-    "typescript": "ts mts cts",
-    "tsx": "tsx",
-    "go": "go",
-    "rust": "rs",
-    "java": "java",
-    "c": "c",
-    "cpp": "cc cpp cxx c++ h hh hpp hxx h++ ipp inl tpp",
-    "ruby": "rb rake gemspec",
-    "kotlin": "kt kts",
-    "csharp": "cs csx",
-    "php": "php phtml",
-    "swift": "swift",
-    "scala": "scala sc",
-}
-_LANGUAGES = {ending: language for language, endings in _ENDINGS.items() for ending in endings.split()}
+_LANGUAGES = {ending: language for language, endings in grouped("code", "languages").items() for ending in endings}
 _FUNCTIONS = frozenset({"function", "method", "nameless"})
 _TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "outer"})
 _VALUED = frozenset({"variable", "constant", "field"})

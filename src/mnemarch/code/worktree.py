@@ -17,7 +17,7 @@ from mnemarch.code.home import repository_around
 from mnemarch.code.symbols import Symbols, agrees, find, plain_name, symbols_of
 from mnemarch.forks import Forkable, watch
 from mnemarch.model import stamps
-from mnemarch.model.citation import Citation, CitationKind
+from mnemarch.model.unit import Citation, CitationKind
 from mnemarch.model.value import Frozen
 
 TYPE_CHECKING = False

@@ -6,9 +6,8 @@ from heapq import merge
 from itertools import chain, islice
 
 from mnemarch.model.caller import Caller, Level
-from mnemarch.model.citation import CitationKind
 from mnemarch.model.decision import Decision, Loaded, Strength, target_of, version_key_of
-from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Kind, Unit
+from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, CitationKind, Kind, Unit
 from mnemarch.policy import kinds
 
 TYPE_CHECKING = False

@@ -18,13 +18,19 @@ from mnemarch.decisions.guard import (
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Caller, Level, Scope, Stream
-from mnemarch.model.citation import Citation
-from mnemarch.model.decision import Decision, DecisionRequest, Strength, version_key_of
+from mnemarch.model.decision import (
+    Decision,
+    DecisionProposal,
+    DecisionRequest,
+    GuardianVerdict,
+    Strength,
+    version_key_of,
+)
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import blake2b, new_id
-from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
+from mnemarch.model.unit import Citation, Claim, DecayPolicy, Kind, LinkType, Status, Trust, Unit, trust_to_json
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.permissions import Deed, Policy
 from mnemarch.text import words
@@ -40,7 +46,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.decision import DecisionProposal, GuardianVerdict
     from mnemarch.stores.sql.reader import Reader
 
 _QUOTED_CHARS = 80

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar
 
-    from mnemarch.graph import files, snapshot
+    from mnemarch.graph import files
     from mnemarch.graph.state import Arc, Vertex
     from mnemarch.model.caller import Scope
 
     T = TypeVar("T")
 else:
     files = Lazy("mnemarch.graph.files")
-    snapshot = Lazy("mnemarch.graph.snapshot")
 
 _K_MAX = 1_000
 _MICROS_PER_MS = 1_000
@@ -260,7 +259,7 @@ class MemoryOrchestrator(Forkable):
 
     def _write_checkpoint(self, session: GraphStore, session_id: str, name: str | None, now: int) -> str:
         rules, folder = self.config.checkpoint, checkpoint_folder(self.config, self._root)
-        record = snapshot.checkpoint_of(session, rules.top_k, now)
+        record = files.checkpoint_of(session, rules.top_k, now)
         where = {} if self._scope is None else {"scope": self._scope.segments}
         record = {"agentId": self.agent_id, "sessionId": session_id} | where | record
         return files.write_checkpoint(record, folder, name, pretty=rules.pretty)

@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.graph import files, snapshot
+    from mnemarch.graph import files
     from mnemarch.graph.state import About, Vector
 else:
     # A recall reads a graph without its files.
     files = Lazy("mnemarch.graph.files")
-    snapshot = Lazy("mnemarch.graph.snapshot")
 
 _K_MAX = 10_000
 _NAMES_MAX = 64
@@ -365,11 +364,11 @@ class GraphStore(core.Graph):
     def to_snapshot(self) -> dict[str, Any]:
         """The whole graph with its vectors and the state of its embedder, in JSON types."""
         with self.reading() as now:
-            return snapshot.record_of(self, now)
+            return files.record_of(self, now)
 
     def from_snapshot(self, record: Mapping[str, Any]) -> None:
         """Replace the graph by a snapshot. Vectors of another embedder are computed again from the texts (R18)."""
-        state = snapshot.restored(record, self.embedder)
+        state = files.restored(record, self.embedder)
         self.change("restored", lambda now: self._become(state, now))
 
     def save_to_file(self, file: str | os.PathLike[str], *, only_if_dirty: bool = False) -> bool:

@@ -499,7 +499,7 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     if drawn is not None:
         return drawn(result, call)
     from mnemarch.interfaces.text import fields
-    from mnemarch.verbs.wire import to_json
+    from mnemarch.verbs.types import to_json
 
     form = to_json(result)
     return fields(form.items() if isinstance(form, dict) else [(name, form)])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.interfaces.cli import text_or_stdin
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive, performed, shaped
-from mnemarch.interfaces.grammar import text_or_stdin
 from mnemarch.interfaces.text import Counter, age, clean, is_confirmed, quoted, short, table, with_short_ids
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id

@@ -28,8 +28,8 @@ from mnemarch.errors import Conflict, InvalidInput, StoreUnavailable
 from mnemarch.interfaces.text import clean, short, table
 from mnemarch.memory import Memory
 from mnemarch.model.caller import Actor, Level, Scope
-from mnemarch.model.citation import Citation
 from mnemarch.model.outcome import Refused, Stored
+from mnemarch.model.unit import Citation
 from mnemarch.model.value import Frozen
 from mnemarch.seat import Seat
 from mnemarch.wiring import open as open_memory

@@ -18,7 +18,7 @@ from mnemarch import __version__, user
 from mnemarch.code.git import task_branch
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, Answer, Call, Command
-from mnemarch.interfaces.hooks.process import local_place
+from mnemarch.interfaces.hooks import local_place
 from mnemarch.interfaces.text import json_text
 from mnemarch.interfaces.tools import Reply, Tool, called, checked, refused_to, tools_for, words
 from mnemarch.lazy import Lazy
@@ -62,7 +62,7 @@ class _Desk:
 
     def answers_hooks(self) -> bool:
         """Answer the hooks of this repository from now on. Returns False if another server does, or if it fails."""
-        from mnemarch.interfaces.hooks.process import serving
+        from mnemarch.interfaces.hooks import serving
 
         with suppress(MnemarchError, OSError), ExitStack() as stack:  # Hooks work without a server.
             if stack.enter_context(serving(self.call.home.folder, self.call.url)):

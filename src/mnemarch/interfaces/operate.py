@@ -42,8 +42,7 @@ from mnemarch.model.outcome import Finding, LogCheck, Stats, Swept
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.trust import label_of
 from mnemarch.text.words import counted
-from mnemarch.verbs.types import WORDS, Parameter, Verb
-from mnemarch.verbs.wire import to_json
+from mnemarch.verbs.types import WORDS, Parameter, Verb, to_json
 from mnemarch.wiring import copy
 
 _SHOWN_MAX = 20
@@ -170,7 +169,7 @@ def doctor(verb: Verb, call: Call) -> Answer:
         findings = performed(verb, call)
         # A scope without units is no fault of the memory, so the note is not a failure.
         findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
-        from mnemarch.interfaces.install import commands as install
+        from mnemarch.interfaces import install
 
         findings += install.findings(call)
     except NotFound:

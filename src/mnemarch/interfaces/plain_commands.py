@@ -1,4 +1,4 @@
-"""Commands that are not verbs: `init`, `trust`, `demo` and `hook`."""
+"""Commands that are not verbs: `help`, `init`, `trust`, `demo` and `hook`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from mnemarch import checkout, user
 from mnemarch.checkout import Foreign, load
 from mnemarch.code.home import FOLDER, repository_around
 from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.interfaces import cli
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Call, Command, is_interactive
 from mnemarch.interfaces.text import clean, fields, is_confirmed
 from mnemarch.model.caller import Actor
-from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter
+from mnemarch.verbs import SECTIONS
+from mnemarch.verbs.types import FLAG, PATH, REQUIRED, WORDS, Parameter, help_of, help_texts
 from mnemarch.wiring import open_for_hooks
+
+_WIDTH_MAX = 118
+_COLUMN = 26
 
 
 def _init(call: Call) -> Answer:
@@ -27,7 +32,7 @@ def _init(call: Call) -> Answer:
     # On a server, other projects have events too, and only an operator may count them.
     events = None if call.is_on_server else call.memory.stats().events
     if call.is_on_server:
-        from mnemarch.interfaces.hooks.process import prepare
+        from mnemarch.interfaces.hooks import prepare
 
         prepare(call.home.folder)
     notes = call.empty_scope_hint()
@@ -178,10 +183,131 @@ def _after_demo(folder: str | None, unit_id: str) -> str:
 
 
 def _hook(call: Call) -> Answer:
-    from mnemarch.interfaces.hooks.process import run
+    from mnemarch.interfaces.hooks import run
 
     run(["--host", call.options.host] if call.options.host else [], is_timed=False)
     return Answer(None, lambda: "", is_printed=True)
+
+
+# `help` and --help
+
+
+def sections() -> dict[str, dict[str, str]]:
+    """The summary of each command's first word, by section, in the order of the data's path."""
+    listed: dict[str, dict[str, str]] = {}
+    texts = help_texts()
+    for section, verbs in SECTIONS.items():
+        names = [*cli.PLAIN_COMMANDS.get(section, {}), *filter(None, map(cli.command_of, verbs))]
+        listed[section] = {
+            word: texts[f"group {word}"][0] if f"group {word}" in texts else _summary(name)
+            for name in names
+            if "--" not in name and (word := name.split()[0])
+        }
+    return listed
+
+
+def _summary(name: str) -> str:
+    """The first sentence of a command's description."""
+    return _sentence(cli.command_named(name).description)
+
+
+def _sentence(says: str) -> str:
+    """The first sentence of a text."""
+    ends = [at + 1 for end in (". ", "? ") if (at := says.find(end)) >= 0]
+    return says[: min(ends, default=len(says))]
+
+
+def help_for(name: str) -> str:
+    """The text of `mnemarch NAME --help`."""
+    if f"group {name}" in help_texts():
+        return _help_of_group(name)
+    command = cli.command_named(name)
+    words = [
+        f"[{cli.shown_name(word)}]"
+        if word.piped or word.default is not REQUIRED
+        else cli.shown_name(word) + "..." * word.many
+        for word in command.takes
+        if cli.is_word(word)
+    ]
+    lines = [f"usage: mnemarch {' '.join([name, *words])} [options]", "", _wrapped(command.description), ""]
+    lines += map(_option, (*command.takes, cli.JSON))
+    lines += ["", "who and where (how they are found: mnemarch --help)", *map(_option, cli.places_of(command))]
+    forms = [_row(form.removeprefix(f"{name} "), _summary(form)) for form in _forms(name)]
+    examples = [f"  {example}" for example in examples_of(name, command)]
+    return "\n".join([*lines, *(["", "also", *forms] if forms else []), "", "examples", *examples])
+
+
+def _help_of_group(word: str) -> str:
+    names = [name for name in cli.command_names() if name.startswith(f"{word} ") and "--" not in name]
+    rows = [_row(name, _summary(name)) for name in names]
+    usage = f"usage: mnemarch {word} [SUBCOMMAND] ...   (default: {names[0].split()[1]})"
+    return "\n".join([usage, "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
+
+
+def _option(parameter: Parameter) -> str:
+    flags = cli.flags_of(parameter)
+    value = "" if parameter.type is FLAG else cli.shown_name(parameter)
+    return _row(f"{' or '.join(flags)} {value}".strip(), parameter.says)
+
+
+def _row(name: str, says: str) -> str:
+    from textwrap import wrap
+
+    first, *others = wrap(says, max(_width() - _COLUMN, 30)) or [""]
+    head = f"  {name:<{_COLUMN - 4}}  " if len(name) <= _COLUMN - 4 else f"  {name}\n{'':<{_COLUMN}}"
+    return "\n".join([f"{head}{first}".rstrip(), *(f"{'':<{_COLUMN}}{line}" for line in others)])
+
+
+def _wrapped(text: str) -> str:
+    from textwrap import fill
+
+    return fill(text, _width())
+
+
+def _width() -> int:
+    from shutil import get_terminal_size
+
+    return min(get_terminal_size((_WIDTH_MAX, 0)).columns, _WIDTH_MAX)
+
+
+def overview() -> str:
+    """The text of `mnemarch --help`."""
+    lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
+    lines += ["A governed memory that coding agents share.", "", "start here"]
+    lines += [f"  {step}" for step in help_texts()["first steps"]] + [""]
+    for section, names in sections().items():
+        lines += [section, *(f"  {name:<16}{says}" for name, says in names.items()), ""]
+    lines += ["options, before or after the command", *map(_option, (cli.JSON, *cli.PLACES))]
+    lines += [_row("--version", "the version"), _row("COMMAND --help", "what a command takes, with examples"), ""]
+    lines += [_wrapped(help_of("who and where")[0]), "", _wrapped(help_of("exit codes")[0])]
+    return "\n".join(lines)
+
+
+def where_it_belongs(name: str, option: str) -> str:
+    """A hint for an unknown argument: quote the text, use another form of the command, put a command after `--`."""
+    words = [parameter for parameter in cli.command_named(name).takes if cli.is_word(parameter)]
+    if option[0] != "-" and words and cli.is_text(words[-1]):
+        return f'Put a text of several words in quotes: mnemarch {name} "..."'
+    for form in _forms(name):
+        if any(option in cli.flags_of(parameter) for parameter in cli.command_named(form).takes):
+            return f"{option} goes with: mnemarch {form}"
+    if any("--" in cli.flags_of(parameter) for parameter in cli.command_named(name).takes):
+        return f"A command goes after --, for example: {examples_of(name, cli.command_named(name))[0]}"
+    return f"For example: {examples_of(name, cli.command_named(name))[0]}   (all it takes: mnemarch {name} --help)"
+
+
+def _forms(name: str) -> list[str]:
+    """The full names of a command's other forms, each chosen by an option."""
+    return [other for other in cli.command_names() if other.startswith(f"{name} --")]
+
+
+def examples_of(name: str, command: Command) -> tuple[str, ...]:
+    """The written examples, or one made from the required parameters."""
+    if command.examples:
+        return command.examples
+    required = [parameter for parameter in command.takes if parameter.default is REQUIRED]
+    samples = [(*cli.flags_of(each), each.type.sample or cli.shown_name(each)) for each in required]
+    return (" ".join(["mnemarch", name, *(part for sample in samples for part in sample)]),)
 
 
 _HOST = Parameter("host", WORDS, "claude-code, codex, copilot, gemini, opencode, cursor or vscode", None)

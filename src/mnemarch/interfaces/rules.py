@@ -191,7 +191,7 @@ COMMANDS = {
 def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
     rows = []
     for rule in rules:
-        judged = rule.status, f"{rule.confidence:.2f}", rule.category, rule.observation_count
+        judged = rule.status, _surely(rule), rule.category, rule.observation_count
         rows.append((short_id(rule.id), *judged, clean(rule.name)))
     is_chosen = any(vars(call.options).get(name) for name in ("category", "language", "confidence"))
     empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~5..HEAD"
@@ -209,6 +209,13 @@ def _rule_text(rule: CodeRule, call: Call) -> str:
     return _shown(call.seat.rules.explain(rule.id))
 
 
+def _surely(rule: CodeRule) -> str:
+    """The confidence, not rounded up to a trust that it has not reached."""
+    rounded = f"{rule.confidence:.2f}"
+    is_true = rule.status == "trusted" or float(rounded) < rule.promotion_threshold
+    return rounded if is_true else f"{rule.confidence - 0.005:.2f}"
+
+
 def _shown(story: RuleStory) -> str:
     rule = story.rule
     counted = f"{rule.success_count} right, {rule.failure_count} wrong"
@@ -216,7 +223,7 @@ def _shown(story: RuleStory) -> str:
         [
             clean(rule.name),
             "",
-            f"{rule.id}  {rule.status}, confidence {rule.confidence:.2f}",
+            f"{rule.id}  {rule.status}, confidence {_surely(rule)}",
             f"{rule.category}{f' · {rule.tag}' if rule.tag else ''} · {', '.join(rule.languages)} · {counted}",
             *_missing_witness(story),
             "",

@@ -12,7 +12,7 @@ from mnemarch.model.unit import Kind
 from mnemarch.policy.kinds import TIER_NORMAL
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import counted
-from mnemarch.verbs.wire import to_json
+from mnemarch.verbs.types import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

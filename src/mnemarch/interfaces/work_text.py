@@ -26,7 +26,7 @@ from mnemarch.lazy import lines_beside
 from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
-from mnemarch.verbs.wire import to_json
+from mnemarch.verbs.types import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -211,7 +211,7 @@ def _mood(clause: str, source: str) -> str:
         return "" if _PATTERNS["told before asking"].search(lowered) else mood
     if not mood and source != "assistant" and (_is_order(lowered) or _PATTERNS["korean order"].search(lowered)):
         return "request"
-    return "" if mood == "request" and _PATTERNS["noun first"].match(lowered) else mood
+    return "" if mood == "request" and _PATTERNS["no request"].match(lowered) else mood
 
 
 def _is_order(lowered: str) -> bool:

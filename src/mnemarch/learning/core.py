@@ -15,11 +15,10 @@ from pathlib import Path
 from mnemarch.errors import Conflict, Hint, InvalidInput, MnemarchError, NotAllowed, StoreError
 from mnemarch.learning.analyst import misfit
 from mnemarch.model.caller import ActorKind, Caller, Level
-from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import datetime, short_id
-from mnemarch.model.unit import TRUSTED, Claim, Kind, Status, Unit
+from mnemarch.model.unit import TRUSTED, Citation, Claim, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_count, checked_text, default_level, typed_methods
 from mnemarch.policy.permissions import Deed

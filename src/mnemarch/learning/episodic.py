@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mnemarch.embedding import sparse as embedding
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
-    from mnemarch.model.citation import Citation
     from mnemarch.model.outcome import Refused, Stored
+    from mnemarch.model.unit import Citation
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import tokens
     from mnemarch.units.remember import Intake

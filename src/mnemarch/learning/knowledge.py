@@ -9,10 +9,9 @@ from mnemarch.learning import habits
 from mnemarch.learning.episodic import told_error
 from mnemarch.learning.errors import KnownErrors, errors_of, faults_in, seen_error
 from mnemarch.model.caller import GATE, Caller, Level
-from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.search import Recalled
-from mnemarch.model.unit import FAULT, KEPT_AS, LESSON, TRUSTED, Claim, Kind, Unit
+from mnemarch.model.unit import FAULT, KEPT_AS, LESSON, TRUSTED, Citation, Claim, Kind, Unit
 from mnemarch.policy.admission import checked_text, typed_methods
 from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.trust import label_of

@@ -20,7 +20,7 @@ from mnemarch.text.edits import done_in, is_of_tests
 from mnemarch.text.words import counted
 from mnemarch.units.account import command_head
 from mnemarch.units.analysis import is_worth_repeating
-from mnemarch.witness.commands import runner_of
+from mnemarch.witness import runner_of
 
 _LISTED_MAX = 2
 # The newest episodes of one fault that are compared.

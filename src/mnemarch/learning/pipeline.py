@@ -9,11 +9,10 @@ from mnemarch.learning import classify
 from mnemarch.learning.classify import Bucket, Classified, Classifier, MemoryEvent
 from mnemarch.log.act import Act, Entry, Log, append, read_entry, receipt_for
 from mnemarch.model.caller import ActorKind, Caller
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.outcome import Ingested, Refused, Stored
 from mnemarch.model.stamps import micros, timedelta
-from mnemarch.model.unit import Claim
+from mnemarch.model.unit import Citation, CitationKind, Claim
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.kinds import KINDS

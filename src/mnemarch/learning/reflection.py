@@ -7,10 +7,21 @@ from time import monotonic
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound, StoreError
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Caller, Level, Scope
-from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind, LinkType, Signal, Status, Unit, trust_to_json
+from mnemarch.model.unit import (
+    KEPT_AS,
+    LESSON,
+    TRUSTED,
+    Citation,
+    Claim,
+    Kind,
+    LinkType,
+    Signal,
+    Status,
+    Unit,
+    trust_to_json,
+)
 from mnemarch.model.upkeep import Reflected
 from mnemarch.model.value import replace
 from mnemarch.text.words import counted

@@ -5,15 +5,17 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, NamedTuple
 
-from mnemarch.log.chain import RememberedLog, checked_chain, entry_hash, is_whole, missing_from, name_of
+from mnemarch.errors import StoreCorrupt
+from mnemarch.log.chain import RememberedLog, entry_hash, is_whole, missing_from, name_of, problem_of
 from mnemarch.log.merging import Merge
+from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import LogCheck, ReceiptCheck
 from mnemarch.model.stamps import micros, sha256
 from mnemarch.model.testrun import TestRecord, short_name
 from mnemarch.model.unit import Link, Unit, Use
 from mnemarch.model.value import replace
-from mnemarch.stores.sql.queries import CODE_RULE, ROWS, unit_columns
+from mnemarch.stores.sql.queries import CODE_RULE, DAMAGE, ROWS, unit_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +23,23 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.decision import Relation, VersionKey
-    from mnemarch.model.event import Event, Receipt
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
 
+_ALL = 1 << 62
+_RESTORE = "It was changed by hand, or by the disk: restore a backup (files in git: git checkout), or import an export."
+_REBUILD = "The log itself holds: mnemarch rebuild makes this right from it."
+_CUT = "Restore the newest backup. If you put this copy here yourself: mnemarch audit --accept"
+_WHAT = {
+    "units": "unit",
+    "citations": "a citation of unit",
+    "links": "link",
+    "link_units": "the units of link",
+    "relations": "a relation of decision",
+    "tests": "the outcome of test",
+    "uses": "a use of unit",
+    "code_rules": "code rule",
+}
 FLAGS = ("handed", "used", "credited", "blamed")
 
 
@@ -169,22 +184,6 @@ class Replay:
                 yield [org, project, name, place, witnessed, short_name(name), *rest]
 
 
-_ALL = 1 << 62
-_RESTORE = "It was changed by hand, or by the disk: restore a backup (files in git: git checkout), or import an export."
-_REBUILD = "The log itself holds: mnemarch rebuild makes this right from it."
-_CUT = "Restore the newest backup. If you put this copy here yourself: mnemarch audit --accept"
-_WHAT = {
-    "units": "unit",
-    "citations": "a citation of unit",
-    "links": "link",
-    "link_units": "the units of link",
-    "relations": "a relation of decision",
-    "tests": "the outcome of test",
-    "uses": "a use of unit",
-    "code_rules": "code rule",
-}
-
-
 def audited(
     store: Store,
     remembered: RememberedLog | None = None,
@@ -270,6 +269,66 @@ def _walked(
         return check
     what, problem = difference
     return LogCheck(ok=False, events=check.events, first_broken=what, problem=problem, hint=_REBUILD)
+
+
+def checked_chain(
+    events: Iterable[Event],
+    heads: Mapping[Stream, tuple[int, bytes]],
+    progress: Callable[[int], None] | None = None,
+    each: Callable[[Event], None] | None = None,
+) -> LogCheck:
+    """Walk every stream. Reports the first entry that was changed, emptied, removed, moved or added by hand.
+
+    `each` is called with every valid entry.
+    """
+    ends: dict[Stream, tuple[int, bytes, str]] = {}
+    emptied: dict[str, str] = {}
+    walked = 0
+
+    def broken(at: str | None, problem: str) -> LogCheck:
+        return LogCheck(ok=False, events=walked, first_broken=at, problem=problem)
+
+    try:
+        for event in events:
+            seq, previous, _ = ends.get(event.stream, (0, b"", ""))
+            problem = problem_of(event, seq, previous)
+            if problem:
+                return broken(event.id, f"{event.stream} #{event.seq}: {problem}")
+            ends[event.stream] = (event.seq, event.hash, event.id)
+            if event.erased:
+                emptied[event.id] = f"{event.stream} #{event.seq}"
+            for event_id in _vouched_for(event):
+                emptied.pop(event_id, None)
+            if each is not None and not _fits(each, event):
+                return broken(event.id, f"{event.stream} #{event.seq}: it says what no entry of its type can say")
+            walked += 1
+            if progress and walked % 1000 == 0:
+                progress(walked)
+    except StoreCorrupt as error:
+        return broken(error.event_id, error.message)
+    for stream in dict.fromkeys((*heads, *ends)):
+        seq, hash, last_id = ends.get(stream, (0, b"", ""))
+        head = heads.get(stream, (0, b""))
+        if head != (seq, hash):
+            problem = f"{stream} ends at #{seq}, but its head says #{head[0]}: entries were cut off or put in"
+            return broken(last_id or f"{stream} #1", problem)
+    for event_id, place in emptied.items():
+        return broken(event_id, f"{place}: its payload was removed, and no erasure says so")
+    return LogCheck(ok=True, events=walked)
+
+
+def _fits(each: Callable[[Event], None], event: Event) -> bool:
+    try:
+        each(event)
+    except DAMAGE:
+        return False
+    return True
+
+
+def _vouched_for(event: Event) -> Sequence[str]:
+    """The earlier entries that an erasure emptied. Only an erasure may empty entries (R16)."""
+    payload = event.payload if event.type is EventType.UNIT_ERASED else None
+    return () if payload is None else payload.get("events", ())
 
 
 def _differences(reader: Reader, replay: Replay, *, full: bool) -> Iterator[tuple[str, str]]:

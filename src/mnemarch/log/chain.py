@@ -1,4 +1,4 @@
-"""The hash chain of a stream: hashes entries, and checks that a log is unchanged.
+"""The hash chain of a stream: hashes entries, and remembers how far a log went.
 
 A store can't detect that its newest entries were cut off, or that an older copy was restored, because the chain is
 still valid. So each user's machine remembers the end of a log, outside of the store.
@@ -11,20 +11,17 @@ from contextlib import suppress
 from functools import lru_cache
 
 from mnemarch import user
-from mnemarch.errors import StoreCorrupt
 from mnemarch.files import write_private
-from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json, from_json, kept_json
 from mnemarch.model.stamps import blake2b, micros, sha256
-from mnemarch.stores.sql.queries import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
     from mnemarch.model.caller import Stream
-    from mnemarch.model.outcome import LogCheck
+    from mnemarch.model.event import Event
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
 
@@ -71,68 +68,6 @@ def header_around(event: Event) -> tuple[str, str]:
 @lru_cache(maxsize=4096)
 def _encoded(*items: str | None) -> str:
     return kept_json(*items)[1:-1]
-
-
-def checked_chain(
-    events: Iterable[Event],
-    heads: Mapping[Stream, tuple[int, bytes]],
-    progress: Callable[[int], None] | None = None,
-    each: Callable[[Event], None] | None = None,
-) -> LogCheck:
-    """Walk every stream. Reports the first entry that was changed, emptied, removed, moved or added by hand.
-
-    `each` is called with every valid entry.
-    """
-    from mnemarch.model.outcome import LogCheck
-
-    ends: dict[Stream, tuple[int, bytes, str]] = {}
-    emptied: dict[str, str] = {}
-    walked = 0
-
-    def broken(at: str | None, problem: str) -> LogCheck:
-        return LogCheck(ok=False, events=walked, first_broken=at, problem=problem)
-
-    try:
-        for event in events:
-            seq, previous, _ = ends.get(event.stream, (0, b"", ""))
-            problem = problem_of(event, seq, previous)
-            if problem:
-                return broken(event.id, f"{event.stream} #{event.seq}: {problem}")
-            ends[event.stream] = (event.seq, event.hash, event.id)
-            if event.erased:
-                emptied[event.id] = f"{event.stream} #{event.seq}"
-            for event_id in _vouched_for(event):
-                emptied.pop(event_id, None)
-            if each is not None and not _taken(each, event):
-                return broken(event.id, f"{event.stream} #{event.seq}: it says what no entry of its type can say")
-            walked += 1
-            if progress and walked % 1000 == 0:
-                progress(walked)
-    except StoreCorrupt as error:
-        return broken(error.event_id, error.message)
-    for stream in dict.fromkeys((*heads, *ends)):
-        seq, hash, last_id = ends.get(stream, (0, b"", ""))
-        head = heads.get(stream, (0, b""))
-        if head != (seq, hash):
-            problem = f"{stream} ends at #{seq}, but its head says #{head[0]}: entries were cut off or put in"
-            return broken(last_id or f"{stream} #1", problem)
-    for event_id, place in emptied.items():
-        return broken(event_id, f"{place}: its payload was removed, and no erasure says so")
-    return LogCheck(ok=True, events=walked)
-
-
-def _taken(each: Callable[[Event], None], event: Event) -> bool:
-    try:
-        each(event)
-    except DAMAGE:
-        return False
-    return True
-
-
-def _vouched_for(event: Event) -> Sequence[str]:
-    """The earlier entries that an erasure emptied. Only an erasure may empty entries (R16)."""
-    payload = event.payload if event.type is EventType.UNIT_ERASED else None
-    return () if payload is None else payload.get("events", ())
 
 
 def is_whole(event: Event) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mnemarch.errors import Conflict
 from mnemarch.log.projection import project, put
-from mnemarch.log.untrusted import MALFORMED, Reach, check_form, follows, problem_of
+from mnemarch.log.untrusted import MALFORMED, Reach, check_form, follows, reason_of
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType
 from mnemarch.model.json_text import canonical_json, from_json
 from mnemarch.model.stamps import blake2b
@@ -257,6 +257,6 @@ def fold(
             elif placed.type not in WITHOUT_EFFECT:
                 project(transaction, placed)
         except (*MALFORMED, Conflict) as error:
-            problem = problem_of(error) if not isinstance(error, Conflict) else error.message
+            problem = reason_of(error) if not isinstance(error, Conflict) else error.message
             refused[stream.writer] = place, problem
     return list(refused.values())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from mnemarch.model.caller import Level, Scope
-from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Rebuild
 from mnemarch.model.stamps import instant, micros, sha256
-from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
+from mnemarch.model.unit import OF_CODE, Citation, Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import assert_never, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.stores.sql.queries import text_keys

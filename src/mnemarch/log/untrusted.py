@@ -13,11 +13,10 @@ from math import isfinite
 from mnemarch.errors import InvalidInput
 from mnemarch.log.chain import entry_hash, is_whole
 from mnemarch.model.caller import Actor, Level, Scope, Stream
-from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import ID_CHARS, instant
-from mnemarch.model.unit import Claim, Kind, Link, Provenance, Unit
+from mnemarch.model.unit import Citation, Claim, Kind, Link, Provenance, Unit
 from mnemarch.model.value import Names, Record
 from mnemarch.policy.admission import checked_name
 from mnemarch.stores.sql.queries import DAMAGE
@@ -378,7 +377,7 @@ def follows(event: Event, seq: int, previous: bytes) -> bool:
     return is_next and is_whole(event) and (event.salt is None or event.body is not None)
 
 
-def problem_of(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     return error.message if isinstance(error, InvalidInput) else str(error)
 
 

@@ -9,9 +9,9 @@ from mnemarch.errors import Conflict, Hint, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act, Log, receipt_for, without_secrets
 from mnemarch.model.caller import ActorKind, Caller, Scope
-from mnemarch.model.event import Event, EventType
+from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.json_text import to_json
-from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
+from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict, Verdict
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.testrun import Outcome, TestRun
 from mnemarch.model.value import Frozen, replace
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code import git
-    from mnemarch.model.event import Receipt
-    from mnemarch.model.outcome import FailedApproach
     from mnemarch.ports import Store
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import approach as approaches
@@ -321,6 +319,24 @@ def validated(known: Ledger, approach: str) -> ApproachValidation:
         suggestion="Try an alternative, or ask for human intervention.",
         failed_history=tuple(failed_approaches(tries)),
     )
+
+
+def blocked_tasks(reader: Reader, scope: Scope, since: int, limit: int) -> list[Event]:
+    """The failures after which the loop guard blocks a task below a scope, newest first. Not those of stuck tasks."""
+    newest: dict[str, Event] = {}
+    for event in reader.events_back(scope, types=[EventType.ATTEMPT_FAILED], since=since, limit=limit):
+        newest.setdefault(event.subject or "", event)
+    blocking = [event for event in newest.values() if _is_block(event)]
+    ledgers = [ledger(reader, event.subject or "") for event in blocking]
+    return [
+        event
+        for event, known in zip(blocking, ledgers, strict=True)
+        if known.stuck is None and any(attempt.event_id == event.id for attempt in known.attempts)
+    ]
+
+
+def _is_block(event: Event) -> bool:
+    return bool((event.payload or {}).get("verdict", {}).get("type") == Verdict.BLOCK)
 
 
 def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:

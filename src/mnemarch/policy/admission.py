@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
 # The attributes that only the program sets. `kept_as` and `kept_by` mark units that it keeps without a verification.
-_OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
+_OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted", "tests_expected"}
 # The kinds that only `seat.decisions`, `seat.core` and `seat.items` create (R4), each with a hint that says how.
 _MADE_OTHERWISE = {
     "decision": Hint("make a decision"),
@@ -128,9 +128,8 @@ def default_level(actor: Actor, scope: Scope) -> Level:
 
 def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     """The claim with every field checked and converted. A person vouches for the claims that they make (R2)."""
-    from mnemarch.model.citation import Citation
     from mnemarch.model.stamps import checked_instant
-    from mnemarch.model.unit import Claim, DecayPolicy, Kind
+    from mnemarch.model.unit import Citation, Claim, DecayPolicy, Kind
 
     unchecked: Any = claim
     if not isinstance(unchecked, Claim):

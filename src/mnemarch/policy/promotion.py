@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mnemarch.model.caller import Actor, ActorKind, Level, Scope, can_promote
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Receipt
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import datetime
 from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, is_covered
-from mnemarch.model.unit import TRUSTED, Proof, Status, Unit
+from mnemarch.model.unit import TRUSTED, Citation, CitationKind, Proof, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.policy.permissions import Deed, Policy
 

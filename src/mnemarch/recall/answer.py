@@ -28,6 +28,7 @@ from mnemarch.recall.handout import (
     is_repeated,
     reranked,
     winners_first,
+    without_records,
     without_spare_hypotheses,
 )
 from mnemarch.recall.question import Question
@@ -264,6 +265,8 @@ class Recall:
                     repeated.append(item)
                 elif len(items) < self._k:
                     items.append(item)
+            if self._rules.distinct:
+                items = without_records(items, self._question.weights, withheld)
             if len(items) >= self._k:
                 break
         items += repeated[: self._k - len(items)]
@@ -314,17 +317,15 @@ class Recall:
     def _newest(self, reader: Reader, limit: int) -> Found:
         """The newest units, for a question without words."""
         self.gate.reader = reader
-        newest = [unit for unit in self._newest_units(reader, limit) if KINDS[unit.kind].is_searched]
-        newest = [unit for unit in newest if is_in_sight(unit, self._visible)]
-        units = sorted(newest, key=lambda unit: unit.id, reverse=True)
+        newest = (unit for unit in self._newest_units(reader, limit) if KINDS[unit.kind].is_searched)
+        units = sorted((unit for unit in newest if is_in_sight(unit, self._visible)), key=lambda unit: unit.id)[::-1]
         withheld: dict[str, str] = {}
         items = [
             replace(without_question(unit, self._now, self._rules, self._trust), notes=notes)
             for unit, notes in self.gate.admitted(units, withheld)
         ]
-        elsewhere = self.gate.elsewhere
         items = items[:limit]
-        items.sort(key=lambda item: (item.tier, item.unit.id in elsewhere, -item.score, item.unit.id))
+        items.sort(key=lambda item: (item.tier, item.unit.id in self.gate.elsewhere, -item.score, item.unit.id))
         live = {unit.id for unit in units if unit.live}
         withheld = {unit_id: reason for unit_id, reason in withheld.items() if unit_id in live}
         return self._answered(reader, items[: self._k], withheld, ())

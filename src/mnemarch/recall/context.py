@@ -6,6 +6,7 @@ from mnemarch.model.search import Pack, Recalled, Withheld
 from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import Kind
 from mnemarch.policy.trust import head_of
+from mnemarch.recall.handout import told_records
 from mnemarch.text.prompt import entry, fenced
 
 TYPE_CHECKING = False
@@ -88,9 +89,7 @@ def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = ()) -> li
     An episode is left out if another covers its tests and succeeded where it failed, or comes first with the same
     outcome and its errors. An anchor to a listed compaction is left out, and so is the record of a listed decision.
     """
-    decided = [item.unit for item in (*binding, *items) if item.unit.kind is Kind.DECISION]
-    titles = {unit_id: unit.content.partition("\n")[0] for unit in decided for unit_id in unit.attributes["evidence"]}
-    records = {id for item in items if (title := titles.get(id := item.unit.id)) and title in item.unit.content}
+    records = told_records((*binding, *items))
     episodes = [_Episode(item.unit) for item in items]
     compacted = {item.unit.id for item in items if "compaction" in item.unit.attributes.get("tags", ())}
 

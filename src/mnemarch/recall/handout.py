@@ -13,7 +13,7 @@ from mnemarch.recall.scores import tier_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.decision import Loaded
@@ -90,6 +90,34 @@ def is_repeated(first: Recalled, item: Recalled) -> bool:
     from mnemarch.text.canonical import canonical
 
     return canonical(first.unit.content) == canonical(item.unit.content)
+
+
+def without_records(items: list[Recalled], asked: Iterable[str], withheld: dict[str, str]) -> list[Recalled]:
+    """The items without the records of decisions among them, which are added to `withheld`.
+
+    A record that has more of the asked words than its decision stays.
+    """
+    told = told_records(items, asked)
+    withheld |= dict.fromkeys(told, "the record of a decision that is listed")
+    return [item for item in items if item.unit.id not in told]
+
+
+def told_records(items: Sequence[Recalled], asked: Iterable[str] = ()) -> set[str]:
+    """The ids of those items that are the records of decisions beside them, by evidence and title.
+
+    A record that has more of the asked words than its decision is not told by it.
+    """
+    from mnemarch.text.tokens import telling_tokens
+
+    units, words = {item.unit.id: item.unit for item in items}, {*asked}
+    decided = [unit for unit in units.values() if unit.kind is Kind.DECISION]
+    pairs = [(units[id], one) for one in decided for id in one.attributes.get("evidence", ()) if id in units]
+    pairs = [(record, one) for record, one in pairs if one.content.partition("\n")[0] in record.content]
+    return {
+        record.id
+        for record, one in pairs
+        if words.intersection(telling_tokens(record.content)) <= {*telling_tokens(one.content)}
+    }
 
 
 # A model that reads question and text together

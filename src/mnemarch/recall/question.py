@@ -34,18 +34,6 @@ _ASKER = frozenset(
     {"i", "my", "me", "mine", "we", "our", "us", "i'm", "i've", "i'd", "내", "나", "내가", "제가", "우리"}
 )
 _ASKED = frozenset({"you", "your", "너", "네가", "당신"})
-# Signs that the question is about something the assistant said.
-_TOLD = (
-    "remind me|you told|you said|you mention|you recommend|you suggest|you gave|you provide|you wrote|you list"
-    "|did you|have you|your answer|your advice|your recommend|your suggest",
-    "네가 말|네가 추천|당신이 말|당신이 추천|알려준|알려줬|추천해 준|추천해준|추천했",
-)
-_WHEN = (
-    "when |what date|what day|what month|what year|what time|how long|how old|since when",
-    "언제|며칠|몇 월|몇 시|몇 년|얼마 동안",
-)
-_AMOUNT = ("how many|how much|how often|how far|how long|how old|how big|what percent", "몇 |얼마|몇번|횟수|퍼센트")
-
 # What each sign of a turn adds to its score in a conversation. The weights were fitted on two public sets together.
 _STATEMENT_BONUS = 0.12
 _TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
@@ -76,49 +64,28 @@ KNOWLEDGE = _intent("KNOWLEDGE")
 DEBUG = _intent("DEBUG")
 # No preferred kind.
 GENERAL = _intent("GENERAL")
-
-# The first match wins, so the most specific signs come first. Each pair is English, then Korean.
-_DEBUG = (
-    "error|exception|traceback|stack trace|crash|fails|failing|failed|bug|broken|debug|doesn't work|not working"
-    "|timed out|segfault|panic",
-    "오류|에러|예외|버그|실패|디버|안 돼|안돼|안 되|고장|죽는|멈추|터지|깨지",
-)
-_PREFERENCE = (
-    "prefer|favorite|favourite|like to use|style|convention|habit|usually use",
-    "선호|좋아하|취향|스타일|관례|습관|즐겨",
-)
-_PROFILE = (
-    "who am i |my name |my role|tech stack|which stack|what stack|about me |my team",
-    "내 이름|제 이름|내 역할|기술 스택|우리 팀은|나는 누구",
-)
-_RECALL = (
-    "last time|did we |did i |have we |have i |what happened|when did|remember when|previously|earlier|yesterday"
-    "|last week|history of|how did",
-    "지난번|저번|어제|언제|했었|했던|기억나|이전에|예전에|지난주|무슨 일",
-)
-_KNOWLEDGE = (
-    "what is|what are|what does|how does|how do|how to|why|which|where is|explain|difference between|what's",
-    "무엇|뭐|무슨|어떻게|왜|어디|어느|설명|차이|방법|이란|이유",
-)
-_SIGNS = ((DEBUG, _DEBUG), (PREFERENCE, _PREFERENCE), (PROFILE, _PROFILE), (RECALL, _RECALL), (KNOWLEDGE, _KNOWLEDGE))
+_INTENTS = {intent.name: intent for intent in (PROFILE, PREFERENCE, RECALL, KNOWLEDGE, DEBUG)}
 
 
 def intent_of(text: str) -> Intent:
     """The intent of a question (M5): a hint for ranking, never a filter. GENERAL if no sign matches."""
     spaced = _spaced(text)
-    return next((intent for intent, signs in _SIGNS if _has(spaced, signs)), GENERAL)
+    return next((_INTENTS[name] for name, signs in _signs("intents").items() if _has(spaced, signs)), GENERAL)
+
+
+@cache
+def _signs(section: str) -> dict[str, list[str]]:
+    """Signs by name. An English sign begins a word, and a Korean sign may be anywhere."""
+    rows = (line.partition(" => ") for line in entries("questions", section))
+    return {name: [f" {sign}" if sign.isascii() else sign for sign in signs.split("|")] for name, _, signs in rows}
 
 
 def _spaced(text: str) -> str:
     return f" {' '.join(word.strip('.,?!') for word in text[:2_000].casefold().split())} "
 
 
-def _has(spaced: str, signs: tuple[str, str]) -> bool:
-    """Whether an English sign begins a word, or a Korean sign occurs anywhere."""
-    english, hangul = signs
-    return any(f" {sign}" in spaced for sign in english.split("|")) or (
-        not spaced.isascii() and any(sign in spaced for sign in hangul.split("|"))
-    )
+def _has(spaced: str, signs: list[str]) -> bool:
+    return any(map(spaced.__contains__, signs))
 
 
 class Question:
@@ -146,9 +113,12 @@ class Question:
         self.dates: Sequence[Date] = dates_in(text) if rules.dates and _may_name_a_date(text) else ()
         self.intent: Intent = intent_of(text) if rules.intent else GENERAL
         spaced = _spaced(text) if rules.turns else ""
-        self.asks_when = _has(spaced, _WHEN)
-        self.asks_how_much = _has(spaced, _AMOUNT)
-        self.role = "assistant" if _has(spaced, _TOLD) else "user" if _ASKER.intersection(spaced.split()) else ""
+        signs = _signs("asks")
+        self.asks_when = _has(spaced, signs["when"])
+        self.asks_how_much = _has(spaced, signs["how much"])
+        self.role = (
+            "assistant" if _has(spaced, signs["told"]) else "user" if _ASKER.intersection(spaced.split()) else ""
+        )
 
 
 class TurnBonuses(dict[tuple[str, str, bool], float]):

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.decisions import guard
     from mnemarch.log.act import Act
-    from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Explanation, Refused, Related, Stored
-    from mnemarch.model.unit import Kind, Status, Unit
+    from mnemarch.model.unit import Citation, Kind, Status, Unit
     from mnemarch.model.upkeep import Erased, Reflected, Undone
     from mnemarch.services.engine import Engine
     from mnemarch.stores.sql.reader import Reader
@@ -97,7 +96,7 @@ class UnitVerbs:
 
     def cite(self, unit_id: str, citation: Citation, *, expected_version: int | None = None) -> Unit:
         """Add evidence to a unit. The citation's target is checked."""
-        from mnemarch.model.citation import Citation
+        from mnemarch.model.unit import Citation
 
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
@@ -359,7 +358,7 @@ class UnitVerbs:
     def _full_hash(self, commit: str | None) -> str | None:
         if commit is None:
             return None
-        from mnemarch.model.citation import Citation
+        from mnemarch.model.unit import Citation
 
         return self._intake().completed(Citation.commit(commit)).ref
 

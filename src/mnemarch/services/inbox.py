@@ -7,13 +7,23 @@ from collections import Counter
 from mnemarch.code.home import removed_of
 from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.loops.detector import clear_stuck
+from mnemarch.loops.detector import blocked_tasks, clear_stuck
 from mnemarch.model.caller import ActorKind, Caller, Level
-from mnemarch.model.citation import Citation
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled, Stored
 from mnemarch.model.stamps import datetime, micros, short_id, timedelta
-from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType, Unit, waiting_key
+from mnemarch.model.unit import (
+    ACCEPTED,
+    KEPT_AS,
+    LIVE_STATES,
+    TRUSTED,
+    Citation,
+    Claim,
+    Kind,
+    LinkType,
+    Unit,
+    waiting_key,
+)
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
@@ -43,6 +53,7 @@ _AGE_DAYS_MAX = 30
 _RECALLS_MAX = 500
 _SETTLED_MAX = 10_000
 _STUCK_MAX = 500
+_FAILURES_MAX = 2_000
 # Units read of one worktree or task, and refused claims of one actor, so that a noisy one doesn't hide the others.
 _SHARE_READ_MAX = 200
 _RETURNS_MIN = 3
@@ -192,6 +203,12 @@ class Inbox:
                 why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
                 task = f"Task {event.scope.task} is stuck"
                 yield InboxItem(event.id, STUCK, task, why, said, str(event.actor), event.recorded_at)
+        for event in blocked_tasks(reader, project, moment, _FAILURES_MAX):
+            if event.id not in settled:
+                payload, task = event.payload or {}, f"Task {event.scope.task} is blocked"
+                said = in_a_line(payload["line"] or payload["error"])
+                why = f"{payload['verdict']['reason']} A yes clears its failed attempts"
+                yield InboxItem(event.id, STUCK, task, said, why, str(event.actor), event.recorded_at)
         for import_id, brought in waiting_imports(reader, project).items():
             said = "; ".join(f"“{in_a_line(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
             first = brought[0]

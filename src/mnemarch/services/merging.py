@@ -7,6 +7,7 @@ from mnemarch.log.act import Act
 from mnemarch.log.merging import joint_id
 from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.model.event import Event, EventType
+from mnemarch.model.unit import REPLACEMENT
 from mnemarch.units.conflicts import DISPUTED_KINDS, open_links
 from mnemarch.units.erasure import Plan, carry_out
 from mnemarch.units.finding import twin_of
@@ -72,7 +73,21 @@ class Merging:
             older, newer = sorted((unit, twin), key=lambda each: each.id)
             absorb(act, newer, older, "another clone had remembered the same")
             unit = act.known_unit(older.id)
-        open_links(act, unit)
+        disputed = [id for dispute in open_links(act, unit) for id in dispute.units]
+        self._join_conflicts(act, [unit.id, *disputed])
+
+    def _join_conflicts(self, act: Act, unit_ids: Sequence[str]) -> None:
+        """Join the open conflicts of these units to the oldest. A single memory would have opened only one (R6)."""
+        reader, keys = act.transaction, act.caller.visible_keys
+        links = sorted(reader.open_conflicts(unit_ids), key=lambda link: (link.at, link.id))
+        links = [link for link in links if link.source != link.target and not link.note.startswith(REPLACEMENT)]
+        sides = reader.units(id for link in links for id in (link.source, link.target))
+        seen = [link for link in links if {sides[id].scope.key for id in (link.source, link.target)} <= {*keys}]
+        for link in seen[1:]:
+            for unit_id in sorted({*reader.units_of_link(link.id)} - {*reader.units_of_link(seen[0].id)}):
+                act.record(EventType.LINK_JOINED, {"link": seen[0].id, "unit": unit_id}, subject=seen[0].id)
+            closed = {"link": link.id, "winner": None, "reason": f"joined to conflict {seen[0].id}"}
+            act.record(EventType.LINK_RESOLVED, closed, subject=link.id)
 
     def _erase_rest(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
         """Empty events and recalls of an erased unit that come from a clone without the erasure (R16)."""

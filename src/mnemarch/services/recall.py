@@ -183,7 +183,7 @@ class Answering:
         codebase = self._engine.codebase
         if at_commit is not None:
             from mnemarch.code.citing import checked_in_tree
-            from mnemarch.model.citation import Citation
+            from mnemarch.model.unit import Citation
 
             commit = checked_in_tree(Citation.commit(at_commit), root).ref
             return None if root is None else lambda: codebase(root).view_at(project, commit)

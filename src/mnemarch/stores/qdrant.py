@@ -1,7 +1,7 @@
 """Vectors of units in Qdrant, a server or a cluster: a collection for each embedder, shared by all tenants.
 
-A point has a unit's id and labels, and never its text. What is not a unit's has no tenant, so no search sees it: one
-point says how far a tenant's vectors reach, and one stands for each erased unit, so that it can't come back.
+A point has a unit's id and labels, and never its text. Two kinds of points have no tenant, so no search sees them: one
+for each tenant says how far its vectors reach, and one for each erased unit keeps the unit from coming back.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ else:
 _SCHEMES = {"qdrant": "http", "qdrants": "https"}
 _PORT = 6333
 _PREFIX = "mnemarch_"
-# A question waits no longer than this; who makes vectors keeps nobody waiting, and a busy server may need more.
+# The time-outs of a question, and of making vectors, for which nobody waits: a busy server may need longer.
 _TIMEOUT_S, _MAKING_TIMEOUT_S = 2, 10
-# So long after a failure questions are answered without Qdrant: each of them would wait for the time-out.
+# After a failure, questions are answered without Qdrant for this long. Each of them would wait for the time-out.
 _PAUSE_S = 5.0
 _LABELS = ("scope", "state", "kind", "domain")
 _DETAIL_CHARS_MAX = 200
 _ABOUT_KEYS = frozenset({401, 403})
 _MISSING = 404
-# Graphs inside of each tenant and none across: no search crosses tenants.
+# Each tenant has a graph of its own, since no search crosses tenants.
 _LINKS = 16
 _HNSW_EF = 128
 
@@ -56,9 +56,9 @@ class _MissingError(Exception):
 
 
 class EmbeddingMemoryStore(Forkable):
-    """The vectors of one store by one embedder: of all its projects, or, if it names them, of some of its tenants.
+    """The vectors of one store by one embedder, for all projects or for the named tenants.
 
-    The last tenant is its own, the first its org's, which several share. Safe to share between threads.
+    The last tenant is the project's own. The first is its org's, which several projects share. Thread-safe.
     """
 
     def __init__(
@@ -112,13 +112,13 @@ class EmbeddingMemoryStore(Forkable):
         return client
 
     def _asked(self, call: Callable[[QdrantClient], T]) -> T:
-        """An answer for a question, which is not kept waiting by a server that failed a moment ago."""
+        """The answer of a call for a question. Raises at once if the server failed a moment ago."""
         if self._paused is not None and self._clock() < self._paused[0]:
             raise self._paused[1]
         return self._done(call, _TIMEOUT_S)
 
     def _done(self, call: Callable[[QdrantClient], T], timeout_s: int = _MAKING_TIMEOUT_S) -> T:
-        """What a call gives, by default to who makes vectors. Raises _MissingError if there is no collection."""
+        """The answer of a call, by default with the longer time-out. Raises _MissingError without a collection."""
         client = self._client(timeout_s)
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
@@ -152,13 +152,13 @@ class EmbeddingMemoryStore(Forkable):
     # Answering
 
     def state(self) -> Head:
-        """Once complete they stay so: then no question has to ask for it."""
+        """How far the vectors reach. A complete set stays complete, so it is not asked for again."""
         if not self._head.complete:
             self._head = self._seen(self._asked)
         return self._head
 
     def _seen(self, ask: Callable[..., Any]) -> Head:
-        """The head as Qdrant has it; an empty one if the store went back meanwhile (a backup was restored)."""
+        """The head that Qdrant has. An empty one if the store was restored from a backup meanwhile."""
         try:
             points = ask(lambda client: client.retrieve(self._collection, [self._head_id], with_payload=True))
         except _MissingError:
@@ -190,7 +190,7 @@ class EmbeddingMemoryStore(Forkable):
         return self._found(vector, len(ids), [models.HasIdCondition(has_id=points)], exact=True) if ids else []
 
     def _found(self, vector: Any, limit: int, conditions: list[Any], *, exact: bool = False) -> list[tuple[str, float]]:
-        """What each tenant has, in one request, best first."""
+        """The nearest units of all tenants, by one request, best first."""
         requests = [
             models.QueryRequest(
                 query=vector.tolist(),
@@ -228,7 +228,7 @@ class EmbeddingMemoryStore(Forkable):
             raise self._gone() from None
 
     def _tenant_of(self, unit: Searchable) -> str:
-        """What lies at the org's level is the org's."""
+        """The tenant of a unit: the org's for units at org level."""
         return self._tenants[0] if unit.scope_key == self._org else self._tenants[-1]
 
     def _id_of(self, unit: Searchable) -> str:
@@ -237,7 +237,7 @@ class EmbeddingMemoryStore(Forkable):
     # Making
 
     def alone(self) -> AbstractContextManager[bool]:
-        """Alone on this machine. Two machines do the same work twice, and no harm."""
+        """Hold the lock of this machine. If two machines overlap, they only repeat work."""
         return locked_if_free(self._lock)
 
     def begin(self, *, may_replace: bool) -> Head | None:  # noqa: ARG002 - each embedder has a collection of its own
@@ -246,7 +246,7 @@ class EmbeddingMemoryStore(Forkable):
         self._head = self._seen(self._done)
         if not self._head.born:
             self._make_payload_indexes()  # Again for each tenant: the making of the first may have been cut short.
-            # What another past left there; others of the org know what is the org's.
+            # Remove what an earlier state of the store left. The org's points stay, since its other projects use them.
             old = models.FilterSelector(filter=models.Filter(must=[_any_of("tenant", self._tenants[-1:])]))
             self._done(lambda client: client.delete(self._collection, old, wait=True))
             self._put_head(vectors.Head(embedder=self._embedder, born=new_id()))
@@ -268,7 +268,7 @@ class EmbeddingMemoryStore(Forkable):
         return True
 
     def _put(self, changes: Sequence[tuple[Searchable, Any]]) -> None:
-        """Write units. One whose text is known keeps its vector, and an erased one stays erased."""
+        """Write units. A unit with a known text keeps its vector, and an erased unit stays erased."""
         kept = [self._id_of(unit) for unit, vector in changes if vector is None and unit.content]
         known = {point.id: point.vector for point in self._points(kept, with_vectors=True)} if kept else {}
         points: list[models.PointStruct] = []
@@ -283,7 +283,7 @@ class EmbeddingMemoryStore(Forkable):
                 continue
             named = dict(zip(_LABELS, labels, strict=True))
             payload = {"tenant": self._tenant_of(unit), "unit": unit_id, "text": key, **named}
-            # As it is: to have 512 numbers checked takes longer than to embed a text.
+            # Not validated: checking 512 numbers takes longer than embedding a text.
             points.append(models.PointStruct.model_construct(id=id, vector=numbers, payload=payload))
             if self._tenant_of(unit) != self._tenants[-1]:
                 left.append(_point_id(self._tenants[-1], unit_id))
@@ -297,7 +297,7 @@ class EmbeddingMemoryStore(Forkable):
             self._done(lambda client: client.delete(self._collection, models.FilterSelector(filter=where), wait=True))
 
     def _upsert(self, collection: str, points: list[models.PointStruct], *, unless: Any = None) -> None:
-        """Write points, in one order on all replicas; those that are there already unless they are so."""
+        """Write points, in the same order on all replicas. Existing points that match `unless` stay as they are."""
         how: dict[str, Any] = {"wait": True, "ordering": models.WriteOrdering.MEDIUM}
         if unless is not None:
             how["update_filter"] = models.Filter(must_not=[unless])
@@ -305,7 +305,7 @@ class EmbeddingMemoryStore(Forkable):
 
     def _put_head(self, head: Head) -> None:
         told = {name: getattr(head, name) for name in ("embedder", "born", "position", "event", "complete")}
-        # A position of two streams is more than 64 bits.
+        # The joined position of two streams has more than 64 bits.
         point = models.PointStruct(
             id=self._head_id, vector={}, payload={"head": {**told, "position": str(head.position)}}
         )
@@ -332,7 +332,7 @@ class EmbeddingMemoryStore(Forkable):
         self._done(make)
 
     def erase(self, unit_ids: Sequence[str]) -> None:
-        """In the collections of all embedders. What Qdrant keeps in old segments goes when it merges them."""
+        """Erase in the collections of all embedders. Qdrant removes the rest when it merges old segments."""
         points = [_tombstone(_point_id(tenant, id)) for tenant in self._tenants for id in unit_ids]
         if not points:
             return
@@ -347,7 +347,7 @@ class EmbeddingMemoryStore(Forkable):
 
 
 def _point_id(tenant: str, unit_id: str) -> str:
-    """The same for the same unit, whoever writes it and however often."""
+    """The id of a unit's point. It is the same for every writer."""
     from uuid import UUID
 
     return str(UUID(xxh3_128_hexdigest(f"{tenant}\n{unit_id}".encode("utf-8", "surrogatepass"))))

@@ -12,7 +12,7 @@ from mnemarch.files import keep_rights, make_folder
 from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.search import Sketch
+from mnemarch.model.search import Sketch, Sums
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
     from mnemarch.text import conversation, tokens
 else:
@@ -263,11 +262,10 @@ class TantivyIndex(Forkable):
         if not names or not self._about():
             return []
         allowed = [("scope", scope_keys), ("state", states)]
-        found = self._found(lambda: self._one_of(field, names), allowed, len(names))
-        return [sketch for _, sketch in found]
+        return [sketch for _, sketch in self._found(lambda: self._one_of(field, names), allowed, len(names))]
 
     def _filters(self, allowed: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
-        """What a document must have; None if no document has it."""
+        """The terms that a document must have. None if no document has them."""
         searcher = self._index().searcher()
         required = []
         for field, items in allowed:
@@ -345,7 +343,7 @@ class TantivyIndex(Forkable):
     def _write(
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
     ) -> bool:
-        """Commit what changed, and what the index says of itself after that; True if files may hold an erased text."""
+        """Commit the changes and the new statistics. Returns whether the files may hold an erased text."""
         # Read again under the writer's lock: another process may have indexed or rebuilt meanwhile.
         self._load(self._index())
         rebuild = rebuild or not self._meta
@@ -372,7 +370,9 @@ class TantivyIndex(Forkable):
             "event": self._event_at(meta["position"]),
         }
         writer.delete_documents_by_term("id", _META)
-        writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
+        # A search makes an empty dictionary for each field that a segment lacks, so this document has every usual one.
+        words = {name: [_META] for name in ("id", "scope", "state", "body", "own")}
+        writer.add_document(tantivy.Document(meta=[to_json(meta)], **words))
         writer.commit()
         if rebuild:
             writer.garbage_collect_files()

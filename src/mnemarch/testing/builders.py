@@ -10,14 +10,14 @@ from typing import Any, TypeVar, cast
 from uuid import NAMESPACE_OID, uuid5
 
 from mnemarch import Actor, Citation, Event, EventType, Kind, Level, Scope, Status, Unit
-from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
+from mnemarch.log.audit import checked_chain
+from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.caller import Stream
-from mnemarch.model.citation import CitationKind
 from mnemarch.model.decision import Relation, RelationType, VersionKey
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import new_id
 from mnemarch.model.testrun import TestRecord
-from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal, Trust, Use
+from mnemarch.model.unit import CitationKind, DecayPolicy, Link, LinkType, Provenance, Signal, Trust, Use
 from mnemarch.ports import Store
 from mnemarch.stores.sql.queries import CODE_RULE
 from mnemarch.stores.sql.reader import Reader

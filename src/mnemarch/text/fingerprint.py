@@ -391,8 +391,14 @@ def at_faults(lines: Sequence[str]) -> list[Fault]:
         if _AT["aside"].search(head):
             continue
         stated = _AT["type"].search(head)
-        tests = filter(None, map(_AT["test"].search, frames))
-        fault = in_test(typed(stated["stated"] if stated else head.strip()), next((test[1] for test in tests), ""))
+        # The test that a frame or a line above names, or else the first file of JavaScript that is no library's.
+        named = (
+            *map(_AT["test"].search, frames),
+            *map(_AT["title"].match, above[::-1]),
+            *map(_AT["own"].match, frames),
+        )
+        test = next((match[1] for match in named if match is not None), "")
+        fault = in_test(typed(stated["stated"] if stated else head.strip()), test)
         if faults and is_cause:
             faults[-1] = fault
         else:

@@ -92,8 +92,10 @@ class Mentions:
 
 
 def _read_name(name: str) -> _Name:
-    # Remove quotes around the name and punctuation after it.
-    level = " ".join(_level(name[: NAME_CHARS_MAX + 1]).split()).lstrip(" \"'`").rstrip(" \"'`.,;:!?")
+    # Remove quotes around the name and punctuation after it, but for the colons of std::.
+    whole = " ".join(_level(name[: NAME_CHARS_MAX + 1]).split()).lstrip(" \"'`")
+    level = whole.rstrip(" \"'`.,;:!?")
+    level += "::" if whole.startswith("::", len(level)) else ""
     folded = _folded(level)
     size = max(len(name), len(folded))
     if size > NAME_CHARS_MAX:

@@ -19,7 +19,7 @@ from mnemarch.text.canonical import canonical, canonical_key, hashed
 from mnemarch.text.guarded import Piece, pieces
 from mnemarch.text.slots import english_slots, has_hangul, is_name, korean_slots, without_particle
 from mnemarch.text.tokens import tokens
-from mnemarch.text.words import REWORDING_WORDS, Patterns, is_hangul, kinds_of, listed
+from mnemarch.text.words import REWORDING_WORDS, Patterns, grouped, is_hangul, kinds_of, listed
 
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 # The verbs of use in a topic. They don't say what the statement is about.
@@ -41,35 +41,9 @@ _HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
 _HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
 _TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
 
-# Frequencies as amounts of time: monthly is every month.
-PERIODS = {
-    "second": "1s",
-    "minute": "1min",
-    **dict.fromkeys(("hourly", "hour"), "1h"),
-    **dict.fromkeys(("daily", "day"), "1d"),
-    **dict.fromkeys(("weekly", "week"), "1w"),
-    **dict.fromkeys(("monthly", "month"), "1mo"),
-    **dict.fromkeys(("yearly", "annually", "year"), "1y"),
-    "nightly": "night",
-    "quarterly": "quarter",
-}
-_DIMENSIONS = {
-    "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
-    "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
-    "share": ("%",),
-    "mass": ("g", "kg"),
-}
-# The next larger unit, and how many make one: 120 seconds are 2 minutes, and a gigabyte is 1000 or 1024 megabytes.
-_LARGER_UNITS = {
-    "ns": ("us", 1000),
-    "us": ("ms", 1000),
-    "ms": ("s", 1000),
-    "s": ("min", 60),
-    "min": ("h", 60),
-    "h": ("d", 24),
-}
-_LARGER_UNITS |= {"g": ("kg", 1000), "d": ("w", 7), "mo": ("y", 12), "KiB": ("MiB", 1024), "MiB": ("GiB", 1024)}
-_LARGER_UNITS |= {"B": ("KB", 1000), "KB": ("MB", 1000), "MB": ("GB", 1000), "GB": ("TB", 1000)}
+PERIODS = {word: amount for amount, words in grouped("relations", "periods").items() for word in words}
+_DIMENSIONS = grouped("relations", "dimensions")
+_LARGER_UNITS = {unit: (large, int(many)) for unit, (large, many) in grouped("relations", "larger units").items()}
 _BINARY = {1000: 1024}
 _SMALLER_UNITS = {large: (small, factor) for small, (large, factor) in _LARGER_UNITS.items()}
 

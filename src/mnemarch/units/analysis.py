@@ -352,7 +352,7 @@ def runnable_lines(step: LoggedStep) -> list[str]:
 @cached(4_096)
 def is_worth_repeating(code: str | None) -> bool:
     """Whether steps make a skill. Edits of files, test runs, commits and looking alone don't (G10)."""
-    from mnemarch.witness.commands import runner_of
+    from mnemarch.witness import runner_of
 
     text = pattern(_UNWRITTEN).sub("", code or "")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("# ")]

@@ -6,13 +6,13 @@ a conflict or joins the open one. The cost of a write does not grow with the con
 
 from __future__ import annotations
 
+from mnemarch.code.tests import rest_on_two_contents
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Dispute, Stored
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Claim, Kind, Link, LinkType, Status, Unit
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Claim, Kind, Link, LinkType, Status, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
@@ -330,17 +330,7 @@ def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:
         return False
     ours, theirs = _packages(unit), _packages(other)
     is_apart = bool(ours and theirs) and ours.isdisjoint(theirs)
-    return not is_apart and not _cite_two_forms(unit, other)
-
-
-def _cite_two_forms(unit: Unit, other: Unit) -> bool:
-    """Whether both cite one symbol with different signatures. Each then holds on its own branch (R8)."""
-    ours, theirs = _signatures(unit), _signatures(other)
-    return any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys())
-
-
-def _signatures(unit: Unit) -> dict[str, str | None]:
-    return {str(item): item.get("signature") for item in unit.citations if item.kind is CitationKind.SYMBOL}
+    return not is_apart and not rest_on_two_contents(unit, other)
 
 
 def _packages(unit: Unit) -> frozenset[str]:

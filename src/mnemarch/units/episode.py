@@ -5,12 +5,11 @@ from __future__ import annotations
 from mnemarch.code.worktree import standing_edits
 from mnemarch.log.act import Act, Log, receipt_for
 from mnemarch.model.caller import ActorKind, Caller, Level
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import RULES, Analysis, Promotion
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
-from mnemarch.model.unit import KEPT_AS, REPEATED, Claim, Kind, LinkType, Unit
+from mnemarch.model.unit import KEPT_AS, REPEATED, Citation, CitationKind, Claim, Kind, LinkType, Unit
 from mnemarch.model.value import replace
 from mnemarch.text.edits import netted
 from mnemarch.units.account import (

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from mnemarch.model.caller import Stream
-from mnemarch.model.citation import IN_TREES
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
 from mnemarch.model.stamps import datetime
-from mnemarch.model.unit import Kind, Link, LinkType, Provenance, Status, Unit
+from mnemarch.model.unit import IN_TREES, Kind, Link, LinkType, Provenance, Status, Unit
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import TrustRules, confidence_at
 from mnemarch.stores.sql.reader import Reader

@@ -10,7 +10,8 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind, Caller, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import ID_CHARS
-from mnemarch.model.unit import Claim, Kind, Status, Unit
+from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Status, Unit
+from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.promotion import Refusal
 from mnemarch.text import words
 
@@ -37,6 +38,7 @@ RULE = "R5"
 LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
+_CLAIMS = kinds_where(lambda rules: rules.disputes and rules.bucket is not None)
 # Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
 _LIMITS = frozenset({"only", "also"})
 _PART_CHARS_MIN = 6
@@ -170,6 +172,20 @@ def is_reworded(left: str, right: str) -> bool:
         for said, text in ((stating.statement(left), left), (stating.statement(right), right))
     )
     return ours == theirs and not guarded.differences(left, right) and opposing.opposes(left, right) is None
+
+
+def rewordings_of(act: Act, unit: Unit) -> list[Unit]:
+    """Live units that say the same as this one, where it or the caller is, and that no person vouches for."""
+    keys = dict.fromkeys([*act.caller.visible_keys, *(at.key for at in unit.scope.visible)])
+    if unit.kind not in _CLAIMS:
+        return []
+    near = act.transaction.units_of_topic([*keys], stating.topic_key(unit.content), _TOPIC_READ_MAX)
+    near = [other for other in near if other.kind in _CLAIMS and is_reworded(other.content, unit.content)]
+    return [other for other in near if other.id != unit.id and not any(map(_is_a_persons, other.citations))]
+
+
+def _is_a_persons(citation: Citation) -> bool:
+    return citation.kind is CitationKind.HUMAN
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:

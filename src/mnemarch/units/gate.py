@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mnemarch.model.caller import Actor, ActorKind, Level
-from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Status, Unit
+from mnemarch.model.caller import Actor, ActorKind, Level, Scope
+from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Proof, Status, Unit
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import is_of_another, owners_of
 
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.code.codebase import CodeCheck, CodeView
-    from mnemarch.model.caller import Scope
     from mnemarch.model.testrun import TestRecord
-    from mnemarch.model.unit import Proof
     from mnemarch.stores.sql.reader import Reader
 
 # Note on a unit whose replacement does not hold in the reader's tree (R8).

@@ -11,10 +11,9 @@ from mnemarch.log.act import Act, Log
 from mnemarch.log.projection import keys_of
 from mnemarch.log.transfer import ExportFile
 from mnemarch.model.caller import DOCTOR, ActorKind, Caller, Level, Scope
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Claim, Kind, Status, Unit
+from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Citation, CitationKind, Claim, Kind, Status, Unit
 from mnemarch.model.upkeep import ImportedClaims, Problem
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name, checked_text

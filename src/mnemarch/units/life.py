@@ -5,15 +5,14 @@ from __future__ import annotations
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.log.act import Act, Log
 from mnemarch.model.caller import Actor, ActorKind, Caller, Scope, checked_id
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.unit import REPLACEMENT, Kind, Link, LinkType, Signal, Status, Unit
+from mnemarch.model.unit import OF_CODE, REPLACEMENT, Citation, CitationKind, Kind, Link, LinkType, Signal, Status, Unit
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.trust import PRUNED_KINDS, prunable
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
-from mnemarch.units.finding import rejection_of, twin_of
+from mnemarch.units.finding import rejection_of, rewordings_of, twin_of
 from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
 
 TYPE_CHECKING = False
@@ -119,8 +118,18 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 
 
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
-    """Reject a unit. It leaves recall until it is approved or revived; a human's rejection also lowers its trust."""
+    """Reject a unit. It leaves recall until it is approved or revived; a human's rejection also lowers its trust.
+
+    What says nearly the same there goes with it, unless a person vouches for it.
+    """
     unit = act.permitted_unit(unit_id, Deed.REJECT, expected_version)
+    for twin in rewordings_of(act, unit) if act.caller.actor.kind is ActorKind.HUMAN else ():
+        if act.config.policy.allows(ActorKind.HUMAN, Deed.REJECT, twin.level):
+            _reject(act, twin, f"{reason} (with unit {unit.id}, which says the same)")
+    return _reject(act, unit, reason)
+
+
+def _reject(act: Act, unit: Unit, reason: str) -> Unit:
     payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}")}
     if act.caller.actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_REJECTED, unit, payload)

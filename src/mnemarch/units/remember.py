@@ -6,13 +6,16 @@ from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.log.act import Act, Log, receipt_for, without_secrets
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Caller, Level
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import (
+    EXPECTED,
     KEPT_AS,
     OBSERVED,
+    OF_CODE,
+    Citation,
+    CitationKind,
     Claim,
     DecayPolicy,
     Kind,
@@ -218,7 +221,11 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
     voice = (caller.actor, caller.scope, claim.session or caller.session)
     heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
-    event, found = act.record(type, {"said": claim.content, "cite": cited}, subject=unit.id, **_told(claim))
+    payload: dict[str, Any] = {"said": claim.content, "cite": cited}
+    expected = claim.attributes.get(EXPECTED)
+    if expected not in (None, unit.attributes.get(EXPECTED)) and unit.proof is None:
+        payload["set"] = {"attributes": dict(unit.attributes) | {EXPECTED: expected}}
+    event, found = act.record(type, payload, subject=unit.id, **_told(claim))
     after = raise_by_evidence(act, act.known_unit(unit.id), None, sources)
     return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
 
@@ -278,6 +285,13 @@ def _seen(claim: Claim) -> list[Citation]:
     ]
 
 
+def _with_expected(claim: Claim, sources: Mapping[str, TestSource]) -> Claim:
+    """The claim with what its tests compare with now, so that a later change of them is seen before it is verified."""
+    known = [sources[name].expects for name in cited_names(claim.citations) if name in sources]
+    expected = " ".join(sorted({digest for digests in known for digest in digests}))
+    return replace(claim, attributes=dict(claim.attributes) | {EXPECTED: expected}) if expected else claim
+
+
 class Intake:
     """Takes claims from one caller. `codebase` is the caller's working tree, if there is one."""
 
@@ -296,6 +310,7 @@ class Intake:
             self._check_citations(checked)
         complete = [(self._with_named_code(claim), kinds) for claim, kinds in cleaned]
         sources = self._test_sources([claim for claim, _ in complete])
+        complete = [(_with_expected(claim, sources), kinds) for claim, kinds in complete]
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):

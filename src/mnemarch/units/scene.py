@@ -12,11 +12,10 @@ from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Caller, Level
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import UTC, datetime
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRecord, TestRun, base_name, forms_of
-from mnemarch.model.unit import Claim, Kind, Status, Unit
+from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 
 TYPE_CHECKING = False
@@ -113,7 +112,8 @@ class Scene(Frozen):
     - `fuller`: the whole name of each test that was cited from a subfolder;
     - `set_aside`: failing tests that failed here before the task began, which count for nothing (R2);
     - `bodies`: hashes of the lines of failing tests;
-    - `outdated`: the ids of units whose tests expect something else now than when they verified the unit.
+    - `outdated`: the ids of units whose tests expect something else now than when they verified the unit, or than
+      when it was claimed.
     """
 
     places: tuple[str, ...]
@@ -269,8 +269,15 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
         outdated=frozenset(
             unit.id for unit in met.units if code_tests.still_expected(codebase.tree, unit.proof) is False
-        ),
+        ).union(_overtaken(met, codebase.tree)),
     )
+
+
+def _overtaken(met: Met, tree: WorkTree) -> Iterator[str]:
+    """The ids of claims, and of refused claims, whose tests have taken up another value before they verified them."""
+    said: dict[str, Unit | Claim] = {unit.id: unit for unit in (*met.units, *met.task.claims) if unit.proof is None}
+    said |= {event.id: Claim.from_json(event.payload["claim"]) for event in met.task.refused if event.payload}
+    return (id for id, claim in said.items() if code_tests.is_overtaken(tree, claim))
 
 
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:

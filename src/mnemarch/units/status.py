@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.log.act import receipt_for
+from mnemarch.log.act import Act, receipt_for
 from mnemarch.model.caller import GATE, ActorKind, Caller, Level, Scope, Stream
-from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Refused, Stored
@@ -15,7 +14,10 @@ from mnemarch.model.unit import (
     ACCEPTED,
     DISTRUSTED,
     KEPT_AS,
+    OF_CODE,
     TRUSTED,
+    Citation,
+    CitationKind,
     Claim,
     Kind,
     Proof,
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import TestSource
 

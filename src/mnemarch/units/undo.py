@@ -9,10 +9,9 @@ from mnemarch.log.act import Act
 from mnemarch.log.audit import Replay
 from mnemarch.log.projection import PROVENANCE_MAX, project
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
-from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import datetime, micros
-from mnemarch.model.unit import LIVE, TRUSTED, Kind, Provenance, Status, Unit, unit_to_json
+from mnemarch.model.unit import LIVE, TRUSTED, CitationKind, Kind, Provenance, Status, Unit, unit_to_json
 from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.permissions import Deed

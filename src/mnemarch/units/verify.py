@@ -9,12 +9,11 @@ from mnemarch.lazy import Any, Lazy
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
-from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import Event, EventType, Receipt
 from mnemarch.model.outcome import Analysis, Promotion, Refused, Stored, TrustChange
 from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRun, base_name, forms_of, meant, short_name
-from mnemarch.model.unit import Claim, Kind, Signal, Status, Unit, waiting_key
+from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Signal, Status, Unit, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
@@ -47,6 +46,7 @@ _LOCAL = (
 # Test names in one event. More would exceed its size limit.
 _NAMES_MAX = 5_000
 _CHANGED = Refusal("S10.2", "Its test expects something else than when it verified this.", "Claim what it shows now.")
+_OVERTAKEN = Refusal("S10.2", "Its test expects another value than when this was claimed.", "Claim what it shows now.")
 _REPORTED = Refusal(
     "R21",
     "For the project only a test seen passing that is about it counts, or a person's word.",
@@ -337,7 +337,9 @@ class Verification:
         act = self._act
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
         refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
-        refusal = refusal or (_CHANGED if unit.id in self._scene.outdated else _REPORTED)
+        if refusal is None and unit.id in self._scene.outdated:
+            refusal = _OVERTAKEN if unit.proof is None else _CHANGED
+        refusal = refusal or _REPORTED
         payload = {"rule": refusal.rule, "reason": refusal.reason}
         if known is not None and (known.payload or {}).items() >= payload.items():
             receipt = receipt_for(known, duplicate=True)
@@ -350,7 +352,7 @@ class Verification:
         act, waiting = self._act, []
         for event in self._task.refused:
             payload = event.payload
-            if payload is None or payload["rule"] != "G23.validation":
+            if payload is None or payload["rule"] != "G23.validation" or event.id in self._scene.outdated:
                 continue
             # The key stops the next verification from storing an accepted claim again.
             key = waiting_key(event.id)

@@ -32,7 +32,7 @@ _ENTRY = (
 )
 _CLAIM = (
     Parameter("content", of.TEXT, "what to remember; - or nothing reads standard input", piped=True),
-    Parameter("kind", of.KIND, "fact (default), preference, profile, semantic, skill, ...", "fact"),
+    Parameter("kind", of.CLAIMED, "fact (default), preference, profile, semantic, skill, ...", "fact"),
     Parameter("level", of.LEVEL, f"{_LEVELS} (default: the narrowest of the seat)", None),
     Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME"),
     Parameter("citations", of.CITATION, f"{_CITATIONS}; repeatable", (), "--cite", many=True),

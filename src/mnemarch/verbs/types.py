@@ -1,19 +1,45 @@
-"""The types of parameters. Each parses text or JSON and has a JSON schema."""
+"""The types of parameters: each parses text or JSON and has a JSON schema. The results of verbs as JSON, and back."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from mnemarch.errors import InvalidInput
-from mnemarch.lazy import Any, paragraphs_beside
-from mnemarch.model.value import Frozen
+from mnemarch.lazy import Any, loaded, paragraphs_beside
+from mnemarch.model.caller import Actor
+from mnemarch.model.json_text import canonical_json
+from mnemarch.model.unit import Citation
+from mnemarch.model.value import Frozen, Names, Ranks, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime, timedelta
+    from collections.abc import Callable, Iterable
 
     Reader = Callable[[Any, str], Any]
+
+# Properties that the JSON form has beside the fields, and fields that it leaves out.
+_DERIVED = {
+    "Unit": ("level", "confidence"),
+    "Event": ("payload",),
+    "Rebuild": ("same",),
+    "Decision": (
+        *("id", "root_id", "version", "strength", "domain", "is_active"),
+        *("text", "reason", "override", "evidence"),
+    ),
+}
+_LEFT_OUT = {"Event": ("body", "clock"), "Stream": ("writer",), "Proof": ("expects",)}
+# The modules with the classes of results.
+_HOMES = (
+    *(f"mnemarch.model.{name}" for name in ("caller", "decision", "event", "outcome")),
+    *(f"mnemarch.model.{name}" for name in ("search", "testrun", "unit", "upkeep")),
+    *(f"mnemarch.learning.{name}" for name in ("code_rules", "core", "rule")),
+)
+# The operator's verbs reach every project of a memory, so they need the widest profile. These two reveal no project.
+_HARMLESS = frozenset({"memory.now", "memory.verify_receipt"})
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 class Type(Frozen):
@@ -68,6 +94,21 @@ class Verb(Frozen):
     gives: str
     takes: tuple[Parameter, ...] = ()
     command: str | None = ""
+
+    @property
+    def sent(self) -> list[Parameter]:
+        """The parameters that can come over a network: no file and no command of the server's machine."""
+        return [each for each in self.takes if each.type.read is not None and each.type not in (PATH, COMMAND)]
+
+    @property
+    def path(self) -> str:
+        """The route over a network."""
+        return f"/v1/{self.name.replace('.', '/')}"
+
+    @property
+    def needs(self) -> str:
+        """The narrowest profile that may call it over a network."""
+        return "admin" if self.name.startswith("memory.") and self.name not in _HARMLESS else self.profile
 
 
 def help_of(name: str) -> tuple[str, tuple[str, ...]]:
@@ -171,8 +212,6 @@ def _floor(item: Any, what: str) -> float | str:
 
 def _instant(item: Any, what: str) -> datetime:
     """An instant in ISO 8601. It needs a zone, or its meaning would depend on the machine."""
-    from datetime import datetime
-
     try:
         moment = datetime.fromisoformat(item)
     except (ValueError, TypeError):
@@ -184,8 +223,6 @@ def _instant(item: Any, what: str) -> datetime:
 
 def _duration(item: Any, what: str) -> timedelta:
     """A length of time: 30m, 6h, 1d or 2w."""
-    from datetime import timedelta
-
     text = item.strip().lower() if isinstance(item, str) else ""
     units = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
     count = text.rstrip("minhdw")
@@ -196,8 +233,6 @@ def _duration(item: Any, what: str) -> timedelta:
 
 def _since(item: Any, what: str) -> datetime:
     """A moment in the past: a length of time ago (2h), `today`, `yesterday`, a local date, or an instant."""
-    from datetime import datetime, timedelta
-
     now = datetime.now().astimezone()
     text = item.strip().lower() if isinstance(item, str) else ""
     if text.rstrip("minhdw").isdecimal() and not text.isdecimal():
@@ -239,14 +274,10 @@ def _receipt(item: Any, what: str) -> Any:
 
 
 def _citation(item: Any, what: str) -> Any:
-    from mnemarch.model.citation import Citation
-
     return Citation.parse(_text(item, what))
 
 
 def _actor(item: Any, what: str) -> Any:
-    from mnemarch.model.caller import Actor
-
     return Actor.parse(_text(item, what))
 
 
@@ -254,8 +285,6 @@ def _value(name: str, class_name: str) -> Type:
     """The type of a value that one verb returns and another takes."""
 
     def read_back(item: Any, what: str) -> Any:
-        from mnemarch.verbs.wire import kind_of, read_value
-
         kind = kind_of(class_name)
         return item if isinstance(item, kind) else read_value(kind, item, what)
 
@@ -287,6 +316,13 @@ def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str =
     return Type(name, read_word, schema, metavar, sample)
 
 
+def _claimed() -> dict[str, Any]:
+    """The kinds with a bucket. Units of the other kinds are not made by claiming them (R4)."""
+    from mnemarch.policy.kinds import kinds_where
+
+    return {"type": "string", "enum": sorted(kinds_where(lambda rules: rules.bucket is not None))}
+
+
 # The command line reads these two from standard input if the argument is `-`. OUTPUT need not be UTF-8.
 TEXT = Type("text", _text, _string, "TEXT|-", '"..."')
 OUTPUT = Type("output", _text, _string, "TEXT|-")
@@ -297,6 +333,7 @@ RECEIPT = Type("receipt", _receipt, lambda: {"type": "object"}, "RECEIPT|-", "re
 ACTOR = Type("actor", _actor, _string, "KIND:ID")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
+CLAIMED = replace(KIND, schema=_claimed)
 STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
 SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
 STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")
@@ -356,3 +393,191 @@ def progress(says: str) -> Parameter:
 
 def at_most(default: int) -> Parameter:
     return Parameter("limit", NUMBER, f"how many at most (default: {default})", default)
+
+
+# The results of verbs: as JSON and back, their JSON schemas, and which verbs a network serves
+
+
+def to_json(value: Any) -> Any:
+    """`value` in JSON types: enums as words, instants in ISO 8601 (UTC), actors and citations in their typed form."""
+    if isinstance(value, Names | Ranks | Actor | Citation):
+        return str(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(name): to_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    return {name: to_json(getattr(value, name)) for name in _shown(type(value))}
+
+
+def _shown(kind: Any) -> tuple[str, ...]:
+    """The names in the JSON form of a class."""
+    left_out = _LEFT_OUT.get(kind.__name__, ())
+    return (*(name for name in kind.__match_args__ if name not in left_out), *_DERIVED.get(kind.__name__, ()))
+
+
+def kind_of(annotation: str) -> Any:
+    """The type for a verb's return annotation."""
+    return eval(annotation, _names())  # noqa: S307 - an annotation of this program
+
+
+@cache
+def _names() -> dict[str, Any]:
+    from typing import Any, ClassVar
+
+    names: dict[str, Any] = {"Any": Any, "ClassVar": ClassVar, "Mapping": Mapping, "datetime": datetime}
+    for home in _HOMES:
+        classes = {name: kind for name, kind in vars(loaded(home)).items() if isinstance(kind, type)}
+        names |= {name: kind for name, kind in classes.items() if kind.__module__ == home}
+    return names
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any]:
+    """The types of a class's fields and of the derived properties in its JSON form."""
+    from typing import get_type_hints
+
+    types = get_type_hints(kind, _names())
+    derived = {
+        name: get_type_hints(getattr(kind, name).fget, _names())["return"] for name in _DERIVED.get(kind.__name__, ())
+    }
+    return {name: types[name] for name in kind.__match_args__} | derived
+
+
+def _is_value(kind: Any) -> bool:
+    return isinstance(kind, type) and hasattr(kind, "__match_args__") and kind not in {Actor, Citation}
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    """The members of a union, or the type itself if it is none."""
+    from types import UnionType
+    from typing import Union, get_args, get_origin
+
+    return get_args(kind) if get_origin(kind) in {UnionType, Union} else (kind,)
+
+
+def from_json(kind: Any, content: Any) -> Any:
+    """Make a value of this type from its JSON form."""
+    from typing import Any, get_args, get_origin
+
+    alternatives = [each for each in _alternatives(kind) if each is not type(None)]
+    if content is None or Any in alternatives:
+        return content
+    kind = alternatives[0]
+    if len(alternatives) > 1 and isinstance(content, dict):
+        # A JSON form always has all its fields, so the set of fields identifies the class.
+        kind = next((each for each in alternatives if _is_value(each) and {*_shown(each)} == content.keys()), kind)
+    parts = get_args(kind)
+    match get_origin(kind):
+        case None:
+            return _one_from_json(kind, content)
+        case _ if isinstance(content, dict):
+            return {name: from_json(parts[1], item) for name, item in content.items()}
+        case collection if parts[-1] is ...:
+            return collection(from_json(parts[0], item) for item in content)
+        case collection:
+            kinds = parts if len(parts) > 1 else parts * len(content)
+            return collection(from_json(each, item) for each, item in zip(kinds, content, strict=True))
+
+
+def _one_from_json(kind: Any, content: Any) -> Any:
+    if kind is datetime:
+        return datetime.fromisoformat(content)
+    if kind is bytes:
+        return bytes.fromhex(content)
+    if kind in {Actor, Citation} or issubclass(kind, Ranks):
+        return kind.parse(content)
+    if issubclass(kind, Names):
+        return kind(content)
+    if not _is_value(kind):
+        if type(content) is not kind and (kind, type(content)) != (float, int):
+            raise TypeError(f"{content!r:.80} is no {kind.__name__}")
+        return content
+    types, left_out = _fields(kind), _LEFT_OUT.get(kind.__name__, ())
+    if "body" in left_out:
+        body = None if content["payload"] is None else canonical_json(content["payload"])
+        content = content | {"body": body}
+    names = [name for name in kind.__match_args__ if name in content or name not in left_out]
+    return kind(**{name: from_json(types[name], content[name]) for name in names})
+
+
+def recognised(content: Any) -> Any:
+    """The value that a conflict carries, with its class recognised by its fields; other content unchanged."""
+    kinds = map(kind_of, ("Unit", "Decision", "Dispute", "CoreSection"))
+    fields = content.keys() if isinstance(content, dict) else None
+    kind = next((each for each in kinds if {*_shown(each)} == fields), None)
+    return content if kind is None else from_json(kind, content)
+
+
+def read_value(kind: Any, content: Any, what: str) -> Any:
+    """Make a value from received JSON. Raises unless converting the value back gives the same JSON."""
+    hint = "Give it back as it was answered."
+    try:
+        value = from_json(kind, content)
+        is_same = to_json(value) == content
+    except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
+        is_same, value = False, None
+    if not is_same:
+        raise InvalidInput(f"{what} is no {kind.__name__}.", hint=hint)
+    return value
+
+
+def schema_of_kind(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of a type. Schemas of classes are added to `named` and referenced."""
+    from typing import Any, get_args, get_origin
+
+    alternatives = _alternatives(kind)
+    if Any in alternatives:
+        return {}
+    if len(alternatives) > 1:
+        return {"anyOf": [schema_of_kind(each, named) for each in alternatives]}
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in {list, tuple}:
+        items = [schema_of_kind(each, named) for each in parts if each is not ...]
+        if origin is list or parts[-1] is ...:
+            return {"type": "array", "items": items[0]}
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    if origin is not None:
+        return {"type": "object", "additionalProperties": schema_of_kind(parts[1], named)}
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if kind is None or kind is type(None):
+        return {"type": "null"}
+    if kind is datetime:
+        return {"type": "string", "format": "date-time"}
+    if issubclass(kind, Names | Ranks):
+        return {"type": "string", "enum": [str(each) for each in kind]}
+    if not _is_value(kind):
+        return {"type": "string"}
+    return _schema_of_value(kind, named)
+
+
+def _schema_of_value(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
+    if kind.__name__ not in named:
+        named[kind.__name__] = {}
+        types = _fields(kind)
+        named[kind.__name__] = {
+            "type": "object",
+            "properties": {name: schema_of_kind(types[name], named) for name in _shown(kind)},
+            "required": list(_shown(kind)),
+            "additionalProperties": False,
+        }
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+@cache
+def served() -> dict[str, Verb]:
+    """The verbs with all required parameters available over a network, by name."""
+    from mnemarch.verbs import VERBS
+
+    return {verb.name: verb for verb in VERBS if verb.profile and _is_complete(verb)}
+
+
+def _is_complete(verb: Verb) -> bool:
+    sent = {each.name for each in verb.sent}
+    return all(each.name in sent or each.default is not REQUIRED or each.type is SEAT for each in verb.takes)

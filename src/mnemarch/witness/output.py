@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.value import replace
 from mnemarch.text.cache import pattern
-from mnemarch.witness.commands import TestCommand, runner_of, selected
+from mnemarch.witness import TestCommand, runner_of, selected
 from mnemarch.witness.reports import LINE_CHARS_MAX, MESSAGE_CHARS_MAX, merged, of_tap, prefix_of, rebased
 
 _TAIL_CHARS = 4_000

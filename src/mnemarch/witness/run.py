@@ -20,8 +20,7 @@ from typing import TextIO
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.testrun import TestRun
-from mnemarch.witness import output, reports
-from mnemarch.witness.commands import TestCommand, runner_of
+from mnemarch.witness import TestCommand, output, reports, runner_of
 
 Sink = Callable[[bytes], None]
 

@@ -451,7 +451,7 @@ def _run_in(moment: Moment) -> TestRun | None:
     command = _text(event.input, ("command", "cmd"))
     if event.tool_kind != "shell" or not command.strip():
         return None
-    from mnemarch.witness.commands import runner_of
+    from mnemarch.witness import runner_of
 
     if runner_of(command, configured) is None:  # Most commands run no tests and load nothing more.
         return None

@@ -30,13 +30,12 @@ from mnemarch.interfaces.command import bound
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import Frozen
 from mnemarch.services.overview import LOOK_S, NewsOf
-from mnemarch.verbs.types import REPORT, Verb, help_of, read_all, schema_of
-from mnemarch.verbs.wire import kind_of, offered, path_of, profile_of, schema_of_kind, served, to_json
+from mnemarch.verbs.types import REPORT, Verb, help_of, kind_of, read_all, schema_of, schema_of_kind, served, to_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from mnemarch.interfaces.http.serve import Token, Tokens
+    from mnemarch.interfaces.http import Token, Tokens
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
 
@@ -113,15 +112,15 @@ class Server:
             says, _ = help_of(verb.name)
             schema = schema_of_kind(kind_of(verb.gives), self._schemas)
             app.add_api_route(
-                path_of(verb),
+                verb.path,
                 self._endpoint(verb),
                 methods=["POST"],
                 summary=says.partition(". ")[0],
-                description=f"{says} For tokens of the profile {profile_of(verb)} or wider.",
+                description=f"{says} For tokens of the profile {verb.needs} or wider.",
                 operation_id=verb.name,
                 tags=[verb.name.partition(".")[0]],
                 responses=responses | {200: {"content": {"application/json": {"schema": schema}}}},
-                openapi_extra=bearer | {"requestBody": _body(schema_of(offered(verb)))},
+                openapi_extra=bearer | {"requestBody": _body(schema_of(verb.sent))},
                 response_class=Response,
             )
         by_hand: tuple[tuple[str, Callable[..., Any], str, dict[str, Any]], ...] = (
@@ -186,17 +185,17 @@ class Server:
     # The routes
 
     def _endpoint(self, verb: Verb) -> Callable[..., Any]:
-        validator, profile = Draft202012Validator(schema_of(offered(verb))), profile_of(verb)
+        validator, profile = Draft202012Validator(schema_of(verb.sent)), verb.needs
 
         def work(token: Token, body: dict[str, Any], *where: str | None) -> bytes:
-            given = read_all(verb.name, offered(verb), body)
+            given = read_all(verb.name, verb.sent, body)
             # `read_all` also takes numbers as texts, for the shell. A program has to send the right JSON type.
             problem = next(validator.iter_errors(body), None)
             if problem is not None:
                 place = "/".join(map(str, problem.absolute_path))
                 raise InvalidInput(f"{place}: {problem.message[:500]}.", hint="See /openapi.json.")
             with ExitStack() as files:
-                for each in offered(verb):
+                for each in verb.sent:
                     if each.type is REPORT and each.name in given:
                         given[each.name] = files.enter_context(_report_file(given[each.name]))
                 return _written(bound(verb, _Place(self.memory, self._seat(token, *where)), given)())

@@ -24,7 +24,7 @@ from mnemarch.model.stamps import ID_CHARS, blake2b, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 LOCAL = ".local"
@@ -38,8 +38,8 @@ _LOG, _PAYLOADS, _UNITS = "log", "payloads", "units"
 _IMPORTED = "imported"  # Stands for the writer of events that were imported from a store without writers.
 AFTER_ALL_WRITERS = "~"
 # Erased files stay as notices: git would take a deleted file and a similar new one for a rename, and conflict.
-ERASED = b"erased\n"
-ERASED_PAGE = b"This unit was erased.\n"
+_ERASED = b"erased\n"
+_ERASED_PAGE = b"This unit was erased.\n"
 _ID = re.compile(r"[0-9a-f-]{36}")
 _AFTER = re.compile(rf"{_LOG}/{_IMPORTED}/(\d{{12,18}})-\d{{12}}")
 _NAME_CHARS_MAX = 40
@@ -132,7 +132,7 @@ class Folder:
             content = self.read(payload_path(event))
         except OSError:
             return event
-        if content != ERASED:
+        if content != _ERASED:
             record = json.loads(content)
             object.__setattr__(event, "body", canonical_json(record["payload"]))
             object.__setattr__(event, "salt", bytes.fromhex(record["salt"]))
@@ -202,12 +202,22 @@ class Folder:
             if not os.path.isdir(folder):
                 make_folder(folder)
 
-    def tombstone(self, paths: Mapping[str, bytes], *, durable: bool) -> None:
-        """Replace the content of erased files by a notice. Missing files are not created."""
-        for path, content in paths.items():
-            with suppress(FileNotFoundError):
-                if self.read(path) != content:
-                    self.write(path, content, durable=durable, replaces=True)
+    def put(self, event: Event, made: list[str], *, durable: bool) -> None:
+        """Write an event's payload, and the page of a new unit. Adds each path to `made` before it is written."""
+        made.append(payload_path(event))
+        self.write(made[-1], _ERASED if event.erased else _payload_file(event), durable=durable, replaces=True)
+        if event.type is EventType.UNIT_REMEMBERED and event.body is not None and event.subject is not None:
+            made.append(_page_path(event))
+            self.write(made[-1], _page_of(event), durable=False, replaces=True)
+
+    def erase(self, events: Iterable[Event], *, durable: bool) -> None:
+        """Replace the files of erased events by notices. Missing files are not created."""
+        for event in events:
+            is_unit = event.type is EventType.UNIT_REMEMBERED and event.subject
+            for path, notice in ((payload_path(event), _ERASED), (is_unit and _page_path(event), _ERASED_PAGE)):
+                with suppress(FileNotFoundError):
+                    if path and self.read(path) != notice:
+                        self.write(path, notice, durable=durable, replaces=True)
 
 
 def _stamp(status: os.stat_result) -> str:
@@ -310,7 +320,7 @@ def _instant(text: str) -> datetime:
     return at
 
 
-def payload_file(event: Event) -> bytes:
+def _payload_file(event: Event) -> bytes:
     """A payload with its salt, indented so that a diff is readable."""
     assert event.body is not None
     assert event.salt is not None
@@ -326,7 +336,7 @@ def folded(digest: str, line: bytes) -> str:
 # Pages
 
 
-def page_path(event: Event) -> str:
+def _page_path(event: Event) -> str:
     """The path of a unit's page. It contains nothing of the text, so an erased unit leaves no trace in it."""
     kind = (event.payload or {}).get("unit", {}).get("kind", "unit")
     assert event.subject is not None
@@ -335,7 +345,7 @@ def page_path(event: Event) -> str:
     return f"{_UNITS}/{safe_name(event.scope.project or event.scope.org)}/{name}"
 
 
-def page_of(event: Event) -> bytes:
+def _page_of(event: Event) -> bytes:
     """A unit as it was created. Only fields that never change are shown, so pages never conflict in a merge."""
     unit = (event.payload or {})["unit"]
     cites = [" ".join(str(item.get(name, "")) for name in ("kind", "ref")) for item in unit.get("citations", ())]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from xxhash import xxh3_64_intdigest
 
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.search import Sketch, bm25, rarity
-from mnemarch.stores.postgres.sessions import as_json, translated_queries
+from mnemarch.model.search import Sketch, Sums, bm25, rarity
+from mnemarch.stores.postgres.sessions import Session, as_json, translated_queries
 from mnemarch.stores.postgres.views import tenants_of
 from mnemarch.text.conversation import SKETCH_VERSION, Coherence, sketched
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
-    from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.postgres.store import PostgresStore
 
 _TEXTS = translated_queries("search.sql")

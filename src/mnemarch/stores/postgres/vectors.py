@@ -10,7 +10,7 @@ from xxhash import xxh3_64_hexdigest
 from mnemarch.embedding.vectors import Head, best_first, row_of, text_key, unpacked
 from mnemarch.errors import StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
-from mnemarch.stores.postgres.sessions import first_line, translated_queries
+from mnemarch.stores.postgres.sessions import Session, first_line, translated_queries
 from mnemarch.stores.postgres.views import tenants_of
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from mnemarch.embedding.vectors import Within
     from mnemarch.model.unit import Searchable
-    from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.postgres.store import PostgresStore
 
     T = TypeVar("T")

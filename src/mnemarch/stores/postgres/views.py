@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from mnemarch.model.caller import Level, Scope
-from mnemarch.stores.postgres.sessions import as_json
+from mnemarch.model.caller import Level, Scope, Stream
+from mnemarch.stores.postgres.sessions import Session, as_json
 from mnemarch.stores.sql.queries import Queries, event_of, searchable_of
 from mnemarch.stores.sql.remote import Redo, RemoteReader, RemoteTransaction
 
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Searchable, Unit
-    from mnemarch.stores.postgres.sessions import Session
 
     T = TypeVar("T")
 

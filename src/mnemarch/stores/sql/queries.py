@@ -35,7 +35,7 @@ else:
     testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
 
-# What reading a damaged row, or one that somebody forged, can raise.
+# The exceptions that reading a damaged or forged row can raise.
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, InvalidInput)
 
 # The projections, and how many columns of `row_…` are the key of each.
@@ -49,7 +49,7 @@ _BOUND_MAX = 500
 
 
 def named_queries(*paths: str) -> dict[str, str]:
-    """The queries of some files by name; a later file overrides an earlier one."""
+    """The queries of some files by name. A later file overrides an earlier one."""
     queries: dict[str, str] = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
@@ -68,14 +68,14 @@ def migration(folder: str, version: int) -> str:
 
 
 def in_parts(items: Iterable[str]) -> Iterator[list[str]]:
-    """Many values in order, in lists that a database takes."""
+    """Many values, sorted, in lists that are short enough for a database."""
     wanted = sorted(set(items))
     for start in range(0, len(wanted), _BOUND_MAX):
         yield wanted[start : start + _BOUND_MAX]
 
 
 class Queries:
-    """The queries of one dialect. `IN (:names)` takes a list, whose values are bound one by one.
+    """The queries of one dialect. `IN (:names)` takes a list. Its values are bound one by one.
 
     A JSON array in their place would end at the first NUL, and not every database has arrays.
     """
@@ -152,7 +152,7 @@ def event_of(row: Any) -> Event:
 
 @lru_cache(1024)
 def _scope_of(segments: str) -> Scope:
-    """A process meets the same few again and again."""
+    """Cached, since a process reads the same few scopes again and again."""
     return Scope.of(from_json(segments))
 
 
@@ -171,12 +171,12 @@ def unit_of(row: tuple[str, str]) -> Unit:
     return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
 
 
-# An episode as its row tells it: each verification compares the same few hundred, and may change none.
+# Cached, since each verification compares the same few hundred episodes. It must not change them.
 episode_of = cached(512)(unit_of)
 
 
 def event_columns(event: Event) -> dict[str, Any]:
-    """What an event says itself; its hash comes from the chain, its position from the store."""
+    """The columns that follow from an event alone. Its hash comes from the chain, its position from the store."""
     recorded_at = micros(event.recorded_at)
     return {
         "seq": event.seq,
@@ -197,7 +197,7 @@ def event_columns(event: Event) -> dict[str, Any]:
 
 
 def unit_columns(unit: Unit, version_key: VersionKey | None) -> dict[str, Any]:
-    """What queries choose units by, beside the body: it all follows from the unit."""
+    """The columns that queries select units by. They follow from the unit."""
     return {
         "scope_key": unit.scope.key,
         "level": int(unit.level),
@@ -229,8 +229,7 @@ def relation_of(row: Any) -> Relation:
 
 def use_of(row: Any) -> Use:
     unit_id, task_key, *flags = row
-    handed, used, credited, blamed = map(bool, flags)
-    return units.Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)
+    return units.Use(unit_id, task_key, *map(bool, flags))
 
 
 def test_of(stream: Stream, row: Any) -> TestRecord:
@@ -272,7 +271,7 @@ CODE_RULE = (
 
 
 def code_rule_of(row: Any) -> dict[str, Any]:
-    """A code rule by the names of its columns."""
+    """A code rule as a dictionary."""
     return dict(zip(CODE_RULE, row, strict=True))
 
 
@@ -310,14 +309,14 @@ def _session_parts(session: str) -> int:
 
 
 def text_keys(unit: Unit) -> tuple[str, str]:
-    """What units of one text, and of one topic, are found by; empty where that is nothing to ask for."""
+    """The keys by which units of one text, and of one topic, are found. "" if such units are never searched for."""
     from mnemarch.policy.kinds import KINDS
 
-    # Nobody decides twice what is in force; a decision is no member of a topic of facts.
+    # A decision has a text key, so that it is not made twice, but belongs to no topic of facts.
     is_decision = unit.kind is units.Kind.DECISION
     if not unit.content or not (is_decision or KINDS[unit.kind].merges):
         return "", ""
-    # Whoever stores nothing of the sort does not load these.
+    # Loaded only if such a unit is stored.
     from mnemarch.text.canonical import merge_key
     from mnemarch.text.statements import topic_key
 
@@ -325,7 +324,7 @@ def text_keys(unit: Unit) -> tuple[str, str]:
 
 
 def beginning_of(scope: Scope) -> str:
-    """How the stored form of every scope at or below this one begins: no character in a name can end it."""
+    """The beginning of the stored form of every scope at or below this one. No character in a name can end it."""
     assert scope.task is None, "nothing is below a task"
     return f"{kept_json(*(segment for segment in scope.segments if segment is not None))[:-1]},"
 

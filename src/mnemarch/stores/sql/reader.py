@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.caller import Scope, Stream
+from mnemarch.model.caller import Level, Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.stores.sql.queries import (
     ROWS,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
-    from mnemarch.model.caller import Level
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event, EventType
     from mnemarch.model.testrun import TestRecord
@@ -35,12 +34,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 ALL = 1 << 62
-# Types that no index is kept for: they come all the time.
+# Types without an index, because they are so frequent.
 _OFTEN = ("logged", "recalled", "graph.changed", "unit.remembered")
 
 
 class Reader:
-    """One consistent view of the store. `first_page` of many rows is asked for where few may do."""
+    """One consistent view of the store. `first_page` is how many rows are read first, where few may suffice."""
 
     first_page = 32
 
@@ -52,7 +51,7 @@ class Reader:
         return self._execute(*self._queries.bound(name, parameters))
 
     def together(self, work: Callable[[Any], T]) -> T:
-        """What `work` gives. A store far away first runs it without answers, and sends all its questions at once."""
+        """The result of `work`. A remote store first runs it without answers, then sends all its queries at once."""
         return work(self)
 
     def _one(self, name: str, /, **parameters: Any) -> Any:
@@ -68,14 +67,14 @@ class Reader:
         return unit_of(row)
 
     def _in_parts(self, name: str, list_name: str, items: Iterable[str], /, **parameters: Any) -> Iterator[Any]:
-        """The rows for many values, asked for in parts and in order: what is ordered by the value stays so."""
+        """The rows for many values, queried in parts. The values are sorted, so rows ordered by value stay ordered."""
         for part in in_parts(items):
             yield from self.query(name, **{list_name: part}, **parameters)
 
     # The log
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
-        """The last sequence number and hash of a stream; (0, b"") before its first event."""
+        """The last sequence number and hash of a stream. (0, b"") before its first event."""
         row = self._one("head", org=stream.org, project=stream.project or "", writer=stream.writer)
         return row[1:] if row else (0, b"")
 
@@ -84,11 +83,11 @@ class Reader:
         return {Stream(row[0], row[1] or None, row[4]): (row[2], row[3]) for row in self.query("heads")}
 
     def position(self) -> int:
-        """The position of the newest event of all streams; positions follow commit order."""
+        """The position of the newest event of all streams. Positions follow commit order."""
         return int(self._one("position")[0])
 
     def event_at(self, position: int) -> str:
-        """The id of the event at a position, or nothing: by it an index knows the store it was made from."""
+        """The id of the event at a position, or "". An index uses it to recognise the store that it was made from."""
         event = next(self.events(after=position - 1, limit=1), None) if position else None
         return event.id if event is not None and event.position == position else ""
 
@@ -103,16 +102,16 @@ class Reader:
         return map(event_of, self.query("events", after=after, limit=ALL if limit is None else limit))
 
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = (), first: int = ALL) -> Iterator[Event]:
-        """The `first` events of these types recorded from exactly this scope."""
+        """The `first` events of these types that were recorded in exactly this scope."""
         wanted = {"types": list(types), "any_type": not types, "limit": first}
         return map(event_of, self.query("events_of_scope", scope_key=scope_key, **wanted))
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int = ALL) -> Iterator[Event]:
-        """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
+        """The events about one unit, ledger or graph after a position, oldest first, at most the newest `last`."""
         return map(event_of, self.query("events_of_subject", subject=subject, after=after, last=last))
 
     def held(self, unit_ids: Iterable[str]) -> dict[str, Event]:
-        """Of some units, the event that last told why each stays a hypothesis."""
+        """For each of these units, the last event that says why it stays a hypothesis."""
         return {event.subject or "": event for event in map(event_of, self._in_parts("held", "subjects", unit_ids))}
 
     def events_back(
@@ -126,7 +125,7 @@ class Reader:
         types: Sequence[EventType] = (),
         limit: int,
     ) -> list[Event]:
-        """A page of the log, newest first: of a scope and all below it (of it, one task), or of exactly the key."""
+        """A page of the log, newest first: of a scope and all below it, of one task in it, or of exactly one key."""
         wanted: dict[str, Any] = {"actor": actor, "types": list(types), "any_type": not types, "limit": limit}
         wanted |= {"before": ALL if before is None else before, **self._since(since)}
         name, wanted["scope_key"] = "events_of_scope_back", scope
@@ -147,29 +146,29 @@ class Reader:
         return list(map(event_of, self.query("waiting_entries", **wanted)))
 
     def scopes(self) -> list[Scope]:
-        """Every scope that something was recorded from."""
+        """Every scope with events."""
         return [Scope.of(from_json(scope)) for (scope,) in self.query("scopes")]
 
     def _since(self, since: int) -> dict[str, int]:
         return {"since": since, "first": (self._one("first_since", since=since)[0] or ALL) if since else 0}
 
     def activity_since(self, scope: Scope, since: int) -> list[tuple[str, Scope, str, int, int]]:
-        """Who did what below a scope since a moment: actor, scope, type, how often, and when last."""
+        """The events below a scope since a moment, counted by actor, scope and type, with the time of the last one."""
         rows = self.query("activity_since", beginning=beginning_of(scope), since=since)
         return [(actor, Scope.of(from_json(where)), type, count, last) for actor, where, type, count, last in rows]
 
     def stuck_tasks(self, scope: Scope, limit: int) -> list[Event]:
-        """What called a task below a scope stuck, and still holds; newest first."""
+        """The events that marked a task below a scope as stuck, if it still is, newest first."""
         return [event_of(row) for row in self.query("stuck_tasks", beginning=beginning_of(scope), limit=limit)]
 
     def events_named(self, beginning: str, limit: int) -> list[Event]:
-        """The events whose id begins so; of the newest ones also by the last group of their id."""
+        """The events whose id has this beginning. For the newest events, the last group of the id counts too."""
         bounds = {"low": beginning, "high": f"{beginning}~", "limit": limit}
         rows = self.query("events_named", **bounds).fetchall()
         return [event_of(row) for row in rows or self.query("recent_events_named", newest=100_000, **bounds)]
 
     def events_containing(self, needle: str, stream: Stream | None = None) -> Iterator[Event]:
-        """The events (with a stream, of that project and its org) with this text in a string, or in JSON inside one."""
+        """The events with this text in a string, or in JSON in a string. `stream`: of its project and org."""
         where = {"org": stream and stream.org, "project": stream and stream.project}
         forms = [form.encode().lower().decode() for form in json_needles(needle)]  # ASCII alone, as SQLite does
         rows = {row[:3]: row for form in forms for row in self.query("events_containing", needle=form, **where)}
@@ -181,7 +180,7 @@ class Reader:
         return self._first(unit_of, "unit", id=unit_id)
 
     def units_named(self, beginning: str, limit: int) -> list[Unit]:
-        """The units whose id, or its last group, begins so."""
+        """The units whose id, or the last group of it, has this beginning."""
         return self._units("units_named", low=beginning, high=f"{beginning}~", limit=limit)
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
@@ -202,25 +201,25 @@ class Reader:
         before: str | None = None,
         shared: bool = False,
     ) -> list[Unit]:
-        """Units of these scopes, newest first, older than the unit `before`. Hand no shared live episode out."""
+        """Units of these scopes, newest first, older than unit `before`. `shared` episodes must not be handed out."""
         wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "limit": limit}
         wanted |= {"level": None if level is None else int(level), "before": before or "\U0010ffff"}
         if live and kind in ("policy", "anchor", "core", "episode", "skill"):
             name = "accounts_in" if kind in ("episode", "skill") else "guides_in"
             return list(map(episode_of if shared else self._unit, self.query(name, scope_keys=scope_keys, **wanted)))
         names = {None: ("live_units_in", "past_units_in"), True: ("live_units_in",), False: ("past_units_in",)}[live]
-        # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
+        # One query for each scope, whose units an index has in order. One query for all would sort them all.
         pages = [self._units(name, scope_key=key, **wanted) for key in dict.fromkeys(scope_keys) for name in names]
         return sorted((unit for page in pages for unit in page), key=lambda unit: unit.id, reverse=True)[:limit]
 
     def claims_of_scope(self, scope_key: str, *, but: Iterable[Kind], kept_at: Level, last: int) -> list[Unit]:
-        """The live units that the `last` entries of a scope claimed, but these kinds; episodes `kept_at` a level."""
+        """The live units that the `last` entries of a scope claimed, except kinds `but`; episodes `kept_at` a level."""
         return self._units("claims_of_scope", scope_key=scope_key, but=sorted(but), kept_at=int(kept_at), last=last)
 
     def units_replaced(
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
     ) -> list[Unit]:
-        """Units of these scopes that a commit replaced, newest first; no decisions."""
+        """Units of these scopes that a commit replaced, newest first, without decisions."""
         return self._units("replaced_in", scope_keys=scope_keys, kind=kind, domain=domain, limit=limit)
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
@@ -228,21 +227,21 @@ class Reader:
         return self._units("units_with_text", scope_keys=scope_keys, canonical_key=canonical_key)
 
     def units_saying(self, stream: Stream, canonical_key: str) -> list[Unit]:
-        """Units of a project, and of its org, with this canonical key, whoever may see them; oldest first."""
+        """Units of a project and its org with this canonical key, whoever may see them, oldest first."""
         return of_stream(stream, self._units("units_saying", canonical_key=canonical_key))
 
     def rejected_of_topic(self, stream: Stream, topic_key: str, limit: int) -> list[Unit]:
-        """Rejected units of a project, and of its org, of this topic, whoever may see them; newest first."""
+        """Rejected units of this topic in a project and its org, whoever may see them, newest first."""
         return of_stream(stream, self._units("rejected_of_topic", topic_key=topic_key, limit=limit))
 
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
-        """Live units of these scopes with one text but for numbers, names, negations: verified first, then newest."""
+        """Live units whose texts differ only in numbers, names or negations. Verified first, then newest."""
         return self._units("units_of_topic", scope_keys=scope_keys, topic_key=topic_key, limit=limit)
 
     def units_citing(
         self, scope_keys: Sequence[str], kind: str, refs: Sequence[str], *, live_but: Iterable[Kind] | None = None
     ) -> list[Unit]:
-        """The units of these scopes that cite one of these things, by id; or the live ones `but` of some kinds."""
+        """The units of these scopes that cite one of these refs, by id. `live_but`: only live units of other kinds."""
         name, but = ("units_citing", {}) if live_but is None else ("live_citing", {"but": sorted(live_but)})
         rows = self._in_parts(name, "refs", refs, scope_keys=scope_keys, kind=str(kind), **but)
         return list(map(self._unit, dict.fromkeys(rows)))
@@ -257,16 +256,16 @@ class Reader:
         return self._units("newest_citing", scope_keys=scope_keys, kind=str(kind), ref=ref, limit=limit, any=not live)
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
-        """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
+        """A page of the units in every scope that cite a file or a symbol, by id. Used by the janitor."""
         return self._units("units_citing_code", after=after, limit=limit)
 
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
-        """Every live unit of these kinds, in every scope: for the operator."""
+        """Every live unit of these kinds in every scope. Used by the operator."""
         name = "ageing_units" if set(kinds) <= {"episode", "skill"} else "units_of_kinds"
         return map(unit_of, self.query(name, kinds=list(kinds)))
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
-        """What search must learn: units that changed after `position`, in order; all of the last position's."""
+        """The units that changed after `position`, in order, for search. Includes all changes of the last position."""
         return [searchable_of(row) for row in self.query("searchable_after", position=position, limit=limit)]
 
     def searchable_count_after(self, position: int) -> int:
@@ -278,55 +277,55 @@ class Reader:
         return self._first(link_of, "link", id=link_id)
 
     def links_named(self, beginning: str, limit: int) -> list[Link]:
-        """The links whose id, or its last group, begins so."""
+        """The links whose id, or the last group of it, has this beginning."""
         return [link_of(row) for row in self.query("links_named", low=beginning, high=f"{beginning}~", limit=limit)]
 
     def links_of(self, unit_id: str) -> list[Link]:
         return [link_of(row) for row in self.query("links_of", unit_id=unit_id)]
 
     def units_of_link(self, link_id: str) -> list[str]:
-        """The ids of a link's units, the oldest first: two, or all the members of a conflict."""
+        """The ids of a link's units, oldest first. A conflict may have more than two."""
         return [unit_id for (unit_id,) in self.query("units_of_link", link_id=link_id)]
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[tuple[Link, list[str]]]:
-        """The undecided links that have two or more live units in these scopes, or one with itself; with their ids."""
+        """The open links with two or more live units in these scopes, or of a unit with itself, and the units' ids."""
         links: dict[str, tuple[Link, list[str]]] = {}
         for link_id, body, unit_id in self.query("open_links", scope_keys=scope_keys, type=type):
             links.setdefault(link_id, (link_of((link_id, body)), []))[1].append(unit_id)
         return [(link, ids) for link, ids in links.values() if len(ids) > 1 or link.source == link.target]
 
     def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
-        """The undecided conflicts that any of these few units is in, the oldest first."""
+        """The open conflicts of any of these few units, oldest first."""
         return [link for link in map(link_of, self.query("conflicts_of", unit_ids=unit_ids)) if link.open]
 
     def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
-        """Those of these units that a live unit of these scopes contradicts, while nobody has decided."""
+        """The units among these that are in an open conflict with a live unit of these scopes."""
         return {id for (id,) in self._in_parts("contested", "unit_ids", unit_ids, scope_keys=scope_keys)}
 
     def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
-        """The newest outcomes of these tests, place by place; with `called` by the short names people give them."""
+        """The newest outcomes of these tests in each place. With `called`, the names are short names."""
         where = {"org": stream.org, "project": stream.project or ""}
         return [test_of(stream, row) for row in self._in_parts(f"tests{'_called' * called}", "names", names, **where)]
 
     def tests_behind(self, stream: Stream, place: str, unit_ids: Iterable[str]) -> list[TestRecord]:
-        """The newest outcomes that this program saw in one place of the tests that these units cite."""
+        """The newest witnessed outcomes, in one place, of the tests that these units cite."""
         where = {"org": stream.org, "project": stream.project or "", "place": place}
         return [test_of(stream, row) for row in self._in_parts("tests_behind", "unit_ids", unit_ids, **where)]
 
     def runs_behind(self, stream: Stream, names: Iterable[str], scope_key: str) -> list[Event]:
-        """The runs of one task that gave the newest outcomes of these tests."""
+        """The test runs of one task that have the newest outcomes of these tests."""
         where = {"org": stream.org, "project": stream.project or "", "scope_key": scope_key}
         return [event_of(row) for row in self._in_parts("runs_behind", "names", names, **where)]
 
     def code_rules(self, project_id: str) -> list[dict[str, Any]]:
-        """The code rules of a project, the surest first, each by the names of its columns."""
+        """The code rules of a project as dictionaries, the most confident first."""
         return [code_rule_of(row) for row in self.query("code_rules", project_id=project_id)]
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
         return self._first(use_of, "use", unit_id=unit_id, task_key=task_key)
 
     def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
-        """Those of these units that the task was handed, used or was credited with."""
+        """The units among these that the task received, used or was credited with."""
         return {unit_id for (unit_id,) in self._in_parts("noted_uses", "unit_ids", unit_ids, task_key=task_key)}
 
     def used_in_task(self, task_key: str) -> list[str]:
@@ -336,7 +335,7 @@ class Reader:
         return [use_of(row) for row in self.query("uses_of_task", task_key=task_key)]
 
     def code_met(self, task_key: str) -> list[tuple[str, str]]:
-        """The ids of units that a task met, and was not credited with, each with a file that it cites."""
+        """The units that a task met without being credited with them: the id of each, with a file that it cites."""
         return [(unit_id, path) for unit_id, path in self.query("code_met", task_key=task_key)]
 
     def uses_of_unit(self, unit_id: str) -> list[Use]:
@@ -345,15 +344,15 @@ class Reader:
     # Decisions
 
     def decision_in_force(self, root: str) -> Unit | None:
-        """The one version of a decision that is in force."""
+        """The version of a decision that is in force."""
         return self._first(unit_of, "in_force", root=root)
 
     def decision_versions(self, root: str) -> list[Unit]:
-        """Every version, the first first: for its history, never on the way to what is in force (D7)."""
+        """Every version, oldest first, for the history. Never used to find the version in force (D7)."""
         return self._units("versions", root=root)
 
     def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
-        """What is in force in one scope and domain with one strength, by id after `after`."""
+        """The decisions in force in one scope and domain with one strength, by id, after the id `after`."""
         return self._units("decided", scope_key=scope_key, domain=domain, strength=strength, after=after, limit=limit)
 
     def firm(self, scope_keys: Sequence[str], domains: Sequence[str]) -> list[Unit]:
@@ -361,19 +360,19 @@ class Reader:
         return self._units("firm", scope_keys=scope_keys, domains=domains)
 
     def normal_count(self, scope_keys: Sequence[str], domains: Sequence[str], limit: int) -> int:
-        """How many normal decisions are in force there; no more than `limit` are counted."""
+        """The number of normal decisions in force there, counted up to `limit`."""
         return int(self._one("normal_count", scope_keys=scope_keys, domains=domains, limit=limit)[0])
 
     def domains_decided(self, scope_key: str) -> list[str]:
-        """The domains of what is in force in one scope, in order, without a look at each decision."""
+        """The domains with decisions in force in one scope, in order. Doesn't read each decision."""
         return [domain for (domain,) in self.query("domains_decided", scope_key=scope_key)]
 
     def related(self, root: str, scope_keys: Sequence[str], *, limit: int) -> list[Unit]:
-        """The decisions in force in these scopes that are related to a decision, the firmest first, then by root."""
+        """The decisions in force in these scopes that are related to a decision, firmest first, then by root."""
         return self._units("related", root=root, scope_keys=scope_keys, limit=limit)
 
     def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
-        """What the live anchors of these scopes and domains lead to, if it is live and visible from there too.
+        """The targets of the live anchors of these scopes and domains, if they are live and in these scopes too.
 
         Decisions come first, the firmest of them before the others, then evidence; by id.
         """
@@ -394,6 +393,6 @@ class Reader:
         return counted
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Every projection row, by table and key: the table's name, then its columns, the same on every store."""
+        """Every projection row: the table's name, then its columns. By table and key, the same on every store."""
         for table in ROWS:
             yield from ((table, *row) for row in self.query(f"row_{table}"))

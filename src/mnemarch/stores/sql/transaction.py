@@ -36,14 +36,14 @@ class Transaction(Reader):
         super().__init__(execute, queries)
         self._integrity_error = integrity_error
         self._heads: dict[Stream, tuple[int, int, bytes]] = {}
-        # What this transaction wrote or read and did not change since: nobody else can change it meanwhile.
+        # The units that this transaction wrote or read. Nobody else can change them meanwhile.
         self._written: dict[str, Unit] = {}
         self._texts: dict[str, dict[tuple[str, ...], list[Unit]]] = {}
-        # Whose projections are written: a store that keeps tenants apart asks, if it is not one tenant's.
+        # The stream whose projections are written. A store of several tenants needs it.
         self.stream: Stream | None = None
 
     def _head(self, stream: Stream) -> tuple[int, int, bytes]:
-        """The id, last sequence number and hash of a stream. Nobody else moves it while this transaction is open."""
+        """The id, last sequence number and hash of a stream. Nobody else appends while this transaction is open."""
         head = self._heads.get(stream)
         if head is None:
             where = {"org": stream.org, "project": stream.project or "", "writer": stream.writer}
@@ -59,11 +59,11 @@ class Transaction(Reader):
         return stream, ""
 
     def next_number(self, stream: Stream) -> int:
-        """A number after those of all events of a stream so far, whoever wrote them."""
+        """A number higher than those of all events of a stream so far, by any writer."""
         return self.head(stream)[0] + 1
 
     def forget(self) -> None:
-        """Read everything again: a part of the transaction was rolled back."""
+        """Empty the caches, because a part of the transaction was rolled back."""
         self._heads.clear()
         self._written.clear()
         self._texts.clear()
@@ -83,7 +83,7 @@ class Transaction(Reader):
         return unit
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        """The same as a reader's; one act asks for one text several times."""
+        """Like the reader's, but cached: one act asks for the same text several times."""
         known = self._texts.setdefault(canonical_key, {})
         scopes = tuple(scope_keys)
         if scopes not in known:
@@ -91,7 +91,7 @@ class Transaction(Reader):
         return known[scopes]
 
     def append(self, event: Event, hash: bytes) -> Event:
-        """Add an event with its chain hash at the end of its stream; gives it with its position (`Event.placed`)."""
+        """Append an event with its chain hash to its stream. Returns it with its position (`Event.placed`)."""
         self.stream = event.stream
         stream_id, seq, _ = self._head(event.stream)
         assert event.seq == seq + 1, "an event takes the next place of its stream"
@@ -101,7 +101,7 @@ class Transaction(Reader):
         return event.placed(position, hash)
 
     def _move_head(self, stream_id: int, event: Event, hash: bytes) -> int:
-        """Move the end of the event's stream to it; gives the stream's id."""
+        """Move the end of the event's stream to the event. Returns the stream's id."""
         if stream_id:
             self.query("move_head", seq=event.seq, hash=hash, id=stream_id)
             return stream_id
@@ -113,7 +113,7 @@ class Transaction(Reader):
         return int(self._one("append", **row)[0])
 
     def erase_payload(self, event_id: str) -> None:
-        """Remove payload and salt of an event for good; its hashes stay (R16)."""
+        """Remove the payload and the salt of an event for good. Its hashes stay (R16)."""
         self.query("erase_payload", id=event_id)
 
     def put_unit(
@@ -125,7 +125,7 @@ class Transaction(Reader):
         searchable_at: int | None,
         version_key: VersionKey | None = None,
     ) -> None:
-        """Insert or replace; `searchable_at` is the position of the change, or None if search need not see it.
+        """Insert or replace a unit. `searchable_at` is the position of the change, or None if search need not see it.
 
         A key that is None stays as it is: only another text has other keys.
 
@@ -168,7 +168,7 @@ class Transaction(Reader):
             self.put_link_unit(link.id, unit_id)
 
     def put_link_unit(self, link_id: str, unit_id: str) -> None:
-        """Add a unit to a link: a further member of a conflict."""
+        """Add a unit to a link, as a further member of a conflict."""
         self.query("put_link_unit", link_id=link_id, unit_id=unit_id)
 
     def drop_link(self, link_id: str) -> None:
@@ -176,7 +176,7 @@ class Transaction(Reader):
         self.query("drop_link_units", link_id=link_id)
 
     def put_relation(self, relation: Relation) -> None:
-        """Relate two decisions; stated again, it keeps the id of the last event that stated it."""
+        """Relate two decisions. A relation that is stated again gets the id of the new event."""
         self.query("put_relation", source=relation.source, type=relation.type, target=relation.target, id=relation.id)
 
     def drop_relation(self, source: str, type: str, target: str) -> None:
@@ -205,16 +205,8 @@ class Transaction(Reader):
             self.query("drop_tests", event_ids=part)
 
     def put_use(self, use: Use) -> None:
-        """What a task did with a unit; a flag that is set stays set."""
-        self.query(
-            "put_use",
-            unit_id=use.unit_id,
-            task_key=use.task_key,
-            handed=use.handed,
-            used=use.used,
-            credited=use.credited,
-            blamed=use.blamed,
-        )
+        """Store what a task did with a unit. A flag that is set stays set."""
+        self.query("put_use", **{name: getattr(use, name) for name in units.Use.__match_args__})
 
     def drop_uses(self, unit_id: str) -> None:
         self.query("drop_uses", unit_id=unit_id)
@@ -230,7 +222,7 @@ class Transaction(Reader):
             self.query("drop_code_rules", ids=part)
 
     def clear_log(self) -> bool:
-        """Forget all events, where their order is the one in which they came; gives whether that is so."""
+        """Remove all events, if their order is the order of writing. Returns whether it is."""
         self.clear_projections()
         self.query("clear_events")
         self.query("clear_heads", hash=b"")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 from mnemarch.errors import StoreCorrupt, StoreUnavailable
+from mnemarch.files import PARTIAL_END, make_private
 from mnemarch.forks import lasting_lock
 
 TYPE_CHECKING = False
@@ -95,14 +97,6 @@ def key_and_size_of(path: str) -> tuple[tuple[int, int] | None, int]:
     return (status.st_dev, status.st_ino), status.st_size
 
 
-def make_private(path: str) -> None:
-    """Make an empty file that only its owner may read, unless there is one."""
-    if not os.path.exists(path):
-        from mnemarch import files  # Seldom needed.
-
-        files.make_private(path)
-
-
 def gone(path: str) -> StoreUnavailable:
     return StoreUnavailable(
         f"{path} was deleted, moved or replaced while it was open; what was written last may be lost.",
@@ -113,12 +107,11 @@ def gone(path: str) -> StoreUnavailable:
 
 def copy(source: sqlite3.Connection, path: str) -> None:
     """Write a consistent copy of a database with rights for its owner only, completely or not at all."""
-    from mnemarch.files import PARTIAL_END, make_private
-
     partial = path + PARTIAL_END
     try:
         make_private(partial, anew=True)
-        _remove(f"{partial}-journal")
+        with suppress(FileNotFoundError):
+            os.remove(f"{partial}-journal")
         target = sqlite3.connect(partial)
         try:
             source.backup(target)
@@ -127,13 +120,9 @@ def copy(source: sqlite3.Connection, path: str) -> None:
             target.close()
         os.replace(partial, path)
     finally:
-        _remove(partial)
-        _remove(f"{partial}-journal")
-
-
-def _remove(path: str) -> None:
-    if os.path.exists(path):
-        os.remove(path)
+        for left in (partial, f"{partial}-journal"):
+            with suppress(FileNotFoundError):
+                os.remove(left)
 
 
 class RawFile:

@@ -6,6 +6,7 @@ import os
 import time
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.files import make_private
 from mnemarch.forks import is_mine, let_a_fork_pass, watch
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.sql.queries import Queries, migration, named_queries
@@ -103,7 +104,7 @@ class SqliteStore(SqlStore):
         """Keep the file open, so that closing a later store of this process doesn't drop its locks."""
         raw.require_whole(self._path)
         if self.writable:
-            raw.make_private(self._path)  # SQLite gives its -wal and -shm files the same rights.
+            make_private(self._path)  # SQLite gives its -wal and -shm files the same rights.
         self._raw = raw.RawFile(self._path)
 
     def _prepare(self) -> str:
@@ -114,7 +115,7 @@ class SqliteStore(SqlStore):
         self._prepare_tables()
         # At every opening: the creator may have been killed before this, and a restored backup has no mark.
         if self.writable:
-            raw.make_private(self._path + raw.MADE_END)
+            make_private(self._path + raw.MADE_END)
         self._log_key = raw.key_of(self._path + _LOG_END)
         return self._id()
 

@@ -1,4 +1,4 @@
-"""The fence around recalled memory: no content can forge it, and it is known again when it comes back."""
+"""What recall hands to a model: the fence around it, and an estimate of its tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.prompt import contents_in, entry, fenced, has_fence, without_fenced
+from mnemarch.text.prompt import contents_in, entry, estimated_tokens, fenced, has_fence, without_fenced
 
 HEAD = "[VERIFIED by test_retry] 01a1b2c3 (leads to 5f)"
 TEXTS = st.text(max_size=60) | st.sampled_from(
@@ -75,3 +75,35 @@ def test_no_head_has_a_second_line():
         "[OBSERVED: make [VERIFIED by ada] x]",
         "  y",
     ]
+
+
+# Tokens
+
+
+# The true counts of three public tokenizers (cl100k, o200k, Claude 2) for the same texts, the largest of them.
+@pytest.mark.parametrize(
+    ("text", "largest"),
+    [
+        ("The connection pool is exhausted before the retry.", 9),
+        ("결제 재시도는 최대 세 번까지만 한다", 20),
+        ("def get_user_name(user_id: int) -> str:\n    return users[user_id].name\n", 26),
+        ("2026-11-15T23:07:24Z ERROR [db-7] timeout after 30000 ms", 25),
+        ("MemoryOrchestrator와 GraphStore를 초기화한다", 13),
+    ],
+)
+def test_the_estimate_is_at_least_the_true_count_and_not_far_above_it(text, largest):
+    assert largest <= estimated_tokens(text) <= 2.2 * largest
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_more_text_never_costs_less(one, more):
+    assert estimated_tokens(one + more) + 1 >= estimated_tokens(one)
+
+
+@given(st.text(alphabet=st.characters(min_codepoint=0xAC00, max_codepoint=0xD7A3), min_size=1, max_size=100))
+def test_korean_costs_more_than_a_token_a_syllable(text):
+    assert estimated_tokens(text) > len(text)
+
+
+def test_nothing_costs_nearly_nothing():
+    assert estimated_tokens("") == 1
