@@ -12,15 +12,7 @@ from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreErro
 from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres import tables
 from mnemarch.stores.postgres.joint import JointAppends
-from mnemarch.stores.postgres.sessions import (
-    News,
-    Session,
-    Sessions,
-    as_json,
-    first_line,
-    is_loss,
-    translated_queries,
-)
+from mnemarch.stores.postgres.sessions import News, Session, Sessions, as_json, first_line, is_loss, translated_queries
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries, event_columns
