@@ -159,6 +159,14 @@ def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
     assert (seen["learned"][0]["id"], seen["waiting"]) == (busy.unit, 3)
 
 
+def test_the_status_of_an_agent_states_nothing_about_tasks_that_it_does_not_see(busy):
+    busy.repository()
+    shown = busy("status", "--actor", "agent:coder-9").out
+    assert "An agent sees no other tasks; a person or a lead sees them all." in shown.splitlines()[3]
+    assert "0 agents" not in shown
+    assert "  nobody\n" not in shown
+
+
 def test_show_tells_of_a_unit_a_conflict_and_an_entry_by_a_short_id(busy):
     assert "evidence  ✓ test:t" in busy("show", short_id(busy.unit), *PERSON).out
     busy.ok("remember", "Checkout retries 3 times")
