@@ -139,6 +139,14 @@ def test_a_word_still_writes_to_the_log(cli):
     assert [event["payload"]["text"] for event in cli.ok("log")] == ["y", "x"]
 
 
+def test_a_text_in_the_place_of_a_kind_is_told_what_is_missing(cli):
+    shown, exit_code = shown_at_terminal(["log", "The pool is exhausted", *PERSON], [], cli.home)
+    assert exit_code == 2
+    assert "log needs TEXT" in shown
+    assert 'mnemarch log thought "' in shown
+    assert "'The pool is exhausted' is empty" in cli("log", "The pool is exhausted", stdin=b"").err
+
+
 def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
     busy.repository()
     shown, exit_code = shown_at_terminal(["status", *PERSON], [], busy.home, COLUMNS="80", LINES="24")
