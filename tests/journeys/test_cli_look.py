@@ -175,6 +175,21 @@ def test_the_status_of_an_agent_states_nothing_about_tasks_that_it_does_not_see(
     assert "  nobody\n" not in shown
 
 
+@pytest.mark.parametrize("argv", [["inbox"], ["units"], ["log", "--tail"], ["episodes"], ["decisions"]], ids=" ".join)
+def test_who_asks_for_no_lines_is_not_told_that_there_are_none(busy, argv):
+    limit = [] if "--tail" in argv else ["--limit"]
+    assert busy(*argv, *limit, "0", *PERSON).out == "None were asked for.\n"
+
+
+def test_where_all_that_an_actor_wrote_stays_there_is_nothing_to_undo(cli, monkeypatch):
+    id = cli.ok("remember", "Cats sleep", "--actor", "agent:x")["unit"]["id"]
+    cli("accept", id, *PERSON)
+    monkeypatch.setenv("MNEMARCH_ACTOR", PERSON[1])
+    run = cli("undo", "--actor", "agent:x", "--reason", "noise")
+    assert run.out == "nothing to undo: agent:x wrote nothing here that is in force and rests on it alone\n"
+    assert run.exit_code == 0
+
+
 def test_show_tells_of_a_unit_a_conflict_and_an_entry_by_a_short_id(busy):
     assert "evidence  ✓ test:t" in busy("show", short_id(busy.unit), *PERSON).out
     busy.ok("remember", "Checkout retries 3 times")
