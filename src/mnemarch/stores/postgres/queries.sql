@@ -6,8 +6,8 @@ SELECT act_as(:role, :wide, :own), set_config('statement_timeout', :statement_ms
 -- flush_later: The disk is waited for when no lock is held any more. By set_config, so that workers of a cluster flush by themselves.
 SELECT set_config('synchronous_commit', 'off', true);
 
--- end_before: Where a stream ended before an entry that is in it.
-SELECT e.seq - 1, coalesce(b.hash, ''), e.position - 1
+-- end_before: Where a stream ended before an entry that is in it. The commit of this waits until that is on the disk.
+SELECT e.seq - 1, coalesce(b.hash, ''), e.position - 1, pg_logical_emit_message(true, 'mnemarch', '')
 FROM events e LEFT JOIN events b ON b.tenant = e.tenant AND b.position < e.position AND b.writer = ''
 WHERE e.id = :first ORDER BY e.position, b.position DESC LIMIT 1;
 

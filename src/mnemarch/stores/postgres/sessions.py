@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 _IDLE_MAX = 16
 # A commit that waits for the disk, and so for every commit before it.
-FLUSH = "SELECT pg_logical_emit_message(true, 'mnemarch', '')"
+_FLUSH = "SELECT pg_logical_emit_message(true, 'mnemarch', '')"
 # 20000: followers are notified at most every 20 ms.
 _APPEND = """SELECT last_seq, last_hash, last_position
 FROM append_entries(%(role)s, %(wide)s, %(own)s, %(org)s, %(project)s, %(lock_ms)s, 20000, %(rows)s)"""
-_FLUSH_AND_TELL = f"""{FLUSH}, CASE WHEN current_setting('mnemarch.news', true) <> ''
+_FLUSH_AND_TELL = f"""{_FLUSH}, CASE WHEN current_setting('mnemarch.news', true) <> ''
   THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END"""
 _FLUSH_AND_TELL_OF = """SELECT pg_logical_emit_message(true, 'mnemarch', ''),
   (SELECT count(pg_notify('mnemarch', tenant)) FROM unnest(CAST(%(tenants)s AS text[])) AS tenant)"""
@@ -288,6 +288,8 @@ class Sessions(Forkable):
         place = self._settings.get("host") or self._settings.get("hostaddr") or "localhost"
         port, database = self._settings.get("port", 5432), self._settings.get("dbname", "")
         self.name = f"postgresql://{place}:{port}/{database}"  # Without a password.
+        # What determines the connection, with the password.
+        self.key = repr(sorted(self._settings.items()))
         self.user = self._settings.get("user") or "the user that connects"
         self._idle: list[Session] = []
         self._lock = allocate_lock()

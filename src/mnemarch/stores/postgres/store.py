@@ -11,16 +11,8 @@ import psycopg
 from mnemarch.errors import InvalidInput, MnemarchError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import sha256
 from mnemarch.stores.postgres import tables
-from mnemarch.stores.postgres.sessions import (
-    FLUSH,
-    News,
-    Session,
-    Sessions,
-    as_json,
-    first_line,
-    is_loss,
-    translated_queries,
-)
+from mnemarch.stores.postgres.joint import JointAppends
+from mnemarch.stores.postgres.sessions import News, Session, Sessions, as_json, first_line, is_loss, translated_queries
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries, event_columns
@@ -68,6 +60,8 @@ class PostgresStore:
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
+        name = f"{self.format_version} {self._sessions.key} {self._tenants}"
+        self._joint = JointAppends(name, lambda jobs: self._attempt(jobs, self._appending))
         # By thread: the answers of its last read, see `OfTenants.carried`.
         self._read_last = _local()
 
@@ -190,8 +184,8 @@ class PostgresStore:
         for job in others:
             if job.needs_org:
                 self._attempt([job], partial(self._writing, wait_s=wait_s, wide=True))
-        if entries:
-            self._attempt(entries, partial(self._appending, wait_s=wait_s, is_free=is_free))
+        if entries and not self._joint.appended(entries):
+            self._attempt(entries, partial(self._appending, is_free=is_free))
 
     def _attempt(self, jobs: list[Job], work_of: Callable[[list[Job]], Callable[[Session], None]]) -> None:
         """Do jobs in one transaction. Retries after a lost connection or a deadlock."""
@@ -221,21 +215,25 @@ class PostgresStore:
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
 
-    def _appending(self, jobs: list[Job], wait_s: float, is_free: Callable[[], None]) -> Callable[[Session], None]:
+    def _appending(self, jobs: list[Job], is_free: Callable[[], None] = lambda: None) -> Callable[[Session], None]:
         """Appends the jobs' entries to the stream. The stream's lock never waits for this process."""
         assert self.stream is not None
-        rows = ",".join([job.entry[-1] for job in jobs])
         where = {"org": self.stream.org, "project": self.stream.project or ""}
-        said = {**self._settings(wait_s), **where, "rows": f"[{rows}]"}
+        rows = ",".join([job.entry[-1] for job in jobs])
+        said = {**self._settings(self._lock_wait_s_max), **where, "rows": f"[{rows}]"}
+        first = {"first": jobs[0].entry[0].id}
 
         def run(session: Session) -> None:
             try:
-                seq, hash, position = session.appended(said)
+                seq, hash, position = self._joint.timed(partial(session.appended, said), len(jobs))
                 is_free()
                 session.flushed()
-            except psycopg.errors.UniqueViolation:  # Already committed: the connection was lost after that.
+            except psycopg.errors.UniqueViolation:  # Already committed, by an attempt whose answer was lost.
+                if len(jobs) > 1:
+                    raise  # Perhaps not all of them: each is tried alone then.
                 session.recover()
-                seq, hash, position = self.aside(partial(_end_before, first=jobs[0].entry[0].id), writes=True)
+                query = _QUERIES.texts["end_before"]
+                seq, hash, position, _ = self.aside(lambda s: s.execute(query, first).fetchone(), writes=True)
             for number, job in enumerate(jobs, 1):
                 event, before, after, _ = job.entry
                 hash = sha256(hash + f"{before}{seq + number}{after}".encode()).digest()
@@ -343,6 +341,8 @@ class PostgresStore:
             self._news.closed = True
             for sessions in filter(None, (self._sessions, self._replica)):
                 sessions.close()
+            for store in self._streams.values():
+                store._joint.close()
 
     def _translation(self, error: Exception) -> MnemarchError:
         text = first_line(error)
@@ -376,12 +376,6 @@ class PostgresStore:
 
 def _ms(seconds: float) -> str:
     return f"{max(1.0, seconds * 1000):.0f}"
-
-
-def _end_before(session: Session, first: str) -> Any:
-    """Where the stream ended before an entry that it contains, once that is on the disk."""
-    session.execute(FLUSH)
-    return session.execute(_QUERIES.texts["end_before"], {"first": first}).fetchone()
 
 
 class _AllFailed(Exception):
