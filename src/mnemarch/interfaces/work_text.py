@@ -270,7 +270,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     yield from _chapter(
         "at work, last hour",
         [(clean(each.actor), _where(each.scope), age(each.last_at)) for each in seen.agents],
-        "nobody" if sees_all else "nobody else in what an agent sees",
+        "nobody" if sees_all else "nobody that an agent sees",
     )
     states = [f"{sum(task.state == state for task in seen.tasks)} {state}" for state in _STATES]
     shown = ", ".join(each for each in states if each != "0 blocked")
