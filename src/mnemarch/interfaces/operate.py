@@ -353,7 +353,9 @@ def _text(done: upkeep.Copied, source: str, target: str) -> str:
     return "\n".join(lines)
 
 
-def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
+def _imported(done: upkeep.ImportedClaims, call: Call) -> str:
+    from mnemarch.interfaces.adr import holds_records
+
     rest = f"known here: {done.known:,}; left out: {done.left_out:,} (decisions, preferences, what was rejected)"
     verb = "would import" if done.dry_run else "imported"
     lines = [f"{verb}  {counted(done.units, 'unit')} of {done.format} as claims; {rest}"]
@@ -372,6 +374,10 @@ def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
     if done.units and not done.dry_run:
         lines.append(
             f"They are recalled as [IMPORTED] until a person accepts them: mnemarch accept {short_id(done.id)}"
+        )
+    if done.format == "markdown" and holds_records(call.arguments["path"]):
+        lines.append(
+            f"It holds decision records. As decisions: mnemarch decisions import {clean(call.arguments['path'])}"
         )
     is_own = done.format == "mnemarch"
     return "\n".join([*lines, *(["If this is your own memory, moved here: mnemarch import FILE --restore"] * is_own)])
