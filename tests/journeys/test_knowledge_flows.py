@@ -211,7 +211,10 @@ def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_wh
     assert [unit["content"] for unit in judged["units"]] == [claim] * is_raised
     why = ["Its test expects another value than when this was claimed. Claim what it shows now."]
     assert [one["reason"] for one in judged["refused"]] == why * (not is_raised)
-    if not is_raised:  # The claim holds again once the test does.
+    if not is_raised:
+        told = json.loads(finished(mnemarch(shop, "recall", claim, "--kind", "fact", "--json", **who)))
+        assert [item["label"] for item in told["items"]] == ["[HYPOTHESIS: test_retry_2 changed]"]
+        # The claim holds again once the test does.
         for path, old in ((shop / "src" / "mod2.py", "times=4"), (shop / "test_mod2.py", "== 4")):
             path.write_text(path.read_text().replace(old, old.replace("4", "2")))
         assert len(json.loads(finished(mnemarch(shop, *pytest_q, **who)))["units"]) == 1

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from mnemarch.code import git
 from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import lacks_tests, place_of, still_expected
+from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected
 from mnemarch.code.worktree import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, WorkTree, checked, trouble_with
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
@@ -273,7 +273,10 @@ class CodeView:
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
         """Check the cited code or, if there is none, the commits. Missing tests alone never withhold a unit."""
         citations = _checkable(unit)
-        has_other_tests = still_expected(self._tree, unit.proof) is False
+        is_claim = unit.proof is None
+        has_other_tests = (
+            is_overtaken(self._tree, unit) if is_claim else still_expected(self._tree, unit.proof) is False
+        )
         if citations:
             return replace(self._check_code(citations), has_other_tests=has_other_tests)
         begins = _begins(unit)

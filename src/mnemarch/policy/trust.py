@@ -5,10 +5,10 @@ Also retention: which old units are pruned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from mnemarch.model.stamps import datetime
-from mnemarch.model.unit import KEPT_AS, TRUSTED, Kind, Signal, Trust, Unit
+from mnemarch.model.unit import KEPT_AS, TRUSTED, CitationKind, Kind, Signal, Trust, Unit
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.kinds import KINDS, kinds_where
 
@@ -158,7 +158,8 @@ def head_of(unit: Unit, label: str) -> str:
             return f"[{word}{here}]"
         elsewhere = " elsewhere" if f" in {proof.worktree}" in words else ""
         return f"[{word}{', flaky' if proof.flaky else elsewhere}]"
-    return f"[{word}, fails]" if words.endswith(" fails") else f"[{word}]"
+    became = words.rpartition(" ")[2]
+    return f"[{word}, {became}]" if became in ("fails", "changed") else f"[{word}]"
 
 
 def _verified(unit: Unit, *, is_elsewhere: bool) -> str:
@@ -209,6 +210,7 @@ def _kept(unit: Unit, became: str) -> str:
         return "EPISODE"
     if unit.kind is Kind.SKILL and isinstance(successes, int):
         return f"SKILL, {successes} successes"
-    if unit.fell_from is not None and unit.proof is not None and unit.proof.tests:
-        return f"{unit.status.upper()}: {_shown(unit.proof.tests[0])} {became}"
-    return unit.status.upper()
+    tests: Sequence[str] = unit.proof.tests if unit.fell_from is not None and unit.proof is not None else ()
+    if unit.proof is None and became == "changed":  # Before it ever verified the unit.
+        tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
+    return f"{unit.status.upper()}: {_shown(tests[0])} {became}" if tests else unit.status.upper()
