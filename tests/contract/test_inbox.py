@@ -55,6 +55,17 @@ def test_what_a_removed_worktree_left_is_told_apart_and_can_be_accepted(memory, 
     assert settled.unit.level is Level.PROJECT
 
 
+def test_a_claim_that_a_person_states_too_waits_once_as_a_merge_proposal(seats):
+    person = seats.human()
+    claimed = seats.agent().remember("We deploy on Tuesdays").unit
+    stated = person.remember("we deploy on Tuesdays.").unit
+    (item,) = person.inbox()
+    assert (item.what, item.subject.count("Tuesdays"), item.evidence) == ("merge proposal", 2, "the same words")
+    person.resolve(item.id, winner=stated.id, reason="a person said it")
+    assert person.inbox() == []
+    assert person.get(claimed.id).superseded_by == stated.id
+
+
 def test_every_item_that_is_listed_can_be_settled_and_stays_so(seats, person):
     agents = [seats.agent(f"a{n}") for n in range(3)]
     for agent in agents:

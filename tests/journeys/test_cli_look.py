@@ -139,6 +139,14 @@ def test_a_word_still_writes_to_the_log(cli):
     assert [event["payload"]["text"] for event in cli.ok("log")] == ["y", "x"]
 
 
+def test_a_text_in_the_place_of_a_kind_is_told_what_is_missing(cli):
+    shown, exit_code = shown_at_terminal(["log", "The pool is exhausted", *PERSON], [], cli.home)
+    assert exit_code == 2
+    assert "log needs TEXT" in shown
+    assert 'mnemarch log thought "' in shown
+    assert "'The pool is exhausted' is empty" in cli("log", "The pool is exhausted", stdin=b"").err
+
+
 def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
     busy.repository()
     shown, exit_code = shown_at_terminal(["status", *PERSON], [], busy.home, COLUMNS="80", LINES="24")
@@ -157,6 +165,29 @@ def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
     seen = busy.ok("status", *PERSON)
     assert [task["state"] for task in seen["tasks"]] == ["stuck", "verified"]
     assert (seen["learned"][0]["id"], seen["waiting"]) == (busy.unit, 3)
+
+
+def test_the_status_of_an_agent_states_nothing_about_tasks_that_it_does_not_see(busy):
+    busy.repository()
+    shown = busy("status", "--actor", "agent:coder-9").out
+    assert "An agent sees no other tasks; a person or a lead sees them all." in shown.splitlines()[3]
+    assert "0 agents" not in shown
+    assert "  nobody\n" not in shown
+
+
+@pytest.mark.parametrize("argv", [["inbox"], ["units"], ["log", "--tail"], ["episodes"], ["decisions"]], ids=" ".join)
+def test_who_asks_for_no_lines_is_not_told_that_there_are_none(busy, argv):
+    limit = [] if "--tail" in argv else ["--limit"]
+    assert busy(*argv, *limit, "0", *PERSON).out == "None were asked for.\n"
+
+
+def test_where_all_that_an_actor_wrote_stays_there_is_nothing_to_undo(cli, monkeypatch):
+    id = cli.ok("remember", "Cats sleep", "--actor", "agent:x")["unit"]["id"]
+    cli("accept", id, *PERSON)
+    monkeypatch.setenv("MNEMARCH_ACTOR", PERSON[1])
+    run = cli("undo", "--actor", "agent:x", "--reason", "noise")
+    assert run.out == "nothing to undo: agent:x wrote nothing here that is in force and rests on it alone\n"
+    assert run.exit_code == 0
 
 
 def test_show_tells_of_a_unit_a_conflict_and_an_entry_by_a_short_id(busy):

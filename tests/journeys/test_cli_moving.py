@@ -66,6 +66,17 @@ def test_what_is_wrong_with_an_import_is_said_with_what_to_do(cli):
     assert cli.ok("units") == []
 
 
+def test_who_imports_decision_records_as_notes_is_told_how_they_become_decisions(cli):
+    folder = cli.home / "adr"
+    folder.mkdir()
+    record = "# 1. Use Postgres\n\n## Status\nAccepted\n\n## Context\nIt counts.\n\n## Decision\nWe use Postgres.\n"
+    (folder / "0001-use-postgres.md").write_text(record)
+    assert "mnemarch decisions import adr" in cli("import", "adr", "--dry-run", *PERSON).out
+    (folder / "0001-use-postgres.md").rename(folder / "notes.md")
+    (folder / "notes.md").write_text("# Notes\n\nWe met on Monday.\n")
+    assert "decisions import" not in cli("import", "adr", "--dry-run", *PERSON).out
+
+
 def test_a_copy_at_a_terminal_shows_progress_and_says_that_it_is_verified(cli, tmp_path):
     cli.begun()
     cli.ok("remember", "결제는 세 번 재시도한다", *PERSON)

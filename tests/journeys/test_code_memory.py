@@ -8,6 +8,7 @@ from code_session import AUTH, commit, contents, git, known, memory, person, rai
 import mnemarch
 from fixtures.cases import cases
 from mnemarch import Actor, Citation, InvalidInput, Scope
+from mnemarch.units.gate import BACK
 
 __all__ = ["memory", "repo"]
 
@@ -196,6 +197,20 @@ def test_what_is_gone_is_archived_in_the_background_and_revived_by_the_janitor(m
     assert (swept.checked, swept.archived, swept.revived) == (1, 0, 1)
     assert contents(seat.recall("logout")) == ["logout gives nothing back"]
     assert seat.get(unit.id).status == "verified"
+
+
+def test_a_recall_after_the_code_came_back_says_so_and_has_the_unit_revived(memory, repo):
+    unit = known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
+    seat = seat_at(memory, repo)
+    commit(repo, "gone", src__auth_py=AUTH.partition("\n\n\ndef logout")[0])
+    assert memory.janitor(seat).archived == 1
+    (gone,) = seat.recall("logout").withheld
+    assert gone.reason == "archived: stale: src/auth.py no longer defines logout"
+    commit(repo, "back", src__auth_py=AUTH)
+    (back,) = seat.recall("logout").withheld
+    assert (back.unit_id, back.reason) == (unit.id, BACK)
+    memory._engine.janitor.wait()
+    assert contents(seat.recall("logout")) == ["logout gives nothing back"]
 
 
 def test_what_is_only_edited_and_not_committed_is_withheld_but_not_archived(memory, repo):

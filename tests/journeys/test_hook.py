@@ -309,6 +309,19 @@ def test_what_a_person_asked_for_becomes_a_claim_when_the_agent_ends_its_turn(re
     assert "three connections" in agent(session="s-2").tells("prompt", prompt="How many connections in the pool?")
 
 
+def test_a_wish_in_a_prompt_is_nobodys_word_until_a_person_accepts_it_in_one_step(repo, agent):
+    one = agent()
+    one.tells("prompt", prompt="We always want three connections in the pool.", source="user")
+    one.tells("stop")
+    with mnemarch.open(repo) as memory:
+        person = memory.seat(Actor.human("ada"), Scope(project="shop"), root=repo)
+        [item] = [item for item in person.inbox() if "three connections" in item.subject]
+        assert (item.what, item.evidence.split()[0]) == ("claim", "[HYPOTHESIS]")
+        person.accept(item.id)
+        accepted = person.get(item.id)
+    assert (str(accepted.status), str(accepted.scope.level)) == ("verified", "project")
+
+
 def test_a_question_alone_is_logged_and_never_answers_itself(repo, agent):
     one = agent()
     one.tells("prompt", prompt="How many connections does the pool have?")

@@ -437,7 +437,10 @@ def missing(takes: Iterable[Parameter], typed: _Typed) -> list[str]:
     return [
         " or ".join(flags_of(parameter)) or shown_name(parameter)
         for parameter in takes
-        if parameter.default is of.REQUIRED and not parameter.piped and typed.text(parameter) is None
+        if parameter.default is of.REQUIRED
+        and typed.text(parameter) is None
+        # A terminal supplies no text.
+        and not (parameter.piped and (parameter.many or not at_terminal(sys.stdin)))
     ]
 
 

@@ -492,6 +492,8 @@ def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """The text of a result for people: by its verb, else by its type, else field by field."""
+    if isinstance(result, list | tuple) and not result and call.arguments.get("limit") == 0:
+        return "None were asked for."
     owner = name.partition(".")[0]
     module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
     texts: Mapping[str, Callable[[Any, Call], str]] = loaded(f"mnemarch.interfaces.{module}").TEXTS

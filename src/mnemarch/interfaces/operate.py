@@ -235,11 +235,11 @@ def asked(verb: Verb, call: Call) -> Answer:
     call.arguments["dry_run"] = True
     preview = performed(verb, call)
     words = text_of(verb.name, preview, call, verb.gives)
+    if words.startswith("nothing to undo"):
+        return Answer(preview, lambda: words)
     if not at_terminal(sys.stdin):
         unasked = f"{words}\nNothing was done: nobody is at a terminal to confirm it. Add --yes if it is meant."
         return Answer(preview, lambda: unasked, REFUSED)
-    if words.startswith("nothing to undo"):
-        return Answer(preview, lambda: words)
     sys.stderr.write(f"{words}\n")
     copies = getattr(preview, "copies", ())
     if not is_confirmed(_QUESTIONS[verb.name]):
@@ -284,8 +284,9 @@ def _undone(undone: upkeep.Undone, _: Call) -> str:
         *((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt")),
         *((undone.rules, "code rule"), (undone.votes, "vote on habits")),
     )
-    if not (undone.retired or undone.kept or undone.restored or any(number for number, _ in counts)):
-        return f"nothing to undo: {undone.actor} wrote nothing here that is in force"
+    if not (undone.retired or undone.restored or any(number for number, _ in counts)):
+        alone = " and rests on it alone" if undone.kept else ""
+        return f"nothing to undo: {undone.actor} wrote nothing here that is in force{alone}"
     if undone.reverted:
         lines = [f"reverted  {short_id(undone.id or '')}: {undone.actor} counts again"]
         head = counted(len(undone.retired), "unit is back", "units are back")
@@ -352,7 +353,9 @@ def _text(done: upkeep.Copied, source: str, target: str) -> str:
     return "\n".join(lines)
 
 
-def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
+def _imported(done: upkeep.ImportedClaims, call: Call) -> str:
+    from mnemarch.interfaces.adr import holds_records
+
     rest = f"known here: {done.known:,}; left out: {done.left_out:,} (decisions, preferences, what was rejected)"
     verb = "would import" if done.dry_run else "imported"
     lines = [f"{verb}  {counted(done.units, 'unit')} of {done.format} as claims; {rest}"]
@@ -371,6 +374,10 @@ def _imported(done: upkeep.ImportedClaims, _: Call) -> str:
     if done.units and not done.dry_run:
         lines.append(
             f"They are recalled as [IMPORTED] until a person accepts them: mnemarch accept {short_id(done.id)}"
+        )
+    if done.format == "markdown" and holds_records(call.arguments["path"]):
+        lines.append(
+            f"It holds decision records. As decisions: mnemarch decisions import {clean(call.arguments['path'])}"
         )
     is_own = done.format == "mnemarch"
     return "\n".join([*lines, *(["If this is your own memory, moved here: mnemarch import FILE --restore"] * is_own)])

@@ -255,18 +255,22 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     yield f"memory     {clean(call.address or call.home.folder)}"
     unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
     yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
+    sees_all = seen.is_complete or call.actor.kind is not ActorKind.AGENT
+    if not sees_all:
+        yield "           An agent sees no other tasks; a person or a lead sees them all."
+    worktrees = [(clean(each.name), clean(each.branch or "-"), each) for each in seen.worktrees]
     yield from _chapter(
         "worktrees",
         [
-            (clean(each.name), clean(each.branch or "-"), counted(each.agents, "agent"), counted(each.tasks, "task"))
-            for each in seen.worktrees
+            (name, branch, counted(each.agents, "agent"), counted(each.tasks, "task")) if sees_all else (name, branch)
+            for name, branch, each in worktrees
         ],
         "",
     )
     yield from _chapter(
         "at work, last hour",
         [(clean(each.actor), _where(each.scope), age(each.last_at)) for each in seen.agents],
-        "nobody",
+        "nobody" if sees_all else "nobody that an agent sees",
     )
     states = [f"{sum(task.state == state for task in seen.tasks)} {state}" for state in _STATES]
     shown = ", ".join(each for each in states if each != "0 blocked")
@@ -278,11 +282,10 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     )
     yield ""
     conflicts = f"{counted(seen.open_conflicts, 'open conflict')} among them"
-    if seen.is_complete or call.actor.kind is not ActorKind.AGENT:
+    if sees_all:
         yield f"waiting    {seen.waiting}{'' if seen.is_complete else ' or more'} for a person or a lead, {conflicts}"
     else:
         yield f"waiting    {seen.waiting} in this worktree and task, {conflicts}"
-        yield "           An agent sees no other tasks; a person or a lead sees them all."
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
     yield f"index      {seen.indexed:,} units, {seen.unindexed:,} newer ones are searched without it"

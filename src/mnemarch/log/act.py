@@ -302,7 +302,7 @@ def read_entry(entry: Entry, text_bytes_max: int) -> tuple[dict[str, Any], tuple
     """The payload of an entry without secrets, and the kinds of those removed. Called before the transaction."""
     payload: dict[str, Any] = {
         "kind": checked_text(entry.kind, "The kind of entry", _KIND_BYTES_MAX),
-        "text": checked_text(entry.text, "The text", text_bytes_max),
+        "text": checked_text(entry.text, f"The text of the entry of kind {entry.kind!r}", text_bytes_max),
     }
     if entry.data is not None:
         payload["data"] = checked_mapping(entry.data, "data")

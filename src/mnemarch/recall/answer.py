@@ -34,7 +34,7 @@ from mnemarch.recall.handout import (
 from mnemarch.recall.question import Question
 from mnemarch.recall.scores import HOPS, SELF_CONTAINED, fit_of, in_order, judged, ranked, without_question
 from mnemarch.text.conversation import project_key
-from mnemarch.units.gate import Gate, red_among, withheld_reason
+from mnemarch.units.gate import Gate, red_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -389,6 +389,6 @@ class Recall:
             # A task's newest episode contains the earlier ones, so those need no explanation.
             is_account = unit.kind is Kind.EPISODE and unit.superseded_by is not None
             if unit.scope.key in self._visible and unit_id not in withheld and not is_account:
-                reason = withheld_reason(unit, self._now, self._as_of)
+                reason = self.gate.past_reason(unit)
                 if reason is not None:
                     withheld[unit_id] = reason

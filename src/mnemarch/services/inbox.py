@@ -183,6 +183,15 @@ class Inbox:
         self.is_cut = any(len(page) == _SHARE_READ_MAX for page in pages)
         claims = [unit for page in pages for unit in page if unit.kind not in NOT_CLAIMS]
         recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=_RECALLS_MAX)
+        keys = [*self._caller.visible_keys, *scopes]
+        disputes = [
+            (what, dispute, list(reader.units(dispute.units).values()))
+            for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL))
+            for dispute in open_disputes(reader, keys, type)
+        ]
+        # What the project knows already is offered for merging only.
+        repeated = {unit.id for what, _, units in disputes if what == PROPOSAL and _is_known(units) for unit in units}
+        claims = [unit for unit in claims if unit.id not in repeated]
         wanted = self._wanted(claims, recalls)
         there = {} if codebase is None else codebase.worktrees()
         removed = removed_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
@@ -218,14 +227,11 @@ class Inbox:
             news = f", and replaces {old} that an earlier one brought" if (old := replacing(brought)) else ""
             why = f"imported by {by}; a person's yes verifies all of it{news}; see: mnemarch show {short_id(import_id)}"
             yield InboxItem(import_id, IMPORT, what, said, why, str(by), first.recorded_at)
-        keys = [*self._caller.visible_keys, *scopes]
-        for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
-            for dispute in open_disputes(reader, keys, type):
-                units = list(reader.units(dispute.units).values())
-                texts = " / ".join(f"“{in_a_line(unit.content)}” ({short_id(unit.id)})" for unit in units)
-                author = str(max(units, key=lambda unit: unit.id).author)
-                why = _way_out(what, units).format(short_id(dispute.id), short_id(units[0].id))
-                yield InboxItem(dispute.id, what, texts, dispute.reason, why, author, dispute.opened_at)
+        for what, dispute, units in disputes:
+            texts = " / ".join(f"“{in_a_line(unit.content)}” ({short_id(unit.id)})" for unit in units)
+            author = str(max(units, key=lambda unit: unit.id).author)
+            why = _way_out(what, units).format(short_id(dispute.id), short_id(units[0].id))
+            yield InboxItem(dispute.id, what, texts, dispute.reason, why, author, dispute.opened_at)
 
     def _wanted(self, claims: Sequence[Unit], recalls: Sequence[Event]) -> dict[str, list[str]]:
         """For each claim, the questions that it would have answered if it had been visible to the asker."""
@@ -291,6 +297,11 @@ _DECIDE = {
     CONFLICT: "decide with: mnemarch resolve {} --winner UNIT --reason WHY (or --both)",
     PROPOSAL: "merge with: mnemarch resolve {} --winner UNIT --reason WHY (or --both to keep the two)",
 }
+
+
+def _is_known(units: Sequence[Unit]) -> bool:
+    """Whether a merge proposal names a verified unit of the project or wider."""
+    return any(unit.scope.level >= Level.PROJECT and unit.status in TRUSTED for unit in units)
 
 
 def _way_out(what: str, units: Sequence[Unit]) -> str:

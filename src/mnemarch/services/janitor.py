@@ -88,7 +88,7 @@ class Janitor:
 
     def sweep_in_background(self, views: Views, units: Sequence[Unit]) -> None:
         """Check these units in a thread, unless they were already checked at this commit."""
-        seen = {unit.id: (unit.version, view.commit) for unit in units if unit.live and (view := views.of(unit))}
+        seen = {unit.id: (unit.version, view.commit) for unit in units if (view := views.of(unit))}
         new = [unit for unit in units if unit.id in seen and self._checked.get(unit.id) != seen[unit.id]]
         if not new:
             return

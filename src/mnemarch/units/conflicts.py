@@ -99,7 +99,9 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
         return None
     similarity = _similarity(content, other.content)
     if (ours.topic, _values(content)) == (theirs.topic, _values(other.content)):
-        return Comparison(LinkType.DUPLICATES, other, similarity, "the same but for words that say nothing")
+        is_same = canonical(content) == canonical(other.content)
+        note = "the same words" if is_same else "the same but for words that say nothing"
+        return Comparison(LinkType.DUPLICATES, other, similarity, note)
     if similarity >= rules.tau_dup:
         return Comparison(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")
     if similarity >= rules.tau_sim:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Note on a unit whose replacement does not hold in the reader's tree (R8).
 REPLACED_ELSEWHERE = "Replaced by {}, which does not hold in this tree."
+# The reason for an archived unit whose code is in the reader's tree again.
+BACK = "archived while its code was gone; the code is here now, so the janitor checks it again"
 
 
 class Gate:
@@ -66,6 +68,20 @@ class Gate:
                 unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
             passed.append((unit, notes))
         return passed
+
+    def past_reason(self, unit: Unit) -> str | None:
+        """The reason to withhold a past unit. One that was archived as stale is checked against the code again."""
+        reason = withheld_reason(unit, self._now, self._as_of)
+        if self._code is None or not unit.archive_reason:
+            return reason
+        from mnemarch.code.codebase import STALE
+
+        self._view = self._view or self._code()
+        check = self._view.checks([unit]).get(unit.id) if unit.archive_reason.startswith(STALE) else None
+        if check is None or not check.is_confirmed:
+            return reason
+        self.unsettled.append(unit)
+        return BACK
 
     def _person(self) -> str | None:
         """The person who reads, or the person of this machine if an agent reads. None if that person is unknown."""

@@ -138,6 +138,10 @@ def import_folder(
     return [*unread, *work.outcomes(), *work.gone({*texts, *(one.name for one in unread)})]
 
 
+def holds_records(folder: str) -> bool:
+    return os.path.isdir(folder) and any(record_in(text, name) for name, text in _texts_in(folder)[0].items())
+
+
 def _texts_in(folder: str) -> tuple[dict[str, str], list[AdrOutcome]]:
     """The texts of the files in a folder that may be records, and an outcome for each unreadable file."""
     if not os.path.isdir(folder):
