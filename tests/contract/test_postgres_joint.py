@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -223,6 +224,26 @@ def test_an_entry_that_is_refused_is_tried_alone_and_holds_up_no_other(postgres_
     assert two.appended([other])
     for each in joints:
         each.close()
+
+
+def test_a_process_that_gets_no_file_or_thread_for_it_appends_itself(monkeypatch):
+    def refuse(*_):
+        raise error
+
+    unraised = []
+    monkeypatch.setattr(sys, "unraisablehook", unraised.append)
+    no_file = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    no_thread = RuntimeError("can't start new thread")
+    things = ((joint.socket, "socket", no_file), (joint, "start_new_thread", no_thread))
+    for place, name, error in (*things, (joint, "DefaultSelector", no_file)):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, refuse)
+            each = joint.JointAppends("test", list)
+            for _ in range(3):
+                each.timed(time.monotonic, 1)
+                assert not each.appended([]), name
+                time.sleep(0.05)
+    assert not unraised, "it is nothing to tell a user"
 
 
 def test_a_child_process_leaves_the_sockets_to_its_parent(postgres_url):

@@ -109,23 +109,28 @@ class JointAppends(Forkable):
         if self._alone < _ALONE_MAX:
             return None
         self._alone = 0
-        line = socket.socket(socket.AF_UNIX)
-        line.settimeout(_PATIENCE_S)
+        line = None
         try:
+            line = socket.socket(socket.AF_UNIX)
+            line.settimeout(_PATIENCE_S)
             line.connect(self._path)
-        except OSError:
-            line.close()
+        except OSError:  # Nobody appends for others, or no file is left for a socket.
+            if line is not None:
+                line.close()
             if self._slow >= _ALONE_MAX:
                 self._slow = 0
-                start_new_thread(self._append_for_all, ())
+                with suppress(RuntimeError):  # No thread is left.
+                    start_new_thread(self._append_for_all, ())
             return None
         return line
 
     def _append_for_all(self) -> None:
-        appender = _Appender(self._path, self._append)
-        appender.run()
-        if appender.is_lonely:
-            self._alone = -_ALONE_LONG
+        """Append until that is for nobody, or the store can't be used. The others see their connections end."""
+        with suppress(OSError, StoreUnavailable):
+            appender = _Appender(self._path, self._append)
+            appender.run()
+            if appender.is_lonely:
+                self._alone = -_ALONE_LONG
 
     def close(self) -> None:
         line, self._line = self._line, None
@@ -156,13 +161,11 @@ class _Appender(Forkable):
         return self._lonely >= _LONELY_MAX
 
     def run(self) -> None:
-        """Append until that is for nobody, or the store can't be used. The others see their connections end."""
         try:
-            with suppress(OSError, StoreUnavailable):
-                os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-                with locked_if_free(f"{self._path}.lock") as is_held:
-                    if is_held:
-                        self._serve()
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            with locked_if_free(f"{self._path}.lock") as is_held:
+                if is_held:
+                    self._serve()
         finally:
             self._close()
 
