@@ -28,7 +28,8 @@ _VOWELS_FROM = "\u1161"
 _OPEN_A = frozenset(normalize("NFD", "가거겨개과궈괘")[1::2])
 # The finals ㅆ ㅄ ㄶ ㅀ, which hardly any noun has.
 _OF_PREDICATES = frozenset("\u11bb\u11b9\u11ad\u11b6")
-_THERE_IS = normalize("NFD", "있")
+_THERE_IS_WORD, _PAST = "있", "\u11bb"
+_THERE_IS = normalize("NFD", _THERE_IS_WORD)
 
 # Longer parts are not compared letter by letter, since the time grows with the square of their length.
 _COMPARED_MAX = 400
@@ -54,6 +55,8 @@ MARKERS = "은는이가을를"
 # Particles that may also stand apart from a Latin word.
 APART = frozenset({"에", "에서", "으로", "을", "를", "은", "는"})
 _TELLING = ("에", "에서", "에게", "로", "만", "도", "까지", "부터", "보다", "마다", "밖에", "의", "와", "과")
+# Of these, a rewording may drop 에 and 의: 뒤에 is 뒤.
+_LIMITING = tuple(set(_TELLING) - {"에", "의"})
 _FINAL = ("다", "요", "죠", "까", "십시오", "시오")
 _RIEUL = "\u11af"
 _PARTICLE_CHARS_MAX = 4
@@ -273,6 +276,13 @@ def bare(word: str) -> str:
     if word.endswith(_FINAL):
         return bare_stem(stem(word))
     return _PATTERNS["carrier"].sub("", word[:-1]) if len(word) > 1 and word[-1] in MARKERS else word
+
+
+def limits(text: str) -> frozenset[str]:
+    """What a rewording must keep: words with a telling particle, as 금요일까지 and 관리자만, and whether it is past."""
+    words = [word if word.endswith(_LIMITING) else bare(word) for word in pattern(r"\w+").findall(text)]
+    past = {_PAST}.intersection(normalize("NFD", text.replace(_THERE_IS_WORD, "")))
+    return past.union(word for word in words if word.endswith(_LIMITING))
 
 
 def bare_joined(word: str) -> str:

@@ -198,6 +198,15 @@ def empty_words() -> frozenset[str]:
     return frozenset(tokens(" ".join(words)))
 
 
+@cached(1024)
+def limits(text: str) -> frozenset[str]:
+    """The words that no topic contains, but that a rewording must keep: "admins may" and "only admins may" differ."""
+    words = frozenset("may" if word == "can" else word for word in pattern(r"\w+").findall(text.lower()))
+    is_ban = any(piece[0] == "negation" for piece in pieces(text))
+    kept = listed("english", "limits") if is_ban else listed("english", "limits", "obligations")
+    return words.intersection(kept) | korean.limits(text)
+
+
 # Asides
 
 

@@ -39,8 +39,6 @@ LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
 _CLAIMS = kinds_where(lambda rules: rules.disputes and rules.bucket is not None)
-# Words that change a statement though they are left out elsewhere: "admins may" and "only admins may" differ.
-_LIMITS = frozenset({"only", "also"})
 _PART_CHARS_MIN = 6
 _CANDIDATES_MAX = 200
 _LISTED_MAX = 5
@@ -165,10 +163,10 @@ def rejected_alike(reader: Reader, scope_keys: Sequence[str], said: Claim | Unit
 def is_reworded(left: str, right: str) -> bool:
     """Whether two texts differ only in words without meaning.
 
-    Order, values, numbers, negations, opposites, names and quoted strings all count as differences (R6).
+    Order, values, numbers, negations, opposites, limits, names and quoted strings all count as differences (R6).
     """
     ours, theirs = (
-        (said.topic, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
+        (said.topic, [value.words for value in said.values], stating.limits(text))
         for said, text in ((stating.statement(left), left), (stating.statement(right), right))
     )
     return ours == theirs and not guarded.differences(left, right) and opposing.opposes(left, right) is None
