@@ -227,8 +227,11 @@ def test_an_entry_that_is_refused_is_tried_alone_and_holds_up_no_other(postgres_
 
 
 def test_a_process_that_gets_no_file_or_thread_for_it_appends_itself(monkeypatch):
-    def refuse(*_):
-        raise error
+    def refusing(error):
+        def refuse(*_):
+            raise error
+
+        return refuse
 
     unraised = []
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
@@ -237,7 +240,7 @@ def test_a_process_that_gets_no_file_or_thread_for_it_appends_itself(monkeypatch
     things = ((joint.socket, "socket", no_file), (joint, "start_new_thread", no_thread))
     for place, name, error in (*things, (joint, "DefaultSelector", no_file)):
         with monkeypatch.context() as patched:
-            patched.setattr(place, name, refuse)
+            patched.setattr(place, name, refusing(error))
             each = joint.JointAppends("test", list)
             for _ in range(3):
                 each.timed(time.monotonic, 1)

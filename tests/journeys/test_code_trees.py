@@ -213,3 +213,20 @@ def test_values_that_each_branch_has_in_its_cited_code_do_not_dispute(memory, re
         found = seat_at(memory, folder, worktree=where).recall("how often does checkout retry?").items
         assert (text in [item.unit.content for item in found], len(found) == 1) == (True, is_apart)
         assert {"CONTESTED" in item.label for item in found} == {not is_apart}
+
+
+@pytest.mark.parametrize("how", ["remembered again", "cited", "retaken"])
+def test_values_that_come_to_rest_on_one_content_of_the_code_dispute(memory, repo, how):
+    old = known(memory, repo, "Checkout retries once", LOGIN)
+    commit(repo, "ask for a code", src__auth_py=WITH_CODE)
+    new = known(memory, repo, "Checkout retries 5 times", LOGIN)
+    seat = person(memory, repo)
+    assert seat.conflicts() == []
+    if how == "remembered again":
+        stored = seat.remember(old.content, level="project", citations=[LOGIN])
+        assert [set(dispute.units) for dispute in stored.conflicts] == [{old.id, new.id}]
+    elif how == "cited":
+        seat.cite(old.id, LOGIN)
+    else:
+        retaken_in(memory, repo, old)
+    assert [set(dispute.units) for dispute in seat.conflicts()] == [{old.id, new.id}]

@@ -7,7 +7,7 @@ import os
 from itertools import chain
 
 from mnemarch.code import git
-from mnemarch.code.symbols import Symbol, Symbols, language_of
+from mnemarch.code.symbols import Symbol, Symbols, agrees, language_of
 from mnemarch.code.worktree import Check, WorkTree, content_hash, lines_of
 from mnemarch.model.testrun import meant, short_name
 from mnemarch.model.unit import EXPECTED, OF_CODE, Citation, CitationKind, Claim, Kind, Proof, Status, Unit
@@ -214,7 +214,7 @@ def rest_on_two_contents(left: Unit, right: Unit) -> bool:
     at the time when it was verified, another's when it was claimed.
     """
     ours, theirs = _forms(left), _forms(right)
-    if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+    if not all(all(map(agrees, ours[name], theirs[name])) for name in ours.keys() & theirs.keys()):
         return True
     own, others = (frozenset(str(_expects(unit) or "").split()) for unit in (left, right))
     tests, other_tests = ({short_name(test) for test in _tests_of(unit)} for unit in (left, right))
@@ -224,12 +224,12 @@ def rest_on_two_contents(left: Unit, right: Unit) -> bool:
     return is_ours and not _digests_of_values(right).isdisjoint(others - own)
 
 
-def _forms(unit: Unit) -> dict[str, tuple[str | None, ...]]:
-    """The contents of the symbols and lines that a unit cites."""
+def _forms(unit: Unit) -> dict[str, tuple[str, ...]]:
+    """The contents of the symbols and lines that a unit cites. Empty where the code could not be read."""
     names = [item for item in unit.citations if item.kind is CitationKind.SYMBOL]
     lines = [item for item in unit.citations if item.kind is CitationKind.FILE and item.get("lines")]
-    forms: dict[str, tuple[str | None, ...]] = {str(item): (item.get("sha256"),) for item in lines}
-    return forms | {str(item): (item.get("signature"), item.get("value")) for item in names}
+    forms: dict[str, tuple[str, ...]] = {str(item): (item.get("sha256") or "",) for item in lines}
+    return forms | {str(item): (item.get("signature") or "", item.get("value") or "") for item in names}
 
 
 def _expects(unit: Unit) -> str | None:

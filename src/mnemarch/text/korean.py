@@ -281,7 +281,7 @@ def bare(word: str) -> str:
 def limits(text: str) -> frozenset[str]:
     """What a rewording must keep: words with a telling particle, as 금요일까지 and 관리자만, and whether it is past."""
     words = [word if word.endswith(_LIMITING) else bare(word) for word in pattern(r"\w+").findall(text)]
-    past = {_PAST}.intersection(normalize("NFD", text.replace(_THERE_IS_WORD, "")))
+    past = frozenset({_PAST}).intersection(normalize("NFD", text.replace(_THERE_IS_WORD, "")))
     return past.union(word for word in words if word.endswith(_LIMITING))
 
 

@@ -257,12 +257,13 @@ def open_links(
     topic, citing = rivals or rivals_of(act, unit, unit.citations if is_new else ())
     if is_new and is_new_text and not (topic or citing or candidates):
         return []
-    linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
+    related, linked = (set(), {unit.id}) if is_new else _linked(act, unit)
     successors = [] if is_new_text else _successors(act, unit.content)
     members = {each.id: each for each in (unit, *topic)} | act.transaction.units(candidates)
     members |= {after.id: after for after, _ in successors}
     others = [each for each in members.values() if each.id not in linked and _is_rival(act, unit, each)]
     comparisons = compared(unit.content, others, act.config.gate)
+    comparisons = [each for each in comparisons if each.type is LinkType.CONTRADICTS or each.other.id not in related]
     settled = {each.other.id for each in comparisons if each.type is not LinkType.SIMILAR_TO} | linked
     # A text that was merged away and comes back is proposed for merging again.
     opposed = [_repetition(before, after) for after, before in successors if after.id not in settled]
@@ -272,7 +273,7 @@ def open_links(
     for each in (one for one in comparisons if one.type is not LinkType.CONTRADICTS):
         link = link_units(act, unit.id, each.other.id, each.type, each.similarity, each.note)
         disputes.append(dispute_from(link, (unit, each.other)))
-    _relate_same_evidence(act, unit, citing, {each.other.id for each in comparisons} | linked)
+    _relate_same_evidence(act, unit, citing, {each.other.id for each in comparisons} | related | linked)
     return disputes
 
 
@@ -316,10 +317,17 @@ def _is_vouched_for(unit: Unit) -> bool:
     return unit.status is not Status.HYPOTHESIS or unit.provenance[0].actor.kind is ActorKind.HUMAN
 
 
-def _linked(act: Act, unit: Unit) -> set[str]:
-    """The units that already have a link with this one, open or settled. They are not linked again."""
-    links = act.transaction.links_of(unit.id)
-    return {each for link in links for each in (link.source, link.target, *act.transaction.units_of_link(link.id))}
+def _linked(act: Act, unit: Unit) -> tuple[set[str], set[str]]:
+    """The units that are only similar to this one, and those with another link, open or settled.
+
+    Neither are linked again. But similar units may begin to contradict each other.
+    """
+    related: set[str] = set()
+    linked = {unit.id}
+    for link in act.transaction.links_of(unit.id):
+        units = related if link.type is LinkType.SIMILAR_TO else linked
+        units |= {link.source, link.target, *act.transaction.units_of_link(link.id)}
+    return related, linked
 
 
 def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:

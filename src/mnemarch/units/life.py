@@ -42,6 +42,8 @@ def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | Non
     if act.caller.task_key is not None:
         payload["use"] = {"task_key": act.caller.task_key, "used": True}
     cited = change(act, EventType.UNIT_CITED, unit, payload) if payload else unit
+    if citation.kind in OF_CODE:
+        open_links(act, cited)  # It may rest on the same content as an opposing unit now.
     return raise_by_evidence(act, cited)
 
 
@@ -68,7 +70,11 @@ def retake(act: Act, unit: Unit, citations: Sequence[Citation], because: Sequenc
     `citations` are the new citations from `code.citing.retaken`. `because` names the tests that passed.
     """
     cited = [citation.to_json() for citation in citations]
-    return change(act, EventType.UNIT_CITED, unit, {"cite": cited, "because": list(because)}) if cited else unit
+    if not cited:
+        return unit
+    unit = change(act, EventType.UNIT_CITED, unit, {"cite": cited, "because": list(because)})
+    open_links(act, unit)
+    return unit
 
 
 def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None) -> Unit:

@@ -227,7 +227,8 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
         payload["set"] = {"attributes": dict(unit.attributes) | {EXPECTED: expected}}
     event, found = act.record(type, payload, subject=unit.id, **_told(claim))
     after = raise_by_evidence(act, act.known_unit(unit.id), None, sources)
-    return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
+    stored = Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
+    return with_disputes(stored, open_links(act, after)) if cited else stored
 
 
 def _born(act: Act, claim: Claim, proof: Proof | None, secrets: tuple[str, ...], *, is_new: bool) -> Stored:
