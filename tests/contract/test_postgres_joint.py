@@ -178,6 +178,15 @@ def test_nobody_appends_for_another_tenant_or_with_other_credentials(postgres_ur
         paths |= {store.of(stream)._joint._path for stream in (SHOP, BANK, Stream("other", "shop"))}
         store.close()
     assert len(paths) == 9
+    # Who gives up sooner could report a failure, and the other one would store the entry after that.
+    store = PostgresStore(postgres_url, lock_wait_s_max=1.0)
+    paths.add(store.of(SHOP)._joint._path)
+    monkeypatch.setattr(os, "geteuid", lambda: -1)  # As with sudo, which may keep the user's folders.
+    other = PostgresStore(postgres_url)
+    paths.add(other.of(SHOP)._joint._path)
+    store.close()
+    other.close()
+    assert len(paths) == 11
 
 
 def drafts(seat, monkeypatch, count):

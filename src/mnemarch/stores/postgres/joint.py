@@ -59,7 +59,7 @@ class JointAppends(Forkable):
 
     def __init__(self, name: str, append: Callable[[list[Job]], None]) -> None:
         around = sorted(item for item in os.environ.items() if item[0].startswith("PG"))  # libpq reads them.
-        key = blake2b(repr([_FORM, name, around]).encode(), digest_size=16).hexdigest()
+        key = blake2b(repr([_FORM, os.geteuid(), name, around]).encode(), digest_size=16).hexdigest()
         self._path = user.state_path_of(os.path.join("postgres", key))
         self._append = append
         self._fastest_s, self._alone, self._slow = inf, 0, 0

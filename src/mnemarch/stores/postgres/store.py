@@ -60,7 +60,7 @@ class PostgresStore:
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
-        name = f"{self.format_version} {self._sessions.key} {self._tenants}"
+        name = f"{self.format_version} {self._sessions.key} {self._tenants} {self._lock_wait_s_max}"
         self._joint = JointAppends(name, lambda jobs: self._attempt(jobs, self._appending))
         # By thread: the answers of its last read, see `OfTenants.carried`.
         self._read_last = _local()
