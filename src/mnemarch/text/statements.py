@@ -201,6 +201,7 @@ def empty_words() -> frozenset[str]:
 @cached(1024)
 def limits(text: str) -> frozenset[str]:
     """The words that no topic contains, but that a rewording must keep: "admins may" and "only admins may" differ."""
+    text = text[:STATEMENT_CHARS_MAX]  # A longer text is its own topic.
     words = frozenset("may" if word == "can" else word for word in pattern(r"\w+").findall(text.lower()))
     is_ban = any(piece[0] == "negation" for piece in pieces(text))
     kept = listed("english", "limits") if is_ban else listed("english", "limits", "obligations")
