@@ -1,6 +1,7 @@
 """The PostgreSQL store: durable appends of threads and processes against bare inserts, recall against SQLite.
 
-`python -m bench.postgres [seconds] [units]`; `MNEMARCH_TEST_POSTGRES_URL` names a server, else one is started.
+`python -m bench.postgres [seconds] [units]`; `MNEMARCH_TEST_POSTGRES_URL` names a server, else one is started. Exits 1
+if a limit is broken. The time of a recall has a limit from 100,000 units on: below, round trips are most of it.
 """
 
 from __future__ import annotations
@@ -30,8 +31,21 @@ from mnemarch import Actor, Claim, Scope
 THREADS = 32
 ROUNDS = 3
 QUESTIONS = 100
+UNITS_LIMITED = 100_000
 SCOPE = Scope(org="acme", project="shop", task="T-1")
 _BARE = "CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL)"
+
+
+class Limits:
+    """The limits that were broken."""
+
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+
+    def check(self, what: str, holds: bool) -> None:
+        print(f"  {what}: {'holds' if holds else 'BROKEN'}")
+        if not holds:
+            self.broken.append(what)
 
 
 def processor_s(url: str) -> float:
@@ -68,7 +82,7 @@ def in_threads(seconds: float, make) -> tuple[float, float]:
     return len(times) / seconds, statistics.quantiles(times, n=100)[98] * 1000
 
 
-def appends(url: str, seconds: float) -> None:
+def appends(url: str, seconds: float, limits: Limits) -> None:
     text = "x" * 300
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_BARE)
@@ -87,18 +101,21 @@ def appends(url: str, seconds: float) -> None:
             half_s = processor_s(url)
             rounds.append((*ours, *in_threads(seconds, bare)))
             spent.append((half_s - begun_s, processor_s(url) - half_s))
-    print_rounds(f"{THREADS} threads, one project", rounds)
+    ratio, p99_ms = print_rounds(f"{THREADS} threads, one project", rounds)
+    limits.check("at least 80 %", ratio >= 0.8)
+    limits.check("p99 at most 20 ms", p99_ms <= 20)
     for name, rate_at, at in (("ours", 0, 0), ("bare", 2, 1)):
         each = [s[at] / (r[rate_at] * seconds) for s, r in zip(spent, rounds, strict=True)]
         print(f"processor time of an event, client and server together: {name} {statistics.median(each) * 1e6:,.0f} µs")
 
 
-def print_rounds(what: str, rounds: list[tuple[float, float, float, float]]) -> None:
+def print_rounds(what: str, rounds: list[tuple[float, float, float, float]]) -> tuple[float, float]:
     ratios = sorted(ours / bare for ours, _, bare, _ in rounds)
     ours, p99_ms, bare, bare_p99_ms = (statistics.median(each) for each in zip(*rounds, strict=True))
     print(f"{what}: {ours:,.0f} durable events/s, p99 {p99_ms:.1f} ms")
     print(f"bare inserts, a connection each: {bare:,.0f}/s, p99 {bare_p99_ms:.1f} ms")
     print(f"ours {statistics.median(ratios):.0%} of that ({', '.join(f'{ratio:.0%}' for ratio in ratios)})")
+    return statistics.median(ratios), p99_ms
 
 
 def in_processes(url: str, seconds: float, kind: str) -> tuple[float, float]:
@@ -134,12 +151,13 @@ def work(kind: str, url: str, seconds: float) -> None:
     print("\n".join(map(str, times)))
 
 
-def appends_of_processes(url: str, seconds: float) -> None:
+def appends_of_processes(url: str, seconds: float, limits: Limits) -> None:
     rounds = [(*in_processes(url, seconds, "ours"), *in_processes(url, seconds, "bare")) for _ in range(ROUNDS)]
-    print_rounds(f"{THREADS} processes, one project", rounds)
+    ratio, _ = print_rounds(f"{THREADS} processes, one project", rounds)
+    limits.check("at least 45 %", ratio >= 0.45)
 
 
-def recalls(url: str, units: int) -> None:
+def recalls(url: str, units: int, limits: Limits) -> None:
     """The same memory in both: what was claimed at another time is ranked otherwise."""
     random, texts = Random(3), different(units)
     questions = [" ".join(random.sample(random.choice(texts).split(), 4)) for _ in range(QUESTIONS)]
@@ -167,10 +185,14 @@ def recalls(url: str, units: int) -> None:
                 answers.append(found)
     same = sum(map(eq, *answers))
     print(f"recall at {units:,} units: " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in medians.items()))
-    print(f"{medians['PostgreSQL'] / medians['embedded']:.1f} times; the same items for {same} of {len(questions)}")
+    ratio = medians["PostgreSQL"] / medians["embedded"]
+    print(f"{ratio:.1f} times; the same items for {same} of {len(questions)}")
+    limits.check("the same items for all", same == len(questions))
+    if units >= UNITS_LIMITED:
+        limits.check("at most 1.5 times", ratio <= 1.5)
 
 
-def catching_up(url: str, units: int) -> None:
+def catching_up(url: str, units: int, limits: Limits) -> None:
     """Another machine makes its index of what the server holds."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
@@ -182,24 +204,27 @@ def catching_up(url: str, units: int) -> None:
             finder.wait()
             ours, all_s = time.process_time() - began, processor_s(url) - begun_s
     print(f"catching up: {units / ours:,.0f} units/s of processor time, {units / all_s:,.0f} with the server's")
+    limits.check("at least 8,000", units / ours >= 8_000)
 
 
-def main() -> None:
+def main() -> int:
     if sys.argv[1:2] == ["worker"]:
         work(sys.argv[2], sys.argv[3], float(sys.argv[4]))
-        return
+        return 0
+    limits = Limits()
     seconds, units = float(sys.argv[1] if len(sys.argv) > 1 else 5), int(sys.argv[2] if len(sys.argv) > 2 else 10_000)
     with tempfile.TemporaryDirectory() as own:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = os.environ["XDG_CACHE_HOME"] = own
         server = postgres.server_url()
         os.chdir(own)
         durable = postgres.new_schema(server, durable=True)
-        appends(durable, seconds)
-        appends_of_processes(durable, seconds)
+        appends(durable, seconds, limits)
+        appends_of_processes(durable, seconds, limits)
         memory = postgres.new_schema(server)
-        recalls(memory, units)
-        catching_up(memory, units)
+        recalls(memory, units, limits)
+        catching_up(memory, units, limits)
+    return 1 if limits.broken else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
