@@ -11,6 +11,7 @@ import mnemarch
 from mnemarch import Actor, Scope, StoreCorrupt, StoreUnavailable
 from mnemarch.model.value import replace
 from mnemarch.stores.sqlite import SqliteStore, raw
+from mnemarch.stores.sqlite import store as sqlite_store
 from mnemarch.testing import made_link, made_unit, recorded
 
 SCOPE = Scope(project="p", task="t")
@@ -138,6 +139,22 @@ def test_every_read_of_a_damaged_row_names_the_row(store, tmp_path, body):
         assert ("l-1" if name in {"link", "links", "open"} else "u-1") in caught.value.message, name
         assert caught.value.hint
     assert store.read(lambda reader: reader.unit("u-2")) == made_unit("u-2")
+
+
+def test_a_file_of_the_format_before_is_brought_to_this_one(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_store, "FORMAT_VERSION", 7)
+        with mnemarch.open(tmp_path / "home") as memory:
+            seat = memory.seat(Actor.human("ada"), SCOPE)
+            live, past = (seat.remember(text).unit for text in ("Retries are three", "Mails are sent at night"))
+            seat.archive(past.id, "no longer")
+    path = tmp_path / "home" / ".mnemarch" / "memory.db"
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (7,)
+    with mnemarch.open(tmp_path / "home") as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        assert [unit.id for unit in seat.units()] == [past.id, live.id]
+        assert memory.audit(full=True).ok
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (sqlite_store.FORMAT_VERSION,)
 
 
 def test_a_recall_over_a_damaged_row_tells_to_rebuild_and_a_rebuild_repairs_it(tmp_path):
