@@ -61,7 +61,7 @@ def test_the_log_is_told_in_one_plain_line_an_entry_the_newest_last(busy):
     assert "verify passed: t (reported)" in said
     assert f'verified "결제는 세 번까지 재시도한다" ({id}) by test:t' in said
     assert said[-2].startswith('was refused "Agents rule" because agent:coder-2 may not write')
-    assert said[-1] == "is stuck: needs the staging password"
+    assert said[-1] == "marked the task as stuck: needs the staging password"
     # By its id an entry can be shown, and erased.
     assert "The pool is exhausted" in busy("show", lines[0].split()[2], *PERSON).out
 
