@@ -66,7 +66,7 @@ def test_an_episode_tells_what_changed_between_the_last_red_run_and_the_green_on
 
 def test_an_episode_says_why_it_stays_a_hypothesis_though_its_test_passed(seats):
     seat, judged = episode(seats)
-    assert seat.explain(judged.episode_id).status_reason.startswith("it tells what happened in a task; only a person")
+    assert seat.explain(judged.episode_id).status_reason.startswith("it is an episode: only a person")
 
 
 def test_who_meets_the_error_next_is_told_what_changed_before_it_was_gone(seats):

@@ -130,7 +130,7 @@ def test_an_episode_does_not_hold_again_what_the_task_was_handed(seats):
 
 def test_a_fence_that_names_nothing_here_is_refused_with_a_hint(seats):
     pack = told(seats).context("checkout", 300)
-    with pytest.raises(InvalidInput, match="only recalled memory"):
+    with pytest.raises(InvalidInput, match="only repeats recalled memory"):
         seats.agent(project="elsewhere").remember(pack.text)
 
 

@@ -140,7 +140,7 @@ def test_secrets_and_recalled_text_never_get_in(agent):
     agent.remember("Checkout retries 3 times")
     pack = agent.context("checkout retries").text
     assert has_fence(pack)
-    with pytest.raises(InvalidInput, match="only what memory handed out"):
+    with pytest.raises(InvalidInput, match="only repeats recalled memory"):
         agent.core.core_memory_append("project", pack)
     key = "sk-ant-api03-" + "a1B2" * 20
     agent.core.core_memory_append("human", f"The key is {key}.")

@@ -90,7 +90,7 @@ def test_r12_an_override_opens_a_conflict_that_only_a_new_version_closes(seats, 
     bound = {item.unit.id: item.label.endswith("[CONTESTED]") for item in lead.recall("zebra").binding}
     assert bound == {lock.id: True, new.id: True}
     for settle in ({"winner": lock.id}, {"both": True}):
-        with pytest.raises(InvalidInput, match="another unit can't take its place"):
+        with pytest.raises(InvalidInput, match="it can't replace a unit or be replaced"):
             person.resolve(conflict.id, **settle, reason="enough")
     old = lock if side == "lock" else new
     person.decisions.commit(proposed(person, "Nobody retries", revises=old.id), override="enough")

@@ -267,5 +267,5 @@ def test_the_guardian_says_where_a_lock_would_hold_no_longer(lead):
         return desk.propose("Use WAL", reason=WHY, snapshots=["x"], revises=lock.id, **fields).guardian.reasons
 
     assert not any("no longer" in reason for reason in reasons())
-    assert "It would hold in domain ui alone, and no longer in global." in reasons(domain="ui")
-    assert "It would hold at worktree scope alone, and no longer in the whole project." in reasons(level="worktree")
+    assert "It would apply only in domain ui, and no longer in global." in reasons(domain="ui")
+    assert "It would apply only at worktree scope, and no longer in the whole project." in reasons(level="worktree")

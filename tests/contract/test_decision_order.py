@@ -433,7 +433,7 @@ def test_d19_an_anchor_leads_nobody_to_what_they_may_not_see():
     secret = elsewhere.decisions.add_evidence("the other branch's plan").id
     fact = world.lead.remember("a fact about plans").unit.id
     for target in (secret, fact, "nothing"):
-        with pytest.raises(InvalidInput, match="no decision or evidence here"):
+        with pytest.raises(InvalidInput, match="not a decision or evidence here"):
             world.desk.add_anchor("plan of the branch", target, "gotcha")
 
 
@@ -466,15 +466,16 @@ def test_r10_a_hundred_decisions_neither_crowd_out_the_answer_nor_go_missing_in_
     assert FACT in contents(found.items)
     assert len(found.binding) + found.unlisted == 101
     assert (
-        f"{found.unlisted} more that bind are not listed here. See them: mnemarch decisions load --domain coding"
+        f"{found.unlisted} more binding decisions are not listed. See them: mnemarch decisions load --domain coding"
         in (found.notes)
     )
     if strength == "normal":
         assert found.binding[0].unit.id == asked, "ranked by the question"
     pack = world.lead.context("was the checkout of the shop slow?", 400, domain="coding")
     assert FACT in contents(pack.items)
-    assert f"({101 - len(pack.binding)} more that bind had no room. See them: mnemarch decisions load" in pack.text
-    assert not [note for note in pack.notes if "that bind" in note], "one count, not two"
+    left = 101 - len(pack.binding)
+    assert f"({left} more binding decisions had no room. See them: mnemarch decisions load" in pack.text
+    assert not [note for note in pack.notes if "more binding" in note], "one count, not two"
     assert sum(map(estimated_tokens, contents(pack.binding))) <= 160
     assert pack.tokens <= 400
 
@@ -488,12 +489,12 @@ def test_d15_what_binds_and_has_no_room_is_counted_and_a_long_one_is_cut_so_that
     assert 0 < seen < len(locks)
     assert [item.unit.id for item in pack.binding] == [axis, *locks[:seen]]
     assert f" … (in full: mnemarch show {short_id(axis)})" in pack.text
-    assert f"({9 - seen} more that bind had no room. See them: mnemarch decisions load)" in pack.text
+    assert f"({9 - seen} more binding decisions had no room. See them: mnemarch decisions load)" in pack.text
     assert (pack.tokens <= 340, [held.unit_id for held in pack.left_out]) == (True, locks[seen:])
     assert "…" not in world.lead.context("zebra", 8_000).text
     only = world.lead.context("zebra", 80)
     assert (only.tokens <= 80, only.binding) == (True, ())
-    assert "10 more that bind" in only.text
+    assert "10 more binding" in only.text
     assert world.lead.context("zebra", 5).text == ""
     # It is no unit that was handed out.
     own = world.lead.remember(f"Given this:\n{pack.text}\nI conclude that pears are cheaper")

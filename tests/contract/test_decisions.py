@@ -48,11 +48,11 @@ def test_d2_a_proposal_cannot_go_round_the_chain(lead):
         ("evidence", "add_evidence"),
         ("anchor", "add_anchor"),
     ):
-        with pytest.raises(InvalidInput, match=f"Nothing of the kind {kind} is made by claiming it") as refused:
+        with pytest.raises(InvalidInput, match=f"A unit of the kind {kind} can't be made by a claim") as refused:
             lead.remember("Use PostgreSQL", kind=kind, attributes=fake)
         assert instead in refused.value.hint
     other = lead.remember("Use PostgreSQL").unit
-    with pytest.raises(InvalidInput, match="another unit can't take its place"):
+    with pytest.raises(InvalidInput, match="it can't replace a unit or be replaced"):
         lead.supersede(other.id, first.id, "sneaky")
     assert lead.decisions.in_force(first.id).text == "Use SQLite"
 
@@ -66,10 +66,10 @@ def test_d2_a_proposal_cannot_go_round_the_chain(lead):
         ({"reason": {"type": "risk", "summary": " "}}, "1 to 1000"),
         ({"reason": {"type": "risk", "summary": "x" * 1001}}, "1 to 1000"),
         ({"evidence": []}, "at least one evidence"),
-        ({"evidence": ["nothing"]}, "not here"),
+        ({"evidence": ["nothing"]}, "can't be seen from"),
         ({"evidence": "one"}, "must be a list"),
         ({"strength": "steel"}, "no strength"),
-        ({"level": "galaxy"}, "no level"),
+        ({"level": "galaxy"}, "not a level"),
         ({"text": " "}, "empty"),
     ],
 )
@@ -379,7 +379,7 @@ def test_a_broken_anchor_is_reported_and_never_fatal(full, seats):
     assert "ui normal" not in [text for _, text in loaded(full, "coding")]
     with pytest.raises(InvalidInput, match="no kind of anchor"):
         full.decisions.add_anchor("x", target.id, "lighthouse")
-    with pytest.raises(InvalidInput, match="no decision or evidence"):
+    with pytest.raises(InvalidInput, match="not a decision or evidence"):
         full.decisions.add_anchor("x", "nothing", "gotcha")
 
 

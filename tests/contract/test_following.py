@@ -156,6 +156,6 @@ def test_closing_does_not_wait_for_an_endpoint_that_never_answers(tmp_path, cloc
         assert memory._engine._meanings._thread.is_alive()
         accepting.join()
         taken[0].close()
-    # The request broke off: it is not made again for a memory that is closed.
+    # The request ended early: it is not made again for a memory that is closed.
     memory._engine._meanings.wait()
     assert "being closed" in memory._engine._meanings.progress().error

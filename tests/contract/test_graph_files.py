@@ -599,7 +599,7 @@ def test_a_second_keeper_never_overwrites_what_the_first_one_saved(path, keep, c
     store.upsert_query(ENGLISH[2])
     with pytest.raises(Conflict, match=str(path)):
         keeper.close()
-    with pytest.raises(InvalidInput, match="keeps another graph"):
+    with pytest.raises(InvalidInput, match="belongs to another graph"):
         other.open(GraphStore(keeper=other))
     with pytest.raises(StoreUnavailable):
         store.upsert_query(ENGLISH[3])

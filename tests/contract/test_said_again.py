@@ -394,7 +394,7 @@ def test_r4_the_third_return_is_one_inbox_item_that_offers_to_undo_the_actor(mem
     (item,) = items
     assert "mnemarch undo --actor agent:parrot" in item.why
     assert "it was tried and broke" in item.evidence
-    with pytest.raises(InvalidInput, match="not accepted"):
+    with pytest.raises(InvalidInput, match="can't be accepted"):
         person.accept(item.id)
     person.decline(item.id, "it was told")
     assert person.inbox() == []

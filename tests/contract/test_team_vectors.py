@@ -296,7 +296,7 @@ def test_qdrant_that_lost_everything_is_filled_again_by_itself(server, clock, tm
         agent.remember(FACT)
         memory.reindex()
         server.collections.drop()
-        assert "has lost the vectors" in agent.recall("horse").notes[0]
+        assert "lost the vectors" in agent.recall("horse").notes[0]
         assert "not all vectors are made" in agent.recall("horse").notes[0]
         memory._engine._meanings.wait()
         assert agent.recall("horse").notes == ()

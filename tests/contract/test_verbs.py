@@ -853,7 +853,7 @@ def test_a_consolidation_tells_what_came_before_the_run_and_nothing_that_was_era
     assert "registry" not in agent.get(told.episode_id).content
     person.erase(told.episode_id, "private")
     assert agent.consolidate() is None
-    with pytest.raises(InvalidInput, match="An analysis goes into the account"):
+    with pytest.raises(InvalidInput, match="An analysis belongs to the episode"):
         agent.verify(True, analysis={"critique": "fine"}, account=False)
 
 

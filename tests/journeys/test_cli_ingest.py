@@ -64,7 +64,7 @@ def test_an_empty_batch_tells_what_it_took_up(cli):
     assert run.out.startswith("ingested  1 fact, 2 no unit (fact)")
     assert "over the rate limit" in run.out
     assert cli("ingest", "--batch").out.startswith("ingested  2 fact\n")
-    assert cli("ingest", "--batch").out == "Nothing came in, and nothing waits in the log to be taken up.\n"
+    assert cli("ingest", "--batch").out == "There was nothing to ingest, and nothing waits in the log.\n"
 
 
 @pytest.mark.parametrize("heading", ["Don't", "Never do this", "하지 말 것"])

@@ -565,7 +565,7 @@ def test_the_memory_of_a_clone_is_read_only_after_a_yes(cli, tmp_path):
     assert f"mnemarch trust --store file://{clone}/memory" in refused.err
     shown = cli("trust", "--show")
     assert "store.url" in shown.out
-    assert "all who can write there" in shown.out
+    assert "everybody who can write there" in shown.out
     assert cli("trust", "--yes").exit_code == 0
     assert "Checkout retries three times" in cli("recall", "checkout").out
     assert cli("log").exit_code == 0
@@ -588,7 +588,7 @@ def test_every_command_names_the_folder_of_the_files_and_no_server(cli):
     for said in (installed.out, cli("init").out):
         assert f"{place}\n" in said or f"{place} (" in said
     tried = next(line for line in cli("doctor").out.splitlines() if "Claude Code" in line)
-    assert "hand over what the memory knows" in tried
+    assert "pass on what the memory knows" in tried
 
 
 def test_a_yes_to_a_folder_of_files_can_be_taken_back(cli, tmp_path):
@@ -598,10 +598,10 @@ def test_a_yes_to_a_folder_of_files_can_be_taken_back(cli, tmp_path):
     user.accept(str(settings), settings.read_bytes())
     cli.ok("remember", "Checkout retries three times", "--actor", "human:ada")
     shutil.rmtree(cli.home / "memory" / ".local")
-    assert "memory, with all that comes into it" in cli("trust", "--yes").out
+    assert "memory, with everything that is added later" in cli("trust", "--yes").out
     assert "Checkout retries" in cli("recall", "checkout").out  # From now on the folder is known as this user's.
     assert "revoked  2" in cli("trust", "--revoke").out
-    assert "all who can write there" in cli("trust", "--show").out
+    assert "everybody who can write there" in cli("trust", "--show").out
     refused = cli("recall", "checkout", "--store", "file:memory")
     assert (refused.exit_code, "was not made by you" in refused.err) == (3, True)
     assert cli("trust", "--yes", "--store", "file:memory").exit_code == 0

@@ -287,5 +287,5 @@ def test_a_limit_also_bounds_what_is_looked_at():
     assert found.cut == "more than 10 decisions are reached"
     assert len(looked_at) < 500
     looked_at.clear()
-    assert impact("a", lambda _: wide, seen, depth_max=0, nodes_max=10).cut == "the search ended 0 steps away"
+    assert impact("a", lambda _: wide, seen, depth_max=0, nodes_max=10).cut == "the search ended after 0 steps"
     assert len(looked_at) < 500
