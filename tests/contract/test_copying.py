@@ -421,7 +421,7 @@ def test_interrupted_after_any_entry_of_several_writers_it_goes_on(clones, addre
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_another_clone_did_before_comes_before_in_a_copy_that_goes_on(clones, address, kind, clock):
+def test_a_resumed_copy_puts_earlier_acts_of_another_clone_first(clones, address, kind, clock):
     """A pull puts entries between those that were copied already."""
     source, named = clones.memories[0], address(kind, "target")
     clones.differ(1)

@@ -131,8 +131,8 @@ def test_r4_a_committed_decision_needs_no_other_evidence_to_be_promoted(lead):
         ({"snapshots": (" ",)}, "empty"),
         ({"text": ""}, "empty"),
         ({"domain": ""}, "domain"),
-        ({"strength": "steel"}, "no strength"),
-        ({"strength": 3}, "no strength"),
+        ({"strength": "steel"}, "not a strength"),
+        ({"strength": 3}, "not a strength"),
         ({"level": "galaxy"}, "not a level"),
         ({"reason": None}, "needs a reason"),
         ({"revises": "another"}, "does not revise"),
@@ -152,7 +152,7 @@ def test_words_do_for_a_strength_that_was_changed(lead):
     assert lead.decisions.commit(replace(proposal, strength="axis")).strength is Strength.AXIS
 
 
-def test_a_proposal_is_committed_once_and_says_what_it_said_then(lead, memory):
+def test_a_committed_proposal_gives_the_same_decision_and_a_changed_copy_is_refused(lead, memory):
     text = "Use the token ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     first = lead.decisions.propose(text, reason=WHY, snapshots=["the bench"])
     made = lead.decisions.commit(first)

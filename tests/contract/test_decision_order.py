@@ -355,7 +355,7 @@ def test_d15_recall_loading_and_context_put_a_policy_first(query):
         assert (first.tier, first.unit.id) == (1, rule), "whatever domain it names"
 
 
-def test_r10_what_says_the_same_again_does_not_break_the_order_of_tiers():
+def test_r10_repeated_statements_keep_the_order_of_tiers():
     world, decide = settled()
     for strength in ("lock", "normal"):
         decide("Use SQLite for the store", strength=strength)
@@ -427,7 +427,7 @@ def test_d19_an_anchor_to_what_no_longer_holds_says_so():
     assert "erased" in hint.notes[0]
 
 
-def test_d19_an_anchor_leads_nobody_to_what_they_may_not_see():
+def test_d19_an_anchor_never_leads_to_something_its_reader_may_not_see():
     world, _ = settled()
     elsewhere = world.seat("orchestrator", PLACES[2])
     secret = elsewhere.decisions.add_evidence("the other branch's plan").id
@@ -480,7 +480,7 @@ def test_r10_a_hundred_decisions_neither_crowd_out_the_answer_nor_go_missing_in_
     assert pack.tokens <= 400
 
 
-def test_d15_what_binds_and_has_no_room_is_counted_and_a_long_one_is_cut_so_that_others_are_seen():
+def test_d15_binding_decisions_without_room_are_counted_and_long_ones_are_cut():
     world, decide = settled()
     axis = decide("AXIS " + "very long rule " * 300, strength="axis")
     locks = [decide(f"small lock {number}", strength="lock") for number in range(9)]

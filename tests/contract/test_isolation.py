@@ -112,7 +112,7 @@ def test_r3_no_verb_crosses_a_scope(scope, index, name):
         assert memory._engine.store.read(lambda reader: reader.units(ids)) == before
 
 
-def test_r3_people_and_leads_inspect_what_lies_below_their_project_and_agents_do_not(memory, seats):
+def test_r3_people_and_leads_inspect_the_whole_project_and_agents_do_not(memory, seats):
     claim = seats.agent().remember("The zebra sleeps").unit
     project = claim.scope.at("project")
     for seat in (memory.seat(Actor.human("h"), project), memory.seat(Actor.orchestrator("o"), project)):

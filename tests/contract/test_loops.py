@@ -97,7 +97,7 @@ def test_tests_that_pass_clear_what_they_had_failed_by(seats, memory):
     assert counts == [[2, 2, 2], [2, 3, 3], [1, 1, 1]]
 
 
-def test_a_thought_says_not_what_was_tried_so_there_is_more_patience(seats):
+def test_a_thought_is_no_approach_so_it_is_blocked_later(seats):
     seat = seats.agent()
     thoughts = [f"The change {word} looks good. Let's run the test script again." for word in "abcdefg"]
     assert types(seat.fail(POOL, approach=thought) for thought in thoughts) == ["ALLOW"] * 2 + ["WARN"] * 4 + ["BLOCK"]

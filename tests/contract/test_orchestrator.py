@@ -299,7 +299,7 @@ def test_a14_weights_are_carried_over_or_not(agent, said):
 
 
 @LANGUAGES
-def test_a26_a_question_the_agent_has_grows_and_is_said_to_be_merged(agent, said):
+def test_a26_a_question_that_the_agent_has_already_is_merged_and_weighs_more(agent, said):
     one = agent()
     for number in range(1, 4):
         asked(one, f"s{number}", said)
@@ -390,7 +390,7 @@ def test_a14_without_promotion_the_agent_learns_nothing(agent):
 
 @LANGUAGES
 @pytest.mark.parametrize("bounds", [{"max_nodes": 2}, {"max_nodes": 3}, {"max_nodes": 5, "max_edges": 1}])
-def test_an_agent_that_has_little_room_takes_what_fits_and_tells_what_was_left_out(agent, said, bounds):
+def test_a_small_budget_takes_what_fits_and_lists_what_was_left_out(agent, said, bounds):
     one = agent({**EASY, "agent": bounds})
     for number in range(4):
         query = one.upsert_query("s", f"{said['main']} #{number}")

@@ -137,7 +137,7 @@ def test_a_server_without_pgvector_is_searched_by_words_and_says_so(postgres_url
 
 
 @pytest.mark.usefixtures("light")
-def test_one_who_may_not_make_tables_is_told_who_can_and_may_use_them(postgres_url, clock):
+def test_a_user_who_may_not_make_tables_learns_who_can_and_may_use_them(postgres_url, clock):
     name = f"plain_vectors_{os.getpid()}"
     PostgresStore(postgres_url).close()
     with psycopg.connect(postgres_url, autocommit=True) as connection:

@@ -68,7 +68,7 @@ def test_what_rests_on_the_actor_alone_goes_and_what_others_bear_out_stays(memor
     assert (again.id, again.retired) == (None, ())
 
 
-def test_an_episode_goes_only_if_it_tells_of_the_actor_alone(memory, seats, lead):
+def test_an_episode_is_undone_only_if_it_is_about_the_actor_alone(memory, seats, lead):
     seats.agent("bad").log("plan", "Delete the index and hope")
     alone = seats.agent("good").verify(False).episode_id
     seats.agent("bad", task="T-2").log("plan", "Try the other port")
@@ -115,7 +115,7 @@ def test_its_items_leave_the_inbox_and_its_failures_block_nobody_and_all_comes_b
         seats.human(project="bank").revert(undone.id)
 
 
-def test_a_unit_comes_back_with_its_status_unless_something_else_befell_it(memory, seats, lead):
+def test_a_reverted_undo_restores_a_unit_unless_it_changed_since(memory, seats, lead):
     bad, human = seats.agent("bad"), seats.human()
     units = [bad.remember(f"Door {n} is blue", citations=[Citation.test("t")]).unit for n in range(4)]
     bad.verify(True, tests=["t"])
@@ -206,7 +206,7 @@ def resolved(seats, old, new):
 
 
 @pytest.mark.parametrize("act", [superseded, rejected, accepted, resolved])
-def test_what_an_undone_lead_did_alone_to_the_units_of_others_is_given_back(memory, seats, lead, act):
+def test_undoing_a_lead_gives_back_what_it_alone_did_to_units_of_others(memory, seats, lead, act):
     old = seats.agent("good").remember("Uploads retry five times", level="worktree").unit
     new = seats.agent("other").remember("Uploads retry nine times", level="worktree").unit
     conflicts = lambda: [dispute.units for dispute in seats.human().conflicts()]  # noqa: E731

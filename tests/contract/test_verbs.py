@@ -186,7 +186,7 @@ NOT_CLAIMED = {Kind.DECISION, Kind.EVIDENCE, Kind.ANCHOR, Kind.POLICY, Kind.CORE
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_of_unit_can_be_remembered_but_for_what_nobody_claims(memory, agent, kind):
+def test_every_kind_that_can_be_claimed_can_be_remembered(memory, agent, kind):
     if kind in NOT_CLAIMED:
         with refused(InvalidInput):
             agent.remember(FACT, kind=kind)
@@ -844,7 +844,7 @@ def test_an_episode_can_be_left_for_later_and_is_the_same_then(memory, seats, pa
     assert seats.agent(task="T-3").consolidate() is None
 
 
-def test_a_consolidation_tells_what_came_before_the_run_and_nothing_that_was_erased(seats):
+def test_a_consolidation_includes_entries_before_the_run_but_no_erased_ones(seats):
     agent, person = seats.agent(), seats.human()
     agent.log("plan", "Make checkout retry")
     agent.verify(True, tests=[TEST], account=False)

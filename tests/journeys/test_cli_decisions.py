@@ -31,7 +31,7 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert (learned[0], "the bench says so" in learned) == ("1", False)
 
 
-def test_above_an_answer_stand_what_is_firm_and_the_few_decisions_that_the_question_finds(cli):
+def test_an_answer_begins_with_axes_locks_and_the_few_decisions_on_the_question(cli):
     decided(cli, "No secrets in logs", "--strength", "lock")
     for number in range(40):
         decided(cli, f"Service {number} owns table {number}")
@@ -69,14 +69,14 @@ def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
     [
         (["decide", "x"], "needs a reason"),
         (["decide", "x", "--type", "risk"], "needs a reason"),
-        (["decide", "x", "--type", "whim", "--reason", "y", "--snapshot", "z"], "no type of reason"),
+        (["decide", "x", "--type", "whim", "--reason", "y", "--snapshot", "z"], "not a type of reason"),
         (["decide", "x", *WHY], "at least one evidence"),
         (["decide", "x", *WHY, "--evidence", "nothing"], "can't be seen from"),
-        (["decide", "x", *WHY, "--snapshot", "y", "--strength", "iron", *LEAD], "no strength"),
+        (["decide", "x", *WHY, "--snapshot", "y", "--strength", "iron", *LEAD], "not a strength"),
         (["decisions", "dance"], "has no subcommand 'dance'"),
         (["decisions", "history"], "decisions history needs ID"),
         (["impact", "nothing"], "There is no decision"),
-        (["decisions", "relate", "a", "LIKES", "b"], "no relation"),
+        (["decisions", "relate", "a", "LIKES", "b"], "not a relation"),
     ],
 )
 def test_wrong_use_is_told(cli, argv, message):
@@ -146,7 +146,7 @@ def test_on_a_terminal_nothing_is_stored_until_somebody_says_yes(cli, answer):
     assert (exit_code, "version 1, in force" in text) == (0, True)
 
 
-def test_on_a_terminal_nobody_is_asked_about_what_a_lock_refuses(cli):
+def test_a_terminal_does_not_ask_to_confirm_what_a_lock_refuses(cli):
     decided(cli, "Sessions are stored in Redis", "--strength", "lock")
     argv = ["decide", "Sessions are stored in Postgres", *WHY, "--snapshot", "seen", *LEAD]
     text, exit_code = told(argv, [], cli.home)

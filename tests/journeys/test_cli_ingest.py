@@ -9,7 +9,7 @@ import pytest
 RULES = "# Style\n- Use 2-space indentation.\n- Never commit generated files.\n\n- 커밋 메시지는 한국어로 작성한다.\n"
 
 
-def test_a_rules_file_is_taken_in_once_and_what_leaves_it_is_not_handed_out(cli):
+def test_a_rules_file_is_ingested_once_and_its_removed_rules_are_withheld(cli):
     cli.repository(AGENTS_md=RULES)
     cli.monkeypatch.setenv("MNEMARCH_ACTOR", "human:ada")
     told = cli.ok("ingest", "--file", "AGENTS.md")

@@ -139,7 +139,7 @@ def test_a_word_still_writes_to_the_log(cli):
     assert [event["payload"]["text"] for event in cli.ok("log")] == ["y", "x"]
 
 
-def test_a_text_in_the_place_of_a_kind_is_told_what_is_missing(cli):
+def test_a_text_in_place_of_a_kind_is_refused_with_the_missing_argument(cli):
     shown, exit_code = shown_at_terminal(["log", "The pool is exhausted", *PERSON], [], cli.home)
     assert exit_code == 2
     assert "log needs TEXT" in shown

@@ -330,7 +330,7 @@ def test_a_memory_that_this_user_made_is_never_asked_about(cli, tmp_path, monkey
         assert opened(tmp_path / "copy") == 2
 
 
-def test_another_users_folder_is_not_known_by_where_it_stands(cli, monkeypatch):
+def test_another_users_folder_is_foreign_at_any_place(cli, monkeypatch):
     cli.begun()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(cli.home / "another"))
     monkeypatch.setattr(os, "geteuid", lambda: 12345)

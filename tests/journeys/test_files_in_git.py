@@ -622,11 +622,11 @@ def test_what_was_remembered_before_a_yes_can_be_taken_along(cli):
     assert "Checkout retries" in cli("recall", "checkout").out
 
 
-def test_a_memory_that_nothing_was_said_to_is_not_offered_to_be_taken_along(cli):
+def test_an_empty_memory_is_not_offered_for_copying(cli):
     cli.repository()
     cli.begun()
     (cli.home / "mnemarch.toml").write_text('[store]\nurl = "file:memory"\n')
-    assert "To take it along" not in cli("trust", "--yes").out
+    assert "To bring it along" not in cli("trust", "--yes").out
 
 
 def test_the_doctor_leaves_nothing_for_git_and_counts_as_no_project(ann, bob):

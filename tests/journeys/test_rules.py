@@ -292,7 +292,7 @@ def test_clean_says_how_many_rules_it_looked_at_and_removed(cli):
     assert second.startswith(f"removed  {rule['id'][24:32]}")
 
 
-def test_show_and_explain_say_what_a_candidate_lacks_and_how_often_it_has_to_be_right(cli):
+def test_show_and_explain_say_how_a_candidate_becomes_trusted(cli):
     [rule] = cli.ok("rules", "learn", "--actor", "agent:coder-1")["new"]
     for command in ("show", "explain"):
         out = cli("rules", command, rule["id"]).out

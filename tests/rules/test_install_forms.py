@@ -100,7 +100,7 @@ def test_a_server_that_the_user_added_by_hand_is_neither_changed_nor_removed(ser
     assert entries.taken(written, "json", text, is_noted=True) == text
 
 
-def test_a_server_of_ours_that_the_user_refined_goes_all_the_same():
+def test_uninstall_removes_our_server_even_if_the_user_changed_it():
     entries = entries_of("claude-code")
     written = json.loads(entries.put(None, "json"))
     written["mcpServers"]["mnemarch"]["env"] = {"MNEMARCH_TASK": "T-1"}

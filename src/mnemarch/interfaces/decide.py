@@ -55,7 +55,7 @@ def _decide(call: Call) -> Answer:
         call.begins_memory = False
         call.answer_from_nothing()
     if not options.type or not options.reason:
-        raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
+        raise InvalidInput("A decision needs a reason (R12).", hint='Add --type risk --reason "why, in a sentence".')
     desk = call.seat.decisions
     proposal = desk.propose(
         text_or_stdin(options.text),

@@ -361,7 +361,7 @@ def _trust(change: TrustChange) -> str:
 def _approach(validation: ApproachValidation, _: Call) -> str:
     if validation.valid:
         return "not tried in this task yet"
-    tried = f"already failed:  {clean(validation.reason)}"
+    tried = f"already tried:  {clean(validation.reason)}"
     return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
 
 

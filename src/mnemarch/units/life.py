@@ -154,7 +154,7 @@ def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) 
         item.ref for item in unit.citations if item.kind is CitationKind.HUMAN and item.ref != act.caller.actor.id
     ]
     if others or used or people or not unit.provenance:
-        who = f"{others[0].actor} stated it too" if others else "another task used or cited it"
+        who = f"{others[0].actor} stated it" if others else "another task used or cited it"
         who = f"{people[0]} vouches for it" if people else who
         raise NotAllowed(
             f"{act.caller.actor} may not withdraw unit {unit_id}: {who} (R4).",

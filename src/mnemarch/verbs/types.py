@@ -307,7 +307,7 @@ def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str =
         if hasattr(words, "parse"):
             return words.parse(word)
         if word not in words:
-            raise InvalidInput(f"{word!r} is no {name}.", hint=f"Use one of: {', '.join(words)}.")
+            raise InvalidInput(f"{word!r} is not a {name}.", hint=f"Use one of: {', '.join(words)}.")
         return word
 
     def schema() -> dict[str, Any]:
@@ -338,7 +338,7 @@ STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
 SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
 STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")
 RELATION = _one_of("relation", "mnemarch.model.decision", "RelationType", "RELATION")
-ANCHOR_KIND = _one_of("anchor kind", "mnemarch.model.decision", "AnchorKind", "KIND")
+ANCHOR_KIND = _one_of("kind of anchor", "mnemarch.model.decision", "AnchorKind", "KIND")
 NUMBER = Type("number", _number, lambda: {"type": "integer"}, "N")
 SHARE = Type("share", _share, lambda: {"type": "number", "minimum": 0, "maximum": 1}, "N")
 FLOOR = Type("floor", _floor, lambda: {"anyOf": [SHARE.schema(), {"const": "auto"}]}, "N|auto")
