@@ -1,4 +1,4 @@
-"""What an episode tells of the errors of its task: what changed before each was gone, and what counts for nothing."""
+"""What an episode says about the errors of its task: what changed before each was gone, and what does not count."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_rows_of_the_source_that_its_log_does_not_say_are_not_called_verified(so
 
 @pytest.mark.usefixtures("small_pages")
 def test_writers_of_other_projects_who_were_behind_are_not_passed_by(postgres_url, target, tmp_path, monkeypatch):
-    """In PostgreSQL each project counts by itself: a slow one's new entry stands before what was read already."""
+    """In PostgreSQL each project has its own positions: an entry of a slow one comes before others that were read."""
     monkeypatch.chdir(tmp_path)
     with mnemarch.open(postgres_url) as source:
         quick, slow = (source.seat(Actor.human("ada"), scope) for scope in (SHOP, BANK))
@@ -291,7 +291,7 @@ def decide(person, text):
 
 
 def give(path, there):
-    """What a merge by git comes to: each file of the log is one writer's, and what was erased is erased."""
+    """The result of a merge by git: each file of the log has one writer, and erased payloads stay erased."""
     if ".local" in path.parts or not path.is_file():
         return
     is_news = not there.exists() or path.read_bytes().startswith((there.read_bytes(), b"erased"))

@@ -1,4 +1,4 @@
-"""A decision that opposes what binds is not committed in silence (R12); what an agent proposes waits for an answer."""
+"""A decision that opposes an axis or a lock is refused (R12), and an agent's proposal waits for an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loading order (D15-D19, R10) whatever a memory holds: tried on random ones, beside a plain list of what is so."""
+"""The loading order (D15-D19, R10): random memories are compared with a plain model."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def check_loading(world, gone, anchors):
 
 
 def check_anchors(world, domain):
-    """D19: what anchors lead to stands behind everything, the firmest first, and moves nothing else."""
+    """D19: targets of anchors come last, the firmest first, and move nothing else."""
     found = world.desk.load(domain)
     led = [one.unit for one in found if one.tier == 7]
     firmness = [FIRMNESS[unit.attributes["strength"]] if unit.kind == "decision" else -1 for unit in led]

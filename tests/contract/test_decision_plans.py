@@ -1,4 +1,4 @@
-"""How decisions are read: by the index meant for it, past no superseded version (D7), no further than relations go."""
+"""How decisions are read: by the right index, without superseded versions (D7), and only as far as relations lead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes on beside a recall: the index and the vectors follow the log, and their troubles are no recall's."""
+"""Work beside a recall: the index and the vectors follow the log, and their errors break no recall."""
 
 from __future__ import annotations
 

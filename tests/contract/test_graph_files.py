@@ -1,4 +1,4 @@
-"""Graphs in files: the same bits after loading, whoever made the vectors; never torn, never over somebody else's."""
+"""Graphs in files: equal bits after loading with any embedder, no torn files, and no overwriting of others' files."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def probed():
 
 
 def answer(memory, verb, parameter, id, actor):
-    """What a stranger is told: the error, with the id taken out, or the answer."""
+    """The answer that a stranger gets, or the error without the id."""
     seat = memory.seat(actor, Scope(project="bank", worktree="w", task="t"))
     own = seat.remember(f"A fact of {actor}").unit.id if parameter.name in ("old_id", "new_id", "winner") else new_id()
     given = {each.name: REST.get(each.name, own) for each in verb.takes if each.default is REQUIRED}

@@ -1,4 +1,4 @@
-"""An agent and its sessions: asked together, told apart, and what is left when one ends (A12-A16, A26-A30)."""
+"""An agent and its sessions: searched together, kept apart, and what is left when one ends (A12-A16, A26-A30)."""
 
 from __future__ import annotations
 

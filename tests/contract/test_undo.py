@@ -1,4 +1,4 @@
-"""Undoing an actor: what rests on its word alone leaves recall, what others bear out stays, and all can come back."""
+"""Undoing an actor: what rests on its word alone leaves recall, what others support stays, and all can be reverted."""
 
 from __future__ import annotations
 

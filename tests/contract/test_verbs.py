@@ -1486,7 +1486,7 @@ def test_explain_returns_provenance_citations_confidence_steps_validity_and_hist
 
 
 def test_r3_the_history_of_a_wide_unit_quotes_nothing_of_a_narrow_one(seats):
-    """A conflict's note holds words of both sides; whoever can't see one side must not read them."""
+    """A conflict's note holds words of both sides. A reader who can't see one side must not get them."""
     private = seats.orchestrator().remember('The vault code is "hunter-alpha-7"', level="task").unit
     seats.saw(TEST)
     wide = seats.orchestrator().remember(
@@ -1656,7 +1656,7 @@ def test_audit_walks_every_entry_and_tells_progress(memory, seats):
 
 
 def test_an_import_into_a_diverged_log_is_a_conflict(disk, seats_of, tmp_path, clock):
-    """In files it is none: what a clone writes is a stream of its own, which diverges from nobody's."""
+    """In files there is no conflict: a clone writes a stream of its own."""
     seats_of(disk).agent().log("thought", "here")
     with mnemarch.open(":memory:", clock=clock) as other:
         seats_of(other).agent().log("thought", "there")

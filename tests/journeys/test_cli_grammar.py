@@ -1,4 +1,4 @@
-"""The grammar: help that can't rot, options wherever they stand, and where a command finds its place."""
+"""The grammar: complete help, options in any position, and how a command finds its project and worktree."""
 
 from __future__ import annotations
 

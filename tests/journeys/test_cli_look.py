@@ -1,4 +1,4 @@
-"""Looking around from a terminal: the log, the project, whatever an id names, and texts from standard input."""
+"""Looking around from a terminal: the log, the project, anything by its id, and texts from standard input."""
 
 from __future__ import annotations
 

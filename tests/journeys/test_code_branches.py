@@ -1,4 +1,4 @@
-"""One folder that goes from branch to branch: what is not on this one is withheld here, and lost nowhere."""
+"""One folder that switches branches: units whose code is on another branch are withheld here, and never lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One memory, asked from several folders: only the one that a unit's paths count from can say that its code is gone."""
+"""One memory, asked from several folders: only the repository of a unit's paths can say that its code is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each reader is told what holds in its own tree, by what the tree holds: not by which commits lead to it (R8)."""
+"""Each reader gets what holds in its own tree, by the content of the tree and not by its commits (R8)."""
 
 from __future__ import annotations
 

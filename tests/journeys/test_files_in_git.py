@@ -203,7 +203,7 @@ ACTS = ("remember", "log", "approve", "reject", "supersede", "erase", "recall", 
 
 
 def act(clone, chance):
-    """Something random that a person does; what is refused is refused."""
+    """A random act of a person, which may be refused."""
     person = clone.person
     live = [unit for unit in person.units(limit=100) if unit.live]
     unit = chance.choice(live) if live else None

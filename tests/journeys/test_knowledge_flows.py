@@ -126,7 +126,7 @@ def test_a_test_that_expects_something_else_by_now_shows_nothing_of_an_older_cla
 
 
 def test_each_tree_puts_the_claim_first_whose_test_still_expects_it(trees):
-    """Two branches make one test, cited by its bare name, expect two values: each reader is told which holds here."""
+    """Two branches change one test to expect two values: each reader learns which holds here."""
 
     def recalled(number):
         who = {"agent": "agent:coder-9", "task": "T-9"}

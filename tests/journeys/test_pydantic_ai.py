@@ -22,7 +22,7 @@ def seat(memory):
 
 
 def answers(seat, *calls, **options):
-    """What the model is told after each of its calls, and the tools that it was offered."""
+    """The model's tool results, and the tools that it was offered."""
     seen, names = [], []
 
     def model(messages, info):

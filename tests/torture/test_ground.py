@@ -1,4 +1,4 @@
-"""The ground is taken away: deleted, moved and truncated files, writers that stand still, rights, full disks."""
+"""Files that are deleted, moved or truncated during use, writers that hang, missing rights, and full disks."""
 
 from __future__ import annotations
 
