@@ -1,4 +1,4 @@
-"""Shared by all tests: a clock that stands still, a memory on each store, and seats to act from."""
+"""Shared by all tests: a fixed clock, a memory on each store, and seats to act from."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def few_plugins():
 
 
 class FixedClock:
-    """Stands still until it is told to move, forward or back."""
+    """A clock that moves only when a test moves it, forward or back."""
 
     def __init__(self, now: datetime = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)) -> None:
         self.now = now

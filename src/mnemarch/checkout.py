@@ -207,7 +207,7 @@ def require_own_memory(place: str) -> None:
 
 def _require_accepted(foreign: Foreign | None, hint: str) -> None:
     if foreign is not None and not user.has_accepted(foreign.path, foreign.content):
-        why = f"{foreign.path} was not made by you on this machine: {foreign.why}. Nothing of it was read."
+        why = f"{foreign.path} was not made by you on this machine: {foreign.why}. It was not read."
         raise StoreUnavailable(why, hint=hint)
 
 
@@ -276,7 +276,7 @@ def _links(place: str) -> Iterator[tuple[str, str]]:
             yield path, os.readlink(path)
         elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise StoreUnavailable(
-                f"{path} is a pipe or a device, no file.", hint="Move it away; a memory has only files."
+                f"{path} is a pipe or a device, not a file.", hint="Move it away: a memory consists of files only."
             )
 
 
@@ -331,10 +331,10 @@ def file_folder(url: str, base: str) -> str:
     host, _, rest = path[2:].partition("/") if path.startswith("//") else ("", "", path)
     path = f"/{rest}" if path.startswith("//") else rest
     if not rest.strip("/ ") or host not in ("", "localhost") or "\0" in path:
-        raise InvalidInput(f"{url!r} names no folder of this machine.", hint="file:///FOLDER, or file:FOLDER")
+        raise InvalidInput(f"{url!r} does not name a folder on this machine.", hint="file:///FOLDER, or file:FOLDER")
     folder = os.path.abspath(os.path.join(base, os.path.expanduser(path)))
     if os.path.exists(folder) and not os.path.isdir(folder):
-        raise InvalidInput(f"{folder!r} is a file.", hint="Give the folder that holds (or shall hold) the files.")
+        raise InvalidInput(f"{folder!r} is a file.", hint="Give the folder that has, or shall have, the files.")
     return folder
 
 
@@ -352,7 +352,7 @@ def foreign_files(folder: str) -> Foreign | None:
     log = os.path.join(folder, "log")
     if not _names_in(log) or is_own_local(os.path.join(folder, LOCAL)):
         return None
-    why = "its files came with a checkout or a copy. A yes is to all who can write there, also later"
+    why = "its files came with a checkout or a copy. Your yes trusts everybody who can write there, now and later"
     return Foreign(path=folder, content=FILE_SCHEME.encode(), why=why)
 
 

@@ -35,7 +35,7 @@ def connect(url: str, token: str | None = None, *, timeout_s: float = 60.0) -> R
     """Connect to a memory that another process serves. The default `token` is that of MNEMARCH_TOKEN."""
     text = token or os.environ.get("MNEMARCH_TOKEN", "")
     if not text.isascii() or not text.isprintable() or not text:
-        raise InvalidInput("No token was given.", hint="mnemarch token create agent:NAME makes one on the server.")
+        raise InvalidInput("No token was given.", hint="On the server, mnemarch token create agent:NAME makes one.")
     line = _Line(url, text, timeout_s)
     try:
         return RemoteMemory(line)
@@ -50,7 +50,7 @@ class _Line:
     def __init__(self, url: str, token: str, timeout_s: float) -> None:
         address = urlsplit(url)
         if address.scheme not in {"http", "https"} or not address.hostname:
-            raise InvalidInput(f"{url!r} is no address of a server.", hint="Write http://127.0.0.1:8321, say.")
+            raise InvalidInput(f"{url!r} is not the address of a server.", hint="Write it as http://127.0.0.1:8321.")
         self.name = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
         self._prefix = address.path.rstrip("/")
         self._token, self._timeout_s = token, timeout_s
@@ -146,7 +146,7 @@ class _Verbs:
             return _Verbs(self._line, name, self._place)
         verb = served().get(f"{self._owner}.{name}")
         if verb is None:
-            raise AttributeError(f"{self._owner}.{name} is not served: it works where the memory is")
+            raise AttributeError(f"{self._owner}.{name} can't be called over HTTP: it works only where the memory is")
         return self._verb(verb)
 
     def _verb(self, verb: Verb) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ _CHOICES = {
 }
 _TEXTS = {"store.url": "an address", "store.replica": "an address", "recall.rerank": "a folder"}
 _EMBEDDERS = '"auto", "sentence", "https://host/v1#model", or "" for none'
-_VECTORS = '"qdrant://host:6333", "qdrants://..." with TLS, or "" for beside the memory'
+_VECTORS = '"qdrant://host:6333", "qdrants://..." with TLS, or "" to keep them beside the memory'
 _ADDRESS = 'an http or https address without a name or key in it, or "" for the vendor\'s own'
 _WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
 

@@ -28,7 +28,7 @@ def examined(engine: Engine, seat: Seat) -> list[Finding]:
         checks = (_file, _rights, _log, _clock, _round_trip, _index, _vectors)
         return [_checked(check, engine, seat) for check in checks]
     own = engine.of(seat.caller.stream)
-    rest = "The log and the index of all projects are checked by whoever keeps the memory (mnemarch_operator)."
+    rest = "Only the operator of the memory (role mnemarch_operator) can check the log and the index of all projects."
     return [*(_checked(check, own, seat) for check in (_file, _rights, _round_trip)), good(rest)]
 
 
@@ -53,7 +53,7 @@ def _file(engine: Engine, _: Seat) -> Finding:
     store = engine.store
     if trouble := store.check():
         hint = "Restore the newest backup (files in git: git checkout), or import an export into a new memory."
-        return wrong(f"The storage engine finds damage: {trouble}.", hint)
+        return wrong(f"The database is damaged: {trouble}.", hint)
     ((size,),) = store.query("size")
     return good(f"The store is sound ({size:,} bytes, format {store.format_version}).")
 
@@ -67,7 +67,7 @@ def _rights(engine: Engine, _: Seat) -> Finding:
 def _log(engine: Engine, _: Seat) -> Finding:
     check = audited(engine.store, engine.remembered)
     if check.ok:
-        return good(f"The log holds ({counted(check.events, 'event')}), and rows are what it says.")
+        return good(f"The log is intact ({counted(check.events, 'event')}), and every stored row follows from it.")
     return wrong(f"The audit fails at {check.first_broken}: {check.problem}.", check.hint)
 
 
@@ -76,7 +76,7 @@ def _clock(engine: Engine, _: Seat) -> Finding:
     behind_s = (newest[0].recorded_at - engine.log.clock()).total_seconds() if newest else 0.0
     if behind_s < _BEHIND_S_MAX:
         return good("The clock is not behind the log.")
-    hint = "Set the clock. Nothing is lost: order comes from sequence numbers, but ages will read wrong."
+    hint = "Set the clock. Nothing is lost, because sequence numbers give the order. But shown ages are wrong."
     return wrong(f"This machine's clock is {behind_s:,.0f} s behind the newest event.", hint)
 
 
@@ -85,14 +85,14 @@ def _round_trip(_: Engine, seat: Seat) -> Finding:
     seat.remember(SENTENCE, key="the-sentence")
     found = seat.recall(SENTENCE, k=1)
     if found.items and found.items[0].unit.content == SENTENCE:
-        return good(f"A write and a recall came round (event #{receipt.seq}).")
-    return wrong("What was written could not be recalled.", "Run mnemarch reindex, then doctor again.")
+        return good(f"A write was stored and recalled (event #{receipt.seq}).")
+    return wrong("A test sentence was written, but recall did not find it.", "Run mnemarch reindex, then doctor again.")
 
 
 def _index(engine: Engine, _: Seat) -> Finding:
     stats = engine.stats()
     if stats.unindexed <= 2 * engine.config.store.index_tail_max:
-        return good(f"The search index keeps up ({stats.indexed:,} indexed, {stats.unindexed:,} newer).")
+        return good(f"The search index is up to date ({stats.indexed:,} indexed, {stats.unindexed:,} newer).")
     return wrong(f"{stats.unindexed:,} units are not indexed: recall is slow.", "Run mnemarch reindex.")
 
 
@@ -100,11 +100,11 @@ def _vectors(engine: Engine, _: Seat) -> Finding:
     stats = engine.meaning()
     says, waiting = stats["meaning"], stats["without_vector"]
     if says == "off":
-        return good("Search by meaning is off; mnemarch reindex --meaning begins it.")
+        return good("Search by meaning is off. To turn it on: mnemarch reindex --meaning")
     if says != "on":
-        hint = "Recall goes on by words. Mend it, or set recall.semantic to an empty text."
-        return wrong(f"Search by meaning takes no part: {says}", hint)
+        hint = "Recall searches by words alone. Correct the cause, or set recall.semantic to an empty text."
+        return wrong(f"Search by meaning does not work: {says}", hint)
     if waiting <= 2 * engine.config.store.index_tail_max:
-        return good(f"The vectors keep up ({stats['vectors']:,} vectors, {waiting:,} units to come).")
-    hint = "A long-lived process makes them in the background; or at once: mnemarch reindex"
+        return good(f"The vectors are up to date ({stats['vectors']:,} vectors, {waiting:,} units to come).")
+    hint = "A long-running process makes them in the background. To make them now: mnemarch reindex"
     return wrong(f"{waiting:,} units have no vector yet: recall finds them by words alone.", hint)

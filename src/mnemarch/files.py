@@ -136,7 +136,7 @@ def locked(path: str, wait_s_max: float) -> Iterator[None]:
                 yield
                 return
         if time.monotonic() > give_up_at:
-            raise StoreUnavailable(f"{path} is held by another process.", hint="Wait for it, then call again.")
+            raise StoreUnavailable(f"{path} is in use by another process.", hint="Wait for it, then call again.")
         time.sleep(_NAP_S)
 
 

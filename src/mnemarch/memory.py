@@ -129,7 +129,7 @@ class Memory:
         root = seat.caller.root
         if root is None:
             raise InvalidInput(
-                "A sweep compares the memory with code, and this seat has no working tree.",
+                "A sweep compares the memory with code, but this seat has no working tree.",
                 hint=Hint("name the root"),
             )
         engine = self._engine.of(seat.caller.stream)
@@ -188,7 +188,7 @@ class Memory:
 
         there = target._engine
         if there.store.id == self._engine.store.id and not is_another_file(self._engine.place, there.place):
-            raise InvalidInput("The source and the target are one store.", hint="Name another target.")
+            raise InvalidInput("The source and the target are the same store.", hint="Name another target.")
         copying = Copying(self._engine.store, there.store, progress)
         try:
             copied = copying.run()
@@ -216,9 +216,9 @@ class Memory:
 
 def _refuse_existing(path: str) -> None:
     if os.path.exists(path):
-        raise InvalidInput(f"{path!r} exists.", hint="Choose another name; nothing was overwritten.")
+        raise InvalidInput(f"{path!r} exists.", hint="Nothing was overwritten. Choose another name.")
     if not os.path.isdir(os.path.dirname(path) or "."):
-        raise InvalidInput(f"There is no folder for {path!r}.", hint="Make the folder first.")
+        raise InvalidInput(f"There is no folder for {path!r}.", hint="Create the folder first.")
 
 
 def worktree_in(memory: Memory, home: Home) -> str | None:

@@ -1,4 +1,4 @@
-"""A stand-in for a vendor's API: a real HTTP server on a loopback socket that answers as it is told, and says so.
+"""A stand-in for a vendor's API: a real HTTP server on a loopback socket that records its requests.
 
 It speaks OpenAI's chat completions and Anthropic's messages; it is no model.
 """

@@ -1,4 +1,4 @@
-"""What an episode tells of the errors of its task: what changed before each was gone, and what counts for nothing."""
+"""What an episode says about the errors of its task: what changed before each was gone, and what does not count."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_episode_tells_what_changed_between_the_last_red_run_and_the_green_on
 
 def test_an_episode_says_why_it_stays_a_hypothesis_though_its_test_passed(seats):
     seat, judged = episode(seats)
-    assert seat.explain(judged.episode_id).status_reason.startswith("it tells what happened in a task; only a person")
+    assert seat.explain(judged.episode_id).status_reason.startswith("it is an episode: only a person")
 
 
 def test_who_meets_the_error_next_is_told_what_changed_before_it_was_gone(seats):
@@ -159,7 +159,7 @@ def test_edits_are_told_by_what_they_come_to(seats, edits, told):
     assert faults(seat, seat.verify(run=run(test_a=None)))[ALPHA].get("change") == told
 
 
-def test_of_many_edits_those_that_the_error_is_about_are_told_in_full(seats):
+def test_edits_that_the_error_is_about_are_described_in_full(seats):
     seat = seats.agent()
     seat.verify(run=run(**{"tests/test_alpha.py::test_cart": ALPHA}))
     for path in ("alpha.py", "cart.py", *(f"m{number}.py" for number in range(6))):
@@ -311,7 +311,7 @@ def test_where_a_runner_names_packages_alone_an_edit_of_tests_leaves_open_what_m
     assert ("change" in told, "unseen" in told) == (is_told, False)
 
 
-def test_an_edit_that_was_taken_back_is_not_told_as_what_mended_it(memory, tmp_path):
+def test_a_reverted_edit_is_not_recorded_as_the_fix(memory, tmp_path):
     """By `git checkout -- file`, an editor or anything else: the file says so."""
     seat = memory.seat(Actor.agent("coder-1"), Scope(project="shop", worktree="main", task="T-1"), root=str(tmp_path))
     write(seat, "a.py", "a = 1\n")
@@ -526,7 +526,7 @@ def test_where_no_file_can_be_read_the_log_tells_that_a_test_was_changed(memory,
 # What counts for nothing
 
 
-def test_a_pass_that_is_told_later_ends_its_errors_all_the_same(seats):
+def test_a_pass_that_is_reported_later_still_clears_its_errors(seats):
     seat = seats.agent()
     seat.verify(run=run(test_a=ALPHA), account=False)
     edit(seat, "a = 1\n", "a = 2\n")

@@ -109,7 +109,7 @@ def test_a_verified_task_is_analysed_and_the_critique_says_whose_it_is(opened, s
 def test_off_by_default_nothing_is_asked(server, tmp_path):
     with mnemarch.open(tmp_path) as memory:
         assert work(memory).analyst == ""
-        assert memory.cognify(person(memory)).stopped == "No model is configured: the rules analyse."
+        assert memory.cognify(person(memory)).stopped == "No model is configured, so rules analyse the tasks."
         assert "analysis_waits" not in str(agent(memory).units(kind="episode"))
     assert server.requests == []
 
@@ -144,7 +144,7 @@ def test_an_agent_is_told_of_the_tasks_that_it_may_not_have_analysed(opened, ser
 
 
 def test_with_nothing_waiting_cognify_says_so():
-    assert TEXTS["Cognified"](Cognified(), None) == "Nothing to do: no task of this project waits for the model."
+    assert TEXTS["Cognified"](Cognified(), None) == "No task of this project waits for the model."
     assert TEXTS["Cognified"](Cognified(stopped="Away."), None) == "stopped  Away."
 
 

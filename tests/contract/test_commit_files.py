@@ -164,7 +164,7 @@ def test_a_linked_worktree_and_a_bare_repository_have_trees(shop, tmp_path):
     assert state(at(bare, "login").read("there")) == "x"
 
 
-def test_what_a_partial_clone_lacks_is_unknown_and_not_fetched(shop, tmp_path):
+def test_files_missing_in_a_partial_clone_are_unknown_and_not_fetched(shop, tmp_path):
     git(shop, "config", "uploadpack.allowFilter", "true")
     partial = clone(f"file://{shop}", tmp_path / "partial", "--filter=blob:none", "--no-checkout")
     assert state(at(partial).read("readme.md")) == UNKNOWN

@@ -1,4 +1,4 @@
-"""Which statements oppose each other when they are remembered, and which only say the same in other words (R5, R6)."""
+"""Which remembered statements oppose each other, and which only say the same in other words (R5, R6)."""
 
 from __future__ import annotations
 

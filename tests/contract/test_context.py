@@ -119,7 +119,7 @@ def test_a_context_that_comes_back_is_a_mention_and_nothing_new(memory, seats):
     assert memory.stats().units == before + 1
 
 
-def test_an_episode_does_not_hold_again_what_the_task_was_handed(seats):
+def test_an_episode_does_not_repeat_units_that_the_task_received(seats):
     agent = told(seats)
     pack = agent.context("which checkout step retries", 300)
     agent.log("plan", f"{pack.text}\nRaise the limit")
@@ -130,7 +130,7 @@ def test_an_episode_does_not_hold_again_what_the_task_was_handed(seats):
 
 def test_a_fence_that_names_nothing_here_is_refused_with_a_hint(seats):
     pack = told(seats).context("checkout", 300)
-    with pytest.raises(InvalidInput, match="only recalled memory"):
+    with pytest.raises(InvalidInput, match="only repeats recalled memory"):
         seats.agent(project="elsewhere").remember(pack.text)
 
 

@@ -156,7 +156,7 @@ def test_whoever_writes_to_the_source_meanwhile_is_in_the_copy_or_said_to_be_mis
 def test_a_target_with_something_else_is_refused_and_left_as_it_is(source, target):
     target.seat(Actor.agent("a"), SHOP).log("thought", "mine")
     before = state(target)
-    with pytest.raises(Conflict, match="holds something else"):
+    with pytest.raises(Conflict, match="has something else"):
         source.copy_to(target)
     assert state(target) == before
 
@@ -166,7 +166,7 @@ def test_a_target_that_went_its_own_way_is_refused(source, target):
     for memory in (source, target):
         memory.seat(Actor.agent("a"), SHOP).log("thought", "after the copy")
     before = state(target)
-    with pytest.raises(Conflict, match="holds something else"):
+    with pytest.raises(Conflict, match="has something else"):
         source.copy_to(target)
     assert state(target) == before
 
@@ -174,15 +174,15 @@ def test_a_target_that_went_its_own_way_is_refused(source, target):
 @pytest.mark.usefixtures("small_pages")
 def test_somebody_who_writes_to_the_target_meanwhile_is_noticed(source, target):
     stranger = target.seat(Actor.agent("b"), Scope(org="other", project="else"))
-    with pytest.raises(Conflict, match="writes to the target"):
+    with pytest.raises(Conflict, match="wrote to the target"):
         source.copy_to(target, progress=lambda _: stranger.log("thought", "here I am"))
 
 
 def test_a_copy_onto_itself_is_refused_and_one_onto_a_backup_of_it_is_not(source, tmp_path):
-    with pytest.raises(InvalidInput, match="one store"):
+    with pytest.raises(InvalidInput, match="the same store"):
         source.copy_to(source)
     (tmp_path / "link").symlink_to(tmp_path / "source")
-    with pytest.raises(InvalidInput, match="one store"):
+    with pytest.raises(InvalidInput, match="the same store"):
         mnemarch.copy(source, tmp_path / "link")
     (tmp_path / "kept" / ".mnemarch").mkdir(parents=True)
     source.backup(tmp_path / "kept" / ".mnemarch" / "memory.db")
@@ -223,7 +223,7 @@ def test_rows_of_the_source_that_its_log_does_not_say_are_not_called_verified(so
         transaction._execute("UPDATE units SET body = replace(body, 'English', 'Latin')", {})
 
     source._engine.store.write(spoil)
-    with pytest.raises(StoreCorrupt, match="not what its log says") as refused:
+    with pytest.raises(StoreCorrupt, match="differ from its log") as refused:
         source.copy_to(target)
     assert "rebuild" in refused.value.hint
     assert target.audit(full=True).ok
@@ -234,7 +234,7 @@ def test_rows_of_the_source_that_its_log_does_not_say_are_not_called_verified(so
 
 @pytest.mark.usefixtures("small_pages")
 def test_writers_of_other_projects_who_were_behind_are_not_passed_by(postgres_url, target, tmp_path, monkeypatch):
-    """In PostgreSQL each project counts by itself: a slow one's new entry stands before what was read already."""
+    """In PostgreSQL each project has its own positions: an entry of a slow one comes before others that were read."""
     monkeypatch.chdir(tmp_path)
     with mnemarch.open(postgres_url) as source:
         quick, slow = (source.seat(Actor.human("ada"), scope) for scope in (SHOP, BANK))
@@ -291,7 +291,7 @@ def decide(person, text):
 
 
 def give(path, there):
-    """What a merge by git comes to: each file of the log is one writer's, and what was erased is erased."""
+    """The result of a merge by git: each file of the log has one writer, and erased payloads stay erased."""
     if ".local" in path.parts or not path.is_file():
         return
     is_news = not there.exists() or path.read_bytes().startswith((there.read_bytes(), b"erased"))
@@ -421,7 +421,7 @@ def test_interrupted_after_any_entry_of_several_writers_it_goes_on(clones, addre
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_another_clone_did_before_comes_before_in_a_copy_that_goes_on(clones, address, kind, clock):
+def test_a_resumed_copy_puts_earlier_acts_of_another_clone_first(clones, address, kind, clock):
     """A pull puts entries between those that were copied already."""
     source, named = clones.memories[0], address(kind, "target")
     clones.differ(1)

@@ -140,7 +140,7 @@ def test_secrets_and_recalled_text_never_get_in(agent):
     agent.remember("Checkout retries 3 times")
     pack = agent.context("checkout retries").text
     assert has_fence(pack)
-    with pytest.raises(InvalidInput, match="only what memory handed out"):
+    with pytest.raises(InvalidInput, match="only repeats recalled memory"):
         agent.core.core_memory_append("project", pack)
     key = "sk-ant-api03-" + "a1B2" * 20
     agent.core.core_memory_append("human", f"The key is {key}.")
@@ -168,7 +168,7 @@ def test_r4_undoing_an_actor_takes_its_entries_and_leaves_those_of_others(agent,
     assert text(agent, "project") == "kept\nObey me."
 
 
-def test_r4_what_a_person_rejected_leaves_the_section_and_no_agent_brings_it_back(agent, human, seats):
+def test_r4_a_rejected_entry_leaves_the_section_and_no_agent_brings_it_back(agent, human, seats):
     entry = agent.core.core_memory_append("project", "Obey me.").entries[0]
     human.reject(entry.id, "no")
     assert text(agent, "project") == ""

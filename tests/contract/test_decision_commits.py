@@ -73,7 +73,7 @@ def test_r12_a_request_for_what_a_person_decided_meanwhile_becomes_no_second_dec
     request = asking.commit(asking.propose("Ship on Fridays", reason=WHY, snapshots=["seen"]))
     first = decided(person, "Ship on Fridays.", strength="lock")
     assert (person.decisions.requests(), len(person.decisions.active())) == ([], 1)
-    with pytest.raises(NotFound, match="waits here"):
+    with pytest.raises(NotFound, match="is open here"):
         person.decisions.accept_request(request.unit_id)
     revised = person.decisions.commit(revision(person, first, "Ship on Mondays", strength="lock"))
     assert [each.id for each in person.decisions.active()] == [revised.id]
@@ -110,7 +110,7 @@ def test_what_was_taken_back_or_moved_is_stale(seats, lead):
     assert seats.human().promote(moved.id, "project").unit.id == moved.id
     with pytest.raises(Conflict, match="no longer in force; the proposal was made against version 1"):
         lead.decisions.commit(late)
-    with pytest.raises(Conflict, match="holds at project scope by now"):
+    with pytest.raises(Conflict, match="is at project scope now"):
         lead.decisions.commit(wide)
 
 
@@ -126,14 +126,14 @@ def test_r4_a_committed_decision_needs_no_other_evidence_to_be_promoted(lead):
     ("changed", "message"),
     [
         ({"evidence": (), "snapshots": ()}, "at least one evidence"),
-        ({"evidence": ("nothing",)}, "not here"),
+        ({"evidence": ("nothing",)}, "can't be seen from"),
         ({"evidence": "one"}, "must be a list"),
         ({"snapshots": (" ",)}, "empty"),
         ({"text": ""}, "empty"),
         ({"domain": ""}, "domain"),
-        ({"strength": "steel"}, "no strength"),
-        ({"strength": 3}, "no strength"),
-        ({"level": "galaxy"}, "no level"),
+        ({"strength": "steel"}, "not a strength"),
+        ({"strength": 3}, "not a strength"),
+        ({"level": "galaxy"}, "not a level"),
         ({"reason": None}, "needs a reason"),
         ({"revises": "another"}, "does not revise"),
         ({"base": "another"}, "does not revise"),
@@ -152,7 +152,7 @@ def test_words_do_for_a_strength_that_was_changed(lead):
     assert lead.decisions.commit(replace(proposal, strength="axis")).strength is Strength.AXIS
 
 
-def test_a_proposal_is_committed_once_and_says_what_it_said_then(lead, memory):
+def test_a_committed_proposal_gives_the_same_decision_and_a_changed_copy_is_refused(lead, memory):
     text = "Use the token ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     first = lead.decisions.propose(text, reason=WHY, snapshots=["the bench"])
     made = lead.decisions.commit(first)
@@ -261,10 +261,10 @@ def test_only_evidence_counts_as_evidence(seats, lead):
     guess = lead.remember("just a guess").unit
     other = decided(lead, "Use SQLite")
     for unit_id, kind in ((guess.id, "fact"), (other.id, "decision")):
-        with pytest.raises(InvalidInput, match=f"is a {kind}, and no evidence"):
+        with pytest.raises(InvalidInput, match=f"is a {kind}, not evidence"):
             lead.decisions.propose("based on it", reason=WHY, evidence=[unit_id])
     hidden = seats.agent(worktree="feat", task="T-9").decisions.add_evidence("mine")
-    with pytest.raises(InvalidInput, match="is not here"):
+    with pytest.raises(InvalidInput, match="can't be seen from"):
         lead.decisions.propose("based on it", reason=WHY, evidence=[hidden.id])
 
 
@@ -273,9 +273,9 @@ def test_who_commits_must_see_the_evidence_and_is_told_what_to_do(seats, lead):
     seen = agent.decisions.add_evidence("the bench says 3x").id
     proposal = agent.decisions.propose("Use SQLite", reason=WHY, evidence=[seen])
     for where in ({"task": None}, {"task": "T-9"}, {"task": None, "worktree": None}):
-        with pytest.raises(InvalidInput, match="is not here: nothing of that id is to be seen from acme") as error:
+        with pytest.raises(InvalidInput, match="can't be seen from acme") as error:
             seats.orchestrator(**where).decisions.commit(proposal)
-        assert "commit from that task's seat, or give its text as a snapshot" in error.value.hint
+        assert "commit from that task's seat. Or give its text" in error.value.hint
     made = lead.decisions.commit(proposal)
     assert str(lead.get(made.evidence[0]).level) == "project"
     lead.reject(made.evidence[0], "measured wrongly")

@@ -1,4 +1,4 @@
-"""A decision that opposes what binds is not committed in silence (R12); what an agent proposes waits for an answer."""
+"""A decision that opposes an axis or a lock is refused (R12), and an agent's proposal waits for an answer."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_r12_an_override_opens_a_conflict_that_only_a_new_version_closes(seats, 
     bound = {item.unit.id: item.label.endswith("[CONTESTED]") for item in lead.recall("zebra").binding}
     assert bound == {lock.id: True, new.id: True}
     for settle in ({"winner": lock.id}, {"both": True}):
-        with pytest.raises(InvalidInput, match="another unit can't take its place"):
+        with pytest.raises(InvalidInput, match="it can't replace a unit or be replaced"):
             person.resolve(conflict.id, **settle, reason="enough")
     old = lock if side == "lock" else new
     person.decisions.commit(proposed(person, "Nobody retries", revises=old.id), override="enough")

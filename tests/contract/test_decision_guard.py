@@ -56,7 +56,7 @@ def test_d8_a_lock_is_revised_by_a_lead_and_taken_back_by_a_person(seats, lead):
     assert not seats.human().reject(newer.id, "no").live
 
 
-def test_d8_what_a_person_took_out_of_force_a_person_puts_back(seats, lead, bound):
+def test_d8_only_a_person_puts_back_what_a_person_took_out_of_force(seats, lead, bound):
     person = seats.human()
     lock, normal = decided(lead, "Use tabs", strength="lock"), decided(lead, "Use blue")
     for one in (*reversed(bound), lock):
@@ -82,7 +82,7 @@ def weaker(seat, base, text="another way", **fields):
 
 
 @pytest.mark.parametrize("level", ["task", "worktree", "project"])
-def test_d8_what_the_guardian_blocks_takes_a_person_at_every_level(seats, lead, level):
+def test_d8_what_the_guardian_blocks_needs_a_person_at_every_level(seats, lead, level):
     axis, store = decided(lead, "No server", strength="axis", level=level), decided(lead, "Use files", level=level)
     lead.decisions.relate(axis.id, "CONSTRAINS", store.id)
     person = seats.human()
@@ -98,7 +98,7 @@ def test_d8_what_the_guardian_blocks_takes_a_person_at_every_level(seats, lead, 
     assert (last.type, last.payload["override"]) == ("relation.dropped", "it was a slip")
 
 
-def test_r4_what_a_person_laid_down_and_the_evidence_under_it_is_for_a_person(seats, lead):
+def test_r4_only_a_person_changes_a_persons_decision_or_its_evidence(seats, lead):
     person = seats.human()
     lock = decided(person, "Use SQLite", strength="lock")
     policy = person.decisions.add_policy("Never lose data", level="project")
@@ -114,7 +114,7 @@ def test_r4_what_a_person_laid_down_and_the_evidence_under_it_is_for_a_person(se
 
 
 @pytest.mark.parametrize("strength", ["axis", "lock"])
-def test_r4_nobody_takes_the_evidence_from_under_what_a_person_laid_down_in_two_steps(seats, lead, strength):
+def test_r4_the_evidence_of_a_persons_decision_can_not_be_removed_in_two_steps(seats, lead, strength):
     agent, person = seats.agent(), seats.human()
     seen = agent.decisions.add_evidence("The server room burned down")
     rests = person.decisions.commit(
@@ -127,7 +127,7 @@ def test_r4_nobody_takes_the_evidence_from_under_what_a_person_laid_down_in_two_
     assert lead.decisions.in_force(rests.id).id == rests.id
 
 
-def test_d8_the_evidence_under_an_axis_takes_a_person_whoever_laid_the_axis_down(seats, lead):
+def test_d8_only_a_person_removes_the_evidence_of_an_axis_whoever_decided_it(seats, lead):
     axis = decided(lead, "No server", strength="axis")
     for act in (lead.reject, lead.erase):
         refused(lambda act=act: act(axis.evidence[0], "no"))
@@ -135,7 +135,7 @@ def test_d8_the_evidence_under_an_axis_takes_a_person_whoever_laid_the_axis_down
 
 
 @pytest.mark.parametrize("strength", ["axis", "lock"])
-def test_r4_no_relation_changes_what_a_persons_axis_or_lock_does_but_by_a_person(seats, lead, strength):
+def test_r4_only_a_person_adds_or_drops_relations_that_weaken_a_persons_axis_or_lock(seats, lead, strength):
     desk, theirs = lead.decisions, seats.human().decisions
     firm, other = decided(seats.human(), "No server", strength=strength), decided(lead, "Use files")
     for relation in ("SUPERSEDES", "CONSTRAINS"):
@@ -218,7 +218,7 @@ def test_d11_what_binds_is_not_let_go_of_in_passing(seats, lead, bound):
     assert lead.decisions.commit(revised).version == 2
 
 
-def test_what_binds_nothing_can_be_dropped_by_who_may_decide(lead, bound):
+def test_a_relation_that_binds_nothing_can_be_dropped_by_anybody_who_may_decide(lead, bound):
     axis, store = bound
     lock = decided(lead, "One file", strength="lock")
     lead.decisions.relate(lock.id, "CONSTRAINS", store.id)
@@ -267,5 +267,5 @@ def test_the_guardian_says_where_a_lock_would_hold_no_longer(lead):
         return desk.propose("Use WAL", reason=WHY, snapshots=["x"], revises=lock.id, **fields).guardian.reasons
 
     assert not any("no longer" in reason for reason in reasons())
-    assert "It would hold in domain ui alone, and no longer in global." in reasons(domain="ui")
-    assert "It would hold at worktree scope alone, and no longer in the whole project." in reasons(level="worktree")
+    assert "It would apply only in domain ui, and no longer in global." in reasons(domain="ui")
+    assert "It would apply only at worktree scope, and no longer in the whole project." in reasons(level="worktree")

@@ -1,4 +1,4 @@
-"""The loading order (D15-D19, R10) whatever a memory holds: tried on random ones, beside a plain list of what is so."""
+"""The loading order (D15-D19, R10): random memories are compared with a plain model."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def check_loading(world, gone, anchors):
 
 
 def check_anchors(world, domain):
-    """D19: what anchors lead to stands behind everything, the firmest first, and moves nothing else."""
+    """D19: targets of anchors come last, the firmest first, and move nothing else."""
     found = world.desk.load(domain)
     led = [one.unit for one in found if one.tier == 7]
     firmness = [FIRMNESS[unit.attributes["strength"]] if unit.kind == "decision" else -1 for unit in led]
@@ -355,7 +355,7 @@ def test_d15_recall_loading_and_context_put_a_policy_first(query):
         assert (first.tier, first.unit.id) == (1, rule), "whatever domain it names"
 
 
-def test_r10_what_says_the_same_again_does_not_break_the_order_of_tiers():
+def test_r10_repeated_statements_keep_the_order_of_tiers():
     world, decide = settled()
     for strength in ("lock", "normal"):
         decide("Use SQLite for the store", strength=strength)
@@ -427,13 +427,13 @@ def test_d19_an_anchor_to_what_no_longer_holds_says_so():
     assert "erased" in hint.notes[0]
 
 
-def test_d19_an_anchor_leads_nobody_to_what_they_may_not_see():
+def test_d19_an_anchor_never_leads_to_something_its_reader_may_not_see():
     world, _ = settled()
     elsewhere = world.seat("orchestrator", PLACES[2])
     secret = elsewhere.decisions.add_evidence("the other branch's plan").id
     fact = world.lead.remember("a fact about plans").unit.id
     for target in (secret, fact, "nothing"):
-        with pytest.raises(InvalidInput, match="no decision or evidence here"):
+        with pytest.raises(InvalidInput, match="not a decision or evidence here"):
             world.desk.add_anchor("plan of the branch", target, "gotcha")
 
 
@@ -465,21 +465,20 @@ def test_r10_a_hundred_decisions_neither_crowd_out_the_answer_nor_go_missing_in_
     found = world.lead.recall("was the checkout of the shop slow?", k=3, domain="coding")
     assert FACT in contents(found.items)
     assert len(found.binding) + found.unlisted == 101
-    assert (
-        f"{found.unlisted} more that bind are not listed here. See them: mnemarch decisions load --domain coding"
-        in (found.notes)
-    )
+    more = f"{found.unlisted} more binding decisions are not listed. See them: mnemarch decisions load --domain coding"
+    assert more in found.notes
     if strength == "normal":
         assert found.binding[0].unit.id == asked, "ranked by the question"
     pack = world.lead.context("was the checkout of the shop slow?", 400, domain="coding")
     assert FACT in contents(pack.items)
-    assert f"({101 - len(pack.binding)} more that bind had no room. See them: mnemarch decisions load" in pack.text
-    assert not [note for note in pack.notes if "that bind" in note], "one count, not two"
+    left = 101 - len(pack.binding)
+    assert f"({left} more binding decisions had no room. See them: mnemarch decisions load" in pack.text
+    assert not [note for note in pack.notes if "more binding" in note], "one count, not two"
     assert sum(map(estimated_tokens, contents(pack.binding))) <= 160
     assert pack.tokens <= 400
 
 
-def test_d15_what_binds_and_has_no_room_is_counted_and_a_long_one_is_cut_so_that_others_are_seen():
+def test_d15_binding_decisions_without_room_are_counted_and_long_ones_are_cut():
     world, decide = settled()
     axis = decide("AXIS " + "very long rule " * 300, strength="axis")
     locks = [decide(f"small lock {number}", strength="lock") for number in range(9)]
@@ -488,12 +487,12 @@ def test_d15_what_binds_and_has_no_room_is_counted_and_a_long_one_is_cut_so_that
     assert 0 < seen < len(locks)
     assert [item.unit.id for item in pack.binding] == [axis, *locks[:seen]]
     assert f" … (in full: mnemarch show {short_id(axis)})" in pack.text
-    assert f"({9 - seen} more that bind had no room. See them: mnemarch decisions load)" in pack.text
+    assert f"({9 - seen} more binding decisions had no room. See them: mnemarch decisions load)" in pack.text
     assert (pack.tokens <= 340, [held.unit_id for held in pack.left_out]) == (True, locks[seen:])
     assert "…" not in world.lead.context("zebra", 8_000).text
     only = world.lead.context("zebra", 80)
     assert (only.tokens <= 80, only.binding) == (True, ())
-    assert "10 more that bind" in only.text
+    assert "10 more binding" in only.text
     assert world.lead.context("zebra", 5).text == ""
     # It is no unit that was handed out.
     own = world.lead.remember(f"Given this:\n{pack.text}\nI conclude that pears are cheaper")

@@ -1,4 +1,4 @@
-"""How decisions are read: by the index meant for it, past no superseded version (D7), no further than relations go."""
+"""How decisions are read: by the right index, without superseded versions (D7), and only as far as relations lead."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_d7_the_default_path_reads_no_superseded_version(seat, monkeypatch):
     assert statuses.count(Status.DEPRECATED) == 4
 
 
-def test_d7_recall_reads_of_the_past_only_what_it_says_it_withheld(seat, monkeypatch):
+def test_d7_recall_reads_no_past_version_that_it_does_not_list_as_withheld(seat, monkeypatch):
     made = decided_everywhere(seat)
     revised(seat, made, 6)
     with observed(monkeypatch) as (ran, statuses):
@@ -305,7 +305,7 @@ def test_d14_impact_reads_the_reachable_part_however_large_the_graph_is(memory, 
     assert rows_read(memory, seat, "near-0000") == alone
 
 
-def test_d14_what_leads_in_is_seen_at_its_end_and_not_followed(memory, seats):
+def test_d14_relations_in_the_other_direction_are_not_followed(memory, seats):
     seat = seats.orchestrator()
     put_graph(memory, seat.scope, ring("near", 10))
     alone = rows_read(memory, seat, "near-0000")
@@ -343,7 +343,7 @@ def widened(seats):
     return first, second, lead, other
 
 
-def test_a_root_names_what_holds_even_where_its_first_version_is_not_seen(seats):
+def test_a_root_names_the_version_in_force_even_if_the_first_one_is_not_visible(seats):
     first, second, lead, other = widened(seats)
     needs = decided(lead, "it needs that rule")
     lead.decisions.relate(needs.id, "DEPENDS_ON", first.id)

@@ -48,11 +48,11 @@ def test_d2_a_proposal_cannot_go_round_the_chain(lead):
         ("evidence", "add_evidence"),
         ("anchor", "add_anchor"),
     ):
-        with pytest.raises(InvalidInput, match=f"Nothing of the kind {kind} is made by claiming it") as refused:
+        with pytest.raises(InvalidInput, match=f"A unit of the kind {kind} can't be made by a claim") as refused:
             lead.remember("Use PostgreSQL", kind=kind, attributes=fake)
         assert instead in refused.value.hint
     other = lead.remember("Use PostgreSQL").unit
-    with pytest.raises(InvalidInput, match="another unit can't take its place"):
+    with pytest.raises(InvalidInput, match="it can't replace a unit or be replaced"):
         lead.supersede(other.id, first.id, "sneaky")
     assert lead.decisions.in_force(first.id).text == "Use SQLite"
 
@@ -62,14 +62,14 @@ def test_d2_a_proposal_cannot_go_round_the_chain(lead):
     [
         ({"reason": None}, "needs a reason"),
         ({"reason": {"type": "risk"}}, "no reason"),
-        ({"reason": {"type": "whim", "summary": "x"}}, "no type of reason"),
+        ({"reason": {"type": "whim", "summary": "x"}}, "not a type of reason"),
         ({"reason": {"type": "risk", "summary": " "}}, "1 to 1000"),
         ({"reason": {"type": "risk", "summary": "x" * 1001}}, "1 to 1000"),
         ({"evidence": []}, "at least one evidence"),
-        ({"evidence": ["nothing"]}, "not here"),
+        ({"evidence": ["nothing"]}, "can't be seen from"),
         ({"evidence": "one"}, "must be a list"),
-        ({"strength": "steel"}, "no strength"),
-        ({"level": "galaxy"}, "no level"),
+        ({"strength": "steel"}, "not a strength"),
+        ({"level": "galaxy"}, "not a level"),
         ({"text": " "}, "empty"),
     ],
 )
@@ -308,8 +308,8 @@ def test_relations_are_checked(lead, seats, memory):
     a, b = decided(lead, "a"), decided(lead, "b")
     before = memory.stats().events
     for wrong, message in (
-        (("LIKES", b.id), "no relation"),
-        ((None, b.id), "no relation"),
+        (("LIKES", b.id), "not a relation"),
+        ((None, b.id), "not a relation"),
         (("DEPENDS_ON", a.id), "relation to itself"),
     ):
         with pytest.raises(InvalidInput, match=message):
@@ -377,9 +377,9 @@ def test_a_broken_anchor_is_reported_and_never_fatal(full, seats):
     decided(full, "ui normal, revised", revises=target.id)
     assert [one.id for one in full.decisions.broken_anchors()] == [anchor.id]
     assert "ui normal" not in [text for _, text in loaded(full, "coding")]
-    with pytest.raises(InvalidInput, match="no kind of anchor"):
+    with pytest.raises(InvalidInput, match="not a kind of anchor"):
         full.decisions.add_anchor("x", target.id, "lighthouse")
-    with pytest.raises(InvalidInput, match="no decision or evidence"):
+    with pytest.raises(InvalidInput, match="not a decision or evidence"):
         full.decisions.add_anchor("x", "nothing", "gotcha")
 
 

@@ -251,7 +251,7 @@ def test_the_endpoint_is_found_from_its_base(endpoint, base, path):
 @pytest.mark.parametrize(
     "url", ["", "localhost:1", "ftp://host/v1", "file:///etc/passwd", "http://", "http://u:p@h/v1", "http://h/v1?k=1"]
 )
-def test_an_address_that_is_none_is_refused_without_repeating_it(url):
+def test_an_invalid_address_is_refused_without_repeating_it(url):
     with pytest.raises(InvalidInput) as refused:
         EndpointEmbedder(url, "m")
     assert "u:p" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""Episodes found again through a seat: by an error, by likeness; what was erased, retired or is new counts at once."""
+"""Searching episodes through a seat, by error and by similarity. Erased, retired and new episodes count at once."""
 
 from __future__ import annotations
 

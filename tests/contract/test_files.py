@@ -33,7 +33,7 @@ def test_a_text_takes_the_place_of_what_was_there_byte_for_byte(tmp_path):
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize(("trouble", "raised"), [(no_room, OSError), (killed, KilledError)])
-def test_what_can_not_be_written_leaves_what_was_there_and_nothing_else(tmp_path, monkeypatch, step, trouble, raised):
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, step, trouble, raised):
     path = tmp_path / "record.md"
     path.write_text("as it was")
     with monkeypatch.context() as patched:

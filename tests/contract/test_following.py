@@ -1,4 +1,4 @@
-"""What goes on beside a recall: the index and the vectors follow the log, and their troubles are no recall's."""
+"""Work beside a recall: the index and the vectors follow the log, and their errors break no recall."""
 
 from __future__ import annotations
 
@@ -156,6 +156,6 @@ def test_closing_does_not_wait_for_an_endpoint_that_never_answers(tmp_path, cloc
         assert memory._engine._meanings._thread.is_alive()
         accepting.join()
         taken[0].close()
-    # The request broke off: it is not made again for a memory that is closed.
+    # The request ended early: it is not made again for a memory that is closed.
     memory._engine._meanings.wait()
     assert "being closed" in memory._engine._meanings.progress().error

@@ -336,7 +336,7 @@ def test_r2_a_reader_in_a_red_worktree_is_told_that_the_test_fails_there(memory,
     assert label(red, unit) == "[VERIFIED by test_luck]"
 
 
-def test_r2_what_fell_is_recalled_with_its_failing_test_in_the_worktree_that_made_it(memory, shop, tmp_path):
+def test_r2_a_fallen_unit_is_recalled_where_it_was_made_with_its_failing_test(memory, shop, tmp_path):
     there = worktree(shop, tmp_path / "feat", "-b", "feat")
     place(memory, shop).remember("Luck helps", citations=[Citation.test("test_luck.py::test_luck")])
     (shop / "test_luck.py").write_text(FLAKY + "\n# changed in this task\n")
@@ -351,7 +351,7 @@ def test_r2_what_fell_is_recalled_with_its_failing_test_in_the_worktree_that_mad
     assert unit.id not in [item.unit.id for item in other.recall("luck helps").items]
 
 
-def test_r2_what_a_branch_alone_showed_falls_for_all_when_it_turns_red_there(memory, shop, tmp_path):
+def test_r2_a_unit_that_only_a_branch_verified_falls_when_the_branch_turns_red(memory, shop, tmp_path):
     there, name = worktree(shop, tmp_path / "feat", "-b", "feat"), "test_new.py::test_new"
     worktree(shop, tmp_path / "other", "-b", "other")
     place(memory, there, tree="feat").remember("Luck helps", citations=[Citation.test(name)])
@@ -551,7 +551,7 @@ def test_r20_what_a_branch_verified_is_credited_once_when_the_default_branch_has
 # Long tasks
 
 
-def test_a_long_task_is_told_by_its_beginning_and_its_newest_entries(seats):
+def test_a_long_task_is_described_by_its_beginning_and_its_newest_entries(seats):
     seat = seats.agent()
     seat.log("user", "Make the pool larger")
     seat.log_many([("command", f"make step-{number}") for number in range(250)])

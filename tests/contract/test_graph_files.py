@@ -1,4 +1,4 @@
-"""Graphs in files: the same bits after loading, whoever made the vectors; never torn, never over somebody else's."""
+"""Graphs in files: equal bits after loading with any embedder, no torn files, and no overwriting of others' files."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_A11_a_snapshot_made_with_other_settings_compares_right(clock, path, tex
 
 
 @pytest.mark.parametrize("state", [{"dim": 512}, {"seed": 9}, {"normVersion": 0}, None])
-def test_r18_vectors_whose_state_is_another_are_made_anew_though_the_id_is_the_same(clock, state):
+def test_r18_vectors_of_another_state_are_made_again_even_with_the_same_id(clock, state):
     record = filled(clock, ENGLISH).to_snapshot()
     record["embedderState"] = None if state is None else record["embedderState"] | state
     for node in record["nodes"]:
@@ -188,7 +188,7 @@ def test_r18_vectors_whose_state_is_another_are_made_anew_though_the_id_is_the_s
 
 
 @LANGUAGES
-def test_A11_vectors_of_a_version_that_can_no_longer_be_made_are_made_anew(clock, path, texts):
+def test_A11_vectors_of_an_unsupported_version_are_made_again(clock, path, texts):
     filled(clock, texts).save_to_file(path)
 
     def older(record):
@@ -237,7 +237,7 @@ def test_A11_keys_of_another_normal_form_are_made_anew(clock, path, texts):
         ("에이전트OS 설계 문서 링크", "에이전트 os 설계 문서 링크"),
     ],
 )
-def test_A11_what_another_normal_form_makes_the_same_becomes_one(clock, path, one, other):
+def test_A11_texts_with_the_same_normal_form_become_one_node(clock, path, one, other):
     """Two nodes of an older normal form; both know a third, one as its neighbour and one as its neighbour's."""
     third = "Where are old invoices archived?"
     store = GraphStore({"tau_sim": 0.99, "tau_dup": 1.0}, clock=clock)
@@ -599,7 +599,7 @@ def test_a_second_keeper_never_overwrites_what_the_first_one_saved(path, keep, c
     store.upsert_query(ENGLISH[2])
     with pytest.raises(Conflict, match=str(path)):
         keeper.close()
-    with pytest.raises(InvalidInput, match="keeps another graph"):
+    with pytest.raises(InvalidInput, match="belongs to another graph"):
         other.open(GraphStore(keeper=other))
     with pytest.raises(StoreUnavailable):
         store.upsert_query(ENGLISH[3])

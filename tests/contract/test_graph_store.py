@@ -373,7 +373,7 @@ def test_a24_weights_are_lowered_by_themselves_when_it_is_time_to(clock):
 # Nominations
 
 
-def test_what_answered_a_question_like_it_is_nominated_unless_it_was_found_wanting(store):
+def test_an_answer_to_a_similar_question_is_a_candidate_unless_it_got_bad_feedback(store):
     id = store.upsert_query(ENGLISH[0])
     store.record_answer(id, unit_id="01HELPED")
     store.record_answer(id, "a text is no unit")
@@ -461,7 +461,7 @@ def test_weights_that_grow_beyond_all_bounds_stay_numbers(store, clock, tmp_path
     assert everything(again) == everything(store)
 
 
-def test_r18_what_an_embedder_made_before_it_learned_is_made_anew(clock):
+def test_r18_vectors_made_before_an_embedder_learned_are_made_again(clock):
     from mnemarch.embedding.sparse import BagOfWordsEmbedder
 
     texts = ["deploy checkout service", "deploy billing service", "archive old invoices"]

@@ -104,7 +104,7 @@ def test_what_a_person_rejected_does_not_come_back(seats):
     assert "naming" not in habits(seats)
 
 
-def test_a_habit_goes_when_half_of_the_votes_are_against_it_and_another_comes(seats):
+def test_a_habit_is_replaced_when_half_of_the_votes_are_against_it(seats):
     for number in range(3):
         work(seats, number)
     old = habits(seats)["naming"]
@@ -284,7 +284,7 @@ def test_an_approach_is_credited_to_the_error_that_went_with_it(seats, memory):
     assert memory.rebuild().same
 
 
-def test_what_a_task_tried_in_vain_is_held_against_the_errors_that_stayed(seats):
+def test_a_failed_approach_counts_against_the_errors_that_stayed(seats):
     seat = seats.agent()
     ran(seat, test_pool=POOL.format(1, 31), test_rate=KEY)
     broken = TestRun(
@@ -393,7 +393,7 @@ def test_tasks_that_differ_in_a_number_make_a_skill_only_of_what_both_ran(seats)
     assert done(14, "npm run build") is not None
 
 
-def test_what_a_success_mended_is_not_credited_to_a_later_try(seats):
+def test_a_fix_is_not_credited_to_a_later_attempt(seats):
     agent = seats.agent(task="T-1")
     alpha, gamma = {"t.py::a": "KeyError: 'alpha'"}, {"t.py::c": "ValueError: gamma"}
     agent.verify(run=seen(alpha))

@@ -288,7 +288,7 @@ def test_many_threads_get_the_same_answers(shop):
     assert answers == [dict.fromkeys(older, True)] * 8
 
 
-def test_thousands_of_commits_are_told_apart_in_three_processes(tmp_path, processes):
+def test_thousands_of_commits_are_looked_up_with_three_processes(tmp_path, processes):
     folder = made(tmp_path / "long")
     script = ""
     for number in range(1, 4001):

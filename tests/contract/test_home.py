@@ -148,7 +148,7 @@ def test_clones_are_one_project_whatever_their_folders_are_called(tmp_path, url)
     assert "s3cr3t" not in repr(home_of(str(mine)))
 
 
-def test_origin_stands_for_the_repository_else_the_only_remote(tmp_path):
+def test_origin_names_the_repository_or_else_the_only_remote(tmp_path):
     shop = repository(tmp_path / "shop")
     remote(shop, "git@github.com:acme/shop.git", "upstream")
     assert named(shop)[0] == SHOP
@@ -392,7 +392,7 @@ def test_a_plain_folder_is_its_own_home_and_a_worktree(tmp_path):
 
 
 @pytest.mark.parametrize("sign", [".mnemarch/", "mnemarch.toml"])
-def test_a_folder_with_a_memory_is_the_home_of_what_is_below(tmp_path, sign):
+def test_a_folder_with_a_memory_is_the_home_of_its_subfolders(tmp_path, sign):
     folder = tmp_path / "plain"
     (folder / "deep" / "er").mkdir(parents=True)
     if sign.endswith("/"):

@@ -166,7 +166,7 @@ def test_claude_mem_gives_what_is_of_this_project(tmp_path):
     assert second.text == "재시도\n세 번 재시도한다"
     (summary,) = notes_in(Source(path, root="/srv/shop"), "claude-mem", "other")
     assert summary.text == "Fix refunds\nlearned: Refunds need a lock\ncompleted: A lock"
-    with pytest.raises(InvalidInput, match="is of 'bank'") as refused:
+    with pytest.raises(InvalidInput, match="belongs to 'bank'") as refused:
         notes_in(Source(path, root="/srv/bank"), "claude-mem")
     assert "'shop' (2), 'other' (1)" in refused.value.hint
 

@@ -35,7 +35,7 @@ def test_many_recalls_hide_nothing_that_waits_and_bring_back_nothing_that_was_se
     assert [item.id for item in person.inbox()] == [waiting]
 
 
-def test_what_a_removed_worktree_left_is_told_apart_and_can_be_accepted(memory, tmp_path):
+def test_claims_of_a_removed_worktree_are_marked_and_can_be_accepted(memory, tmp_path):
     shop = repository(tmp_path / "shop")
     worktree(shop, tmp_path / "feat", "-b", "feat")
 
@@ -90,7 +90,7 @@ def test_a_claim_that_the_code_contradicts_says_so_in_the_inbox(memory, tmp_path
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_a_conflict_that_the_inbox_lists_is_resolved_from_wherever_a_person_stands(seats, person, both):
+def test_a_person_resolves_a_conflict_of_the_inbox_from_any_worktree(seats, person, both):
     agent = seats.agent(worktree="w2")
     first, second = (agent.remember(text).unit for text in ("Totals are rounded up", "Totals are rounded down"))
     conflict = next(item for item in person.inbox() if item.what == "conflict")

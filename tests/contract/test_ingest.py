@@ -137,7 +137,7 @@ def test_the_same_key_again_gives_the_first_answer(agent, seats):
     assert (again.unit.id, again.receipt.event_id) == (first.unit.id, first.receipt.event_id)
     assert again.receipt.duplicate
     assert len([event for event in seats.events() if event.type is EventType.LOGGED]) == 1
-    with pytest.raises(Conflict, match="something else"):
+    with pytest.raises(Conflict, match="content differs"):
         agent.ingest("Another text altogether.", key="turn-1")
 
 

@@ -112,7 +112,7 @@ def test_r3_no_verb_crosses_a_scope(scope, index, name):
         assert memory._engine.store.read(lambda reader: reader.units(ids)) == before
 
 
-def test_r3_people_and_leads_inspect_what_lies_below_their_project_and_agents_do_not(memory, seats):
+def test_r3_people_and_leads_inspect_the_whole_project_and_agents_do_not(memory, seats):
     claim = seats.agent().remember("The zebra sleeps").unit
     project = claim.scope.at("project")
     for seat in (memory.seat(Actor.human("h"), project), memory.seat(Actor.orchestrator("o"), project)):
@@ -258,7 +258,7 @@ def probed():
 
 
 def answer(memory, verb, parameter, id, actor):
-    """What a stranger is told: the error, with the id taken out, or the answer."""
+    """The answer that a stranger gets, or the error without the id."""
     seat = memory.seat(actor, Scope(project="bank", worktree="w", task="t"))
     own = seat.remember(f"A fact of {actor}").unit.id if parameter.name in ("old_id", "new_id", "winner") else new_id()
     given = {each.name: REST.get(each.name, own) for each in verb.takes if each.default is REQUIRED}

@@ -73,7 +73,7 @@ def test_r6_a_claim_for_a_wider_level_is_no_echo(memory, seats):
     assert wider.unit.level is Level.WORKTREE
 
 
-def test_a_revived_unit_stands_by_its_evidence_and_never_beside_its_twin(seats):
+def test_a_revived_unit_gets_the_status_of_its_evidence_and_is_never_a_duplicate(seats):
     agent, system, human = seats.agent(), seats.system(), seats.human("alice")
     first = agent.remember("Logs are kept ten days").unit
     system.archive(first.id, "old")

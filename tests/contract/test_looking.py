@@ -43,7 +43,7 @@ def test_an_agent_reads_what_its_own_scopes_recorded(filled):
 
 
 @pytest.mark.parametrize("kind", ["human", "orchestrator"])
-def test_people_and_orchestrators_read_what_lies_below_their_project(filled, kind):
+def test_people_and_orchestrators_read_the_whole_project(filled, kind):
     for where in ({}, {"task": None, "worktree": None}, {"worktree": "feat", "task": "T-9"}):
         seat = filled.seat(kind, "a", **where)
         assert texts(seat.events()) == ["in T-1", "in T-2", "in feat", "in main", "in shop", "in acme"]

@@ -97,7 +97,7 @@ def test_tests_that_pass_clear_what_they_had_failed_by(seats, memory):
     assert counts == [[2, 2, 2], [2, 3, 3], [1, 1, 1]]
 
 
-def test_a_thought_says_not_what_was_tried_so_there_is_more_patience(seats):
+def test_a_thought_is_no_approach_so_it_is_blocked_later(seats):
     seat = seats.agent()
     thoughts = [f"The change {word} looks good. Let's run the test script again." for word in "abcdefg"]
     assert types(seat.fail(POOL, approach=thought) for thought in thoughts) == ["ALLOW"] * 2 + ["WARN"] * 4 + ["BLOCK"]
@@ -387,7 +387,7 @@ def test_a_verdict_lists_the_newest_only(seats):
 def test_a_key_of_another_tasks_failure_is_refused(seats):
     boss = seats.orchestrator(scope=seats.HOME.at("project"))
     boss.loops.check(POOL, task_id="T-8", key="run-1")
-    with pytest.raises(Conflict, match="none of this task"):
+    with pytest.raises(Conflict, match="another failure or another task's"):
         boss.loops.check(POOL, task_id="T-9", key="run-1")
     assert boss.loops.check(POOL, task_id="T-8", key="run-1").receipt.duplicate
 
@@ -448,7 +448,7 @@ def test_earlier_approaches_are_compared_before_the_act_begins(seats, memory, mo
 
 def test_an_approach_needs_the_error_that_came_of_it(seats, memory):
     before = memory.stats().events
-    with pytest.raises(InvalidInput, match="What came of the approach"):
+    with pytest.raises(InvalidInput, match="The result of the approach is missing"):
         seats.agent().verify(passed=False, approach="raise the pool size")
     assert memory.stats().events == before
 

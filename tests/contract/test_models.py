@@ -95,10 +95,10 @@ def test_a_busy_server_is_asked_again_after_the_wait_it_names(server, api, statu
         ((500, SOON, b"<html>oops"), "status 500"),
         ((401, {}, {"error": {"message": f"bad key {KEY}"}}), "status 401"),
         ((302, {"location": "http://127.0.0.1:9/"}, b""), "status 302"),
-        ((200, SOON, b'{"choices": [{"message"'), "no answer of its API"),
-        ((200, SOON, b"\xff\xfe"), "no answer of its API"),
-        ((200, SOON, {"choices": [], "content": 5}), "no answer of its API"),
-        ((200, SOON, []), "no answer of its API"),
+        ((200, SOON, b'{"choices": [{"message"'), "not an answer of its API"),
+        ((200, SOON, b"\xff\xfe"), "not an answer of its API"),
+        ((200, SOON, {"choices": [], "content": 5}), "not an answer of its API"),
+        ((200, SOON, []), "not an answer of its API"),
     ],
 )
 def test_a_server_that_fails_is_away_and_its_error_tells_no_key(server, api, step, says):
@@ -199,7 +199,7 @@ def test_a_choice_outside_of_its_list_is_a_misfit():
 @pytest.mark.parametrize(
     ("trouble", "settings"),
     [("silence", {"timeout_s": 0.3, "retries_max": 0}), ((200, SOON, []), {"retries_max": 0})],
-    ids=["no answer in time", "no answer of its API"],
+    ids=["no answer in time", "not an answer of its API"],
 )
 def test_what_may_have_been_charged_is_counted(server, api, trouble, settings):
     reply = asked(server, api, trouble, **settings)

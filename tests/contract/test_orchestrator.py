@@ -1,4 +1,4 @@
-"""An agent and its sessions: asked together, told apart, and what is left when one ends (A12-A16, A26-A30)."""
+"""An agent and its sessions: searched together, kept apart, and what is left when one ends (A12-A16, A26-A30)."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def test_a14_weights_are_carried_over_or_not(agent, said):
 
 
 @LANGUAGES
-def test_a26_a_question_the_agent_has_grows_and_is_said_to_be_merged(agent, said):
+def test_a26_a_question_that_the_agent_has_already_is_merged_and_weighs_more(agent, said):
     one = agent()
     for number in range(1, 4):
         asked(one, f"s{number}", said)
@@ -390,7 +390,7 @@ def test_a14_without_promotion_the_agent_learns_nothing(agent):
 
 @LANGUAGES
 @pytest.mark.parametrize("bounds", [{"max_nodes": 2}, {"max_nodes": 3}, {"max_nodes": 5, "max_edges": 1}])
-def test_an_agent_that_has_little_room_takes_what_fits_and_tells_what_was_left_out(agent, said, bounds):
+def test_a_small_budget_takes_what_fits_and_lists_what_was_left_out(agent, said, bounds):
     one = agent({**EASY, "agent": bounds})
     for number in range(4):
         query = one.upsert_query("s", f"{said['main']} #{number}")
@@ -483,7 +483,7 @@ def test_a_session_that_goes_on_is_not_restored_over(agent):
     path = one.finalize_session("s").checkpoint
     one.upsert_query("s", KOREAN["main"])
     before = content(one.get_session_store("s"))
-    with pytest.raises(InvalidInput, match="under way") as told:
+    with pytest.raises(InvalidInput, match="is open") as told:
         one.restore_session("s", path)
     assert told.value.hint
     assert content(one.get_session_store("s")) == before
@@ -536,7 +536,7 @@ def test_a_checkpoint_can_not_leave_its_folder(agent, tmp_path, name):
     one = agent()
     asked(one, "s", ENGLISH)
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(InvalidInput, match="no name for a checkpoint") as told:
+    with pytest.raises(InvalidInput, match="can't be the name of a checkpoint") as told:
         one.finalize_session("s", checkpoint_name=name)
     assert told.value.hint
     assert one.get_active_sessions() == ["s"]

@@ -1,4 +1,4 @@
-"""The plugins say what the table of hosts says. `pytest tests/contract/test_plugin.py --rewrite` writes them anew."""
+"""The plugins match the table of hosts. `pytest tests/contract/test_plugin.py --rewrite` rewrites them."""
 
 import json
 from pathlib import Path

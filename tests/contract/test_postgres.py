@@ -467,7 +467,7 @@ def test_on_citus_settings_reach_the_workers_since_they_are_set_by_statements(po
         assert "SET LOCAL ROLE nobody" in caught.value.diag.context
 
 
-def test_a_server_that_is_away_is_said_without_its_password_and_found_again(wire, opened):
+def test_an_unreachable_server_is_named_without_its_password_and_tried_again(wire, opened):
     url = wire.url.replace("postgresql://postgres@", "postgresql://postgres:geheim@")
     store = opened(url)
     wire.is_open = False

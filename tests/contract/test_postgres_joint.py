@@ -199,7 +199,7 @@ def drafts(seat, monkeypatch, count):
     return jobs
 
 
-def test_of_entries_some_of_which_are_there_the_others_are_appended(postgres_url, monkeypatch):
+def test_a_batch_with_known_entries_appends_only_the_others(postgres_url, monkeypatch):
     """As when the process that appended for others was killed after a part, or came back late."""
     with mnemarch.open(postgres_url) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)

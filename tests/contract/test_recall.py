@@ -240,7 +240,7 @@ def test_reopened_it_answers_the_same(tmp_path, clock):
         assert [ids(seat_of(memory).recall(query, k=20)) for query in QUERIES] == before
 
 
-def test_what_changed_since_it_was_indexed_is_indexed_anew_and_once(tmp_path, clock):
+def test_a_changed_unit_is_indexed_again_once(tmp_path, clock):
     home = tmp_path / "home"
     with opened(home, clock) as memory:
         units = [
@@ -260,7 +260,7 @@ def test_what_changed_since_it_was_indexed_is_indexed_anew_and_once(tmp_path, cl
 # Odd questions
 
 
-def test_none_is_given_for_zero_and_what_is_withheld_is_still_told(seats):
+def test_a_limit_of_zero_gives_no_items_and_still_lists_withheld_units(seats):
     agent = seats.agent()
     unit = agent.remember("The orchard sells apples").unit
     seats.system().archive(unit.id, "dead tree")

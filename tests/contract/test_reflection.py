@@ -111,7 +111,7 @@ def test_a_lesson_that_later_episodes_contradict_is_replaced_or_goes(seats):
     (second,) = agent.reflect().lessons
     assert (second.attributes["form"], second.attributes["failed"]) == ("dead end", 7)
     before = agent.get(first.id)
-    assert (before.status, before.contradiction_note) == (Status.DEPRECATED, "later episodes say otherwise")
+    assert (before.status, before.contradiction_note) == (Status.DEPRECATED, "later episodes contradict it")
     assert before.confidence < first.confidence, "it was contradicted"
 
 
@@ -122,7 +122,7 @@ def test_a_lesson_that_is_no_longer_borne_out_is_archived(seats):
     work(seats, 1, True)
     done = agent.reflect()
     assert [unit.id for unit in done.retired] == [lesson.id]
-    assert agent.get(lesson.id).archive_reason == "later episodes no longer bear it out"
+    assert agent.get(lesson.id).archive_reason == "later episodes no longer support it"
 
 
 def test_a_lesson_goes_with_an_erased_episode(seats):
@@ -177,7 +177,7 @@ def test_an_answer_takes_one_lesson(seats):
     assert len(lessons(agent)) + len(agent.reflect().lessons) >= 3
     answer = agent.recall("no such table here", k=20)
     assert sum(item.unit.attributes.get(KEPT_AS) == LESSON for item in answer.items) == 1
-    assert any("an answer takes the one that fits best" in each.reason for each in answer.withheld)
+    assert any("an answer has only the one that fits best" in each.reason for each in answer.withheld)
 
 
 def test_lessons_make_no_conflicts_and_no_merge_proposals_among_themselves(seats):

@@ -115,7 +115,7 @@ def test_without_a_setting_there_is_no_reranker(recalled):
     assert not any("rerank" in why for _, why in items)
 
 
-def test_a_model_that_does_not_end_is_ended_and_the_usual_order_stands(tmp_path, recalled):
+def test_a_model_that_takes_too_long_is_stopped_and_the_usual_order_stays(tmp_path, recalled):
     nodes, constants = _endless()
     _saved(tmp_path / "model", nodes, also=constants)
     usual, _ = recalled(rerank="")

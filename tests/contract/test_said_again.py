@@ -339,7 +339,7 @@ def test_r4_what_a_person_rejected_is_refused_in_nearly_the_same_words_with_the_
             assert f"approve unit {declined.id}" in refused.reason
 
 
-def test_r4_what_says_nearly_the_same_goes_with_what_a_person_rejects(memory, seats):
+def test_r4_a_persons_rejection_also_takes_units_in_nearly_the_same_words(memory, seats):
     agent, person = seats.agent(), seats.human()
     for text, (first, second) in NEARLY.items():
         unit, near = agent.remember(text).unit, agent.remember(second).unit
@@ -394,7 +394,7 @@ def test_r4_the_third_return_is_one_inbox_item_that_offers_to_undo_the_actor(mem
     (item,) = items
     assert "mnemarch undo --actor agent:parrot" in item.why
     assert "it was tried and broke" in item.evidence
-    with pytest.raises(InvalidInput, match="not accepted"):
+    with pytest.raises(InvalidInput, match="can't be accepted"):
         person.accept(item.id)
     person.decline(item.id, "it was told")
     assert person.inbox() == []

@@ -389,7 +389,7 @@ def test_a_nomination_goes_on_after_the_session(memory, helped, said):
 
 @LANGUAGES
 @pytest.mark.parametrize("how", ["archived", "rejected", "superseded", "erased"])
-def test_r2_what_left_the_memory_is_not_recalled_however_hot(memory, helped, said, how):
+def test_r2_an_archived_unit_is_not_recalled_however_hot_it_is(memory, helped, said, how):
     seat, unit, _ = helped(said)
     human = seat_of(memory, Actor.human("alice"))
     if how == "archived":
@@ -433,7 +433,7 @@ def test_a_nomination_does_not_break_a_filter_or_look_back_in_time(memory, helpe
     assert unit.id not in recalled(seat, said["main"], as_of=before)
 
 
-def test_r2_what_is_trusted_still_comes_before_a_hot_hypothesis(memory, helped):
+def test_r2_a_trusted_unit_comes_before_a_hot_hypothesis(memory, helped):
     seat, unit, _ = helped(ENGLISH)
     trusted = seat.remember("We ship the web shop on Fridays", level="worktree").unit
     seat_of(memory, Actor.human("alice")).approve(trusted.id)

@@ -104,7 +104,7 @@ def test_an_unknown_embedder_is_refused_with_what_there_is(tmp_path):
         mnemarch.open(tmp_path)
 
 
-def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp_path, clock):
+def test_without_an_answer_of_the_model_recall_searches_by_words_and_says_so(tmp_path, clock):
     nowhere = config_from({"recall": {"semantic": "http://127.0.0.1:9/v1#none"}})
     with mnemarch.open(tmp_path / "home", config=nowhere, clock=clock) as memory:
         agent = memory.seat(Actor.agent("a"), SCOPE)
@@ -121,7 +121,7 @@ def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp
         assert "words alone" in found.notes[0]
 
 
-def test_auto_takes_part_once_reindex_made_the_vectors_also_in_a_cold_process(tmp_path, clock):
+def test_auto_searches_by_meaning_once_reindex_made_vectors_even_in_a_new_process(tmp_path, clock):
     def answered(**options):
         with mnemarch.open(tmp_path / "home", clock=clock, **options) as memory:
             return memory.seat(Actor.agent("a"), SCOPE).recall("말이 나무 아래에서 자고 있다")
@@ -151,7 +151,7 @@ def test_a_memory_without_a_folder_makes_no_vectors():
 
 
 @pytest.mark.parametrize("left", [b"", b"\x02", b"\x01" + bytes(200), None])
-def test_a_model_that_another_process_left_is_used_or_made_anew(left, tmp_path, monkeypatch):
+def test_a_model_cached_by_another_process_is_used_or_built_again(left, tmp_path, monkeypatch):
     from mnemarch.embedding import SentenceEncoder, dense
 
     path = tmp_path / "model"

@@ -317,7 +317,7 @@ def test_sessions_and_turns_are_the_same_after_a_rebuild(memory, clock):
     assert [(unit.session, unit.turn) for unit in again] == [(unit.session, unit.turn) for unit in fresh]
 
 
-def test_a_lost_index_is_made_anew_before_a_large_memory_is_searched(tmp_path, clock, monkeypatch):
+def test_a_lost_index_is_rebuilt_before_a_large_memory_is_searched(tmp_path, clock, monkeypatch):
     monkeypatch.setattr("mnemarch.recall.index._TAIL_MAX", 50)
     scope = Scope(project="p", task="t")
     with mnemarch.open(tmp_path / "home", clock=clock) as memory:

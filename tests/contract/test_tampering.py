@@ -311,4 +311,4 @@ def test_r1_a_receipt_says_whether_its_entry_is_in_the_log_as_it_was(tmp_path, m
     assert "changed" in capsys.readouterr().out
     edited(home, "DELETE FROM events WHERE seq = 3")
     assert main(["verify-receipt", given]) == 3
-    assert "not in this log" in capsys.readouterr().out
+    assert "missing: the log was cut or replaced" in capsys.readouterr().out

@@ -137,7 +137,7 @@ def test_a_server_without_pgvector_is_searched_by_words_and_says_so(postgres_url
 
 
 @pytest.mark.usefixtures("light")
-def test_one_who_may_not_make_tables_is_told_who_can_and_may_use_them(postgres_url, clock):
+def test_a_user_who_may_not_make_tables_learns_who_can_and_may_use_them(postgres_url, clock):
     name = f"plain_vectors_{os.getpid()}"
     PostgresStore(postgres_url).close()
     with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -296,7 +296,7 @@ def test_qdrant_that_lost_everything_is_filled_again_by_itself(server, clock, tm
         agent.remember(FACT)
         memory.reindex()
         server.collections.drop()
-        assert "has lost the vectors" in agent.recall("horse").notes[0]
+        assert "lost the vectors" in agent.recall("horse").notes[0]
         assert "not all vectors are made" in agent.recall("horse").notes[0]
         memory._engine._meanings.wait()
         assert agent.recall("horse").notes == ()

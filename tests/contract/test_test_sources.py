@@ -1,4 +1,4 @@
-"""Where a test stands, what its source names, and whether that is what a claim is about."""
+"""Where a test is, what its source names, and whether a claim is about that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conflicts by topic and subject (R6): who disputes with whom, what a further member costs, and how one is decided."""
+"""Conflicts by topic and subject (R6): which units dispute, what one more member costs, and how it is settled."""
 
 from __future__ import annotations
 

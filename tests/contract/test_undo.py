@@ -1,4 +1,4 @@
-"""Undoing an actor: what rests on its word alone leaves recall, what others bear out stays, and all can come back."""
+"""Undoing an actor: what rests on its word alone leaves recall, what others support stays, and all can be reverted."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_what_rests_on_the_actor_alone_goes_and_what_others_bear_out_stays(memor
     undone = lead.undo(BAD, reason="it made things up")
     assert {alone.id, own_test.id} <= told(undone.retired).keys()
     assert told(undone.kept) == {
-        shared.id: "agent:good said it too",
-        joined.id: "agent:good said it too",
+        shared.id: "agent:good stated it too",
+        joined.id: "agent:good stated it too",
         tested.id: "human:ci verified it",
         approved.id: "human:alice approved it",
         evidence.id: "it is an evidence",
@@ -68,7 +68,7 @@ def test_what_rests_on_the_actor_alone_goes_and_what_others_bear_out_stays(memor
     assert (again.id, again.retired) == (None, ())
 
 
-def test_an_episode_goes_only_if_it_tells_of_the_actor_alone(memory, seats, lead):
+def test_an_episode_is_undone_only_if_it_is_about_the_actor_alone(memory, seats, lead):
     seats.agent("bad").log("plan", "Delete the index and hope")
     alone = seats.agent("good").verify(False).episode_id
     seats.agent("bad", task="T-2").log("plan", "Try the other port")
@@ -76,7 +76,7 @@ def test_an_episode_goes_only_if_it_tells_of_the_actor_alone(memory, seats, lead
     mixed = seats.agent("bad", task="T-2").verify(False).episode_id
     undone = lead.undo(BAD)
     assert told(undone.retired) == {alone: ""}
-    assert told(undone.kept) == {mixed: "it tells of what agent:good logged too"}
+    assert told(undone.kept) == {mixed: "it also describes what agent:good logged"}
 
 
 def test_its_items_leave_the_inbox_and_its_failures_block_nobody_and_all_comes_back(memory, seats, lead):
@@ -109,13 +109,13 @@ def test_its_items_leave_the_inbox_and_its_failures_block_nobody_and_all_comes_b
     stuck = [event for event in seats.events() if event.type is EventType.TASK_STUCK]
     assert [str(event.actor) for event in stuck] == [BAD, BAD], "it is the actor's word, not the reverter's"
     assert memory.rebuild().same
-    with pytest.raises(Conflict, match="reverted before"):
+    with pytest.raises(Conflict, match="already reverted"):
         lead.revert(undone.id)
     with pytest.raises(NotFound):
         seats.human(project="bank").revert(undone.id)
 
 
-def test_a_unit_comes_back_with_its_status_unless_something_else_befell_it(memory, seats, lead):
+def test_a_reverted_undo_restores_a_unit_unless_it_changed_since(memory, seats, lead):
     bad, human = seats.agent("bad"), seats.human()
     units = [bad.remember(f"Door {n} is blue", citations=[Citation.test("t")]).unit for n in range(4)]
     bad.verify(True, tests=["t"])
@@ -125,8 +125,8 @@ def test_a_unit_comes_back_with_its_status_unless_something_else_befell_it(memor
     twin = seats.agent("good").remember("Door 3 is blue").unit
     reverted = lead.revert(undone.id, reason="it was right")
     assert told(reverted.kept) == {
-        units[1].id: "it is archived for another reason by now",
-        units[3].id: f"unit {twin.id} says the same by now",
+        units[1].id: "it is now archived for another reason",
+        units[3].id: f"unit {twin.id} says the same now",
     }
     statuses = [bad.get(unit.id).status for unit in units]
     assert statuses == [Status.VERIFIED, Status.ARCHIVED, Status.ARCHIVED, Status.ARCHIVED]
@@ -149,7 +149,7 @@ def test_only_one_conversation_or_a_span_of_time_can_be_undone(memory, seats, le
     bad.remember("Totals are rounded down", session="s-2")
     undone = lead.undo(BAD, **{"session": {"session": "s-2"}, "since": {"since": moment}}[limit])
     assert told(undone.retired) == {new.id: ""}
-    assert told(undone.kept) == {both.id: "agent:bad said it too"}
+    assert told(undone.kept) == {both.id: "agent:bad stated it too"}
     assert bad.get(old.id).status is Status.HYPOTHESIS
 
 
@@ -206,7 +206,7 @@ def resolved(seats, old, new):
 
 
 @pytest.mark.parametrize("act", [superseded, rejected, accepted, resolved])
-def test_what_an_undone_lead_did_alone_to_the_units_of_others_is_given_back(memory, seats, lead, act):
+def test_undoing_a_lead_gives_back_what_it_alone_did_to_units_of_others(memory, seats, lead, act):
     old = seats.agent("good").remember("Uploads retry five times", level="worktree").unit
     new = seats.agent("other").remember("Uploads retry nine times", level="worktree").unit
     conflicts = lambda: [dispute.units for dispute in seats.human().conflicts()]  # noqa: E731
@@ -273,6 +273,6 @@ def test_a_unit_that_many_repeat_rests_on_the_later_ones_too(memory, seats, lead
     seats.agent("good").remember(text)
     assert len(seats.human().get(unit.id).provenance) == 100
     undone = lead.undo(BAD)
-    assert (told(undone.retired), told(undone.kept)) == ({}, {unit.id: "agent:good said it too"})
+    assert (told(undone.retired), told(undone.kept)) == ({}, {unit.id: "agent:good stated it too"})
     assert [str(source.actor) for source in seats.human().get(unit.id).provenance] == ["agent:good"]
     assert memory.rebuild().same

@@ -158,7 +158,7 @@ def test_one_who_has_it_open_sees_what_another_saved(search, open_place, kind):
     assert found(search) == [unit(3).id]
 
 
-def test_a_unit_that_changes_while_it_waits_stands_where_it_was_last(search):
+def test_a_unit_that_changes_while_it_waits_is_indexed_in_its_last_state(search):
     caught_up(search, log_of(4))
     there_and_back = [
         replace(unit(2), state="past", changed_at=10),

@@ -186,7 +186,7 @@ NOT_CLAIMED = {Kind.DECISION, Kind.EVIDENCE, Kind.ANCHOR, Kind.POLICY, Kind.CORE
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_of_unit_can_be_remembered_but_for_what_nobody_claims(memory, agent, kind):
+def test_every_kind_that_can_be_claimed_can_be_remembered(memory, agent, kind):
     if kind in NOT_CLAIMED:
         with refused(InvalidInput):
             agent.remember(FACT, kind=kind)
@@ -844,7 +844,7 @@ def test_an_episode_can_be_left_for_later_and_is_the_same_then(memory, seats, pa
     assert seats.agent(task="T-3").consolidate() is None
 
 
-def test_a_consolidation_tells_what_came_before_the_run_and_nothing_that_was_erased(seats):
+def test_a_consolidation_includes_entries_before_the_run_but_no_erased_ones(seats):
     agent, person = seats.agent(), seats.human()
     agent.log("plan", "Make checkout retry")
     agent.verify(True, tests=[TEST], account=False)
@@ -853,7 +853,7 @@ def test_a_consolidation_tells_what_came_before_the_run_and_nothing_that_was_era
     assert "registry" not in agent.get(told.episode_id).content
     person.erase(told.episode_id, "private")
     assert agent.consolidate() is None
-    with pytest.raises(InvalidInput, match="An analysis goes into the account"):
+    with pytest.raises(InvalidInput, match="An analysis belongs to the episode"):
         agent.verify(True, analysis={"critique": "fine"}, account=False)
 
 
@@ -1486,7 +1486,7 @@ def test_explain_returns_provenance_citations_confidence_steps_validity_and_hist
 
 
 def test_r3_the_history_of_a_wide_unit_quotes_nothing_of_a_narrow_one(seats):
-    """A conflict's note holds words of both sides; whoever can't see one side must not read them."""
+    """A conflict's note holds words of both sides. A reader who can't see one side must not get them."""
     private = seats.orchestrator().remember('The vault code is "hunter-alpha-7"', level="task").unit
     seats.saw(TEST)
     wide = seats.orchestrator().remember(
@@ -1656,7 +1656,7 @@ def test_audit_walks_every_entry_and_tells_progress(memory, seats):
 
 
 def test_an_import_into_a_diverged_log_is_a_conflict(disk, seats_of, tmp_path, clock):
-    """In files it is none: what a clone writes is a stream of its own, which diverges from nobody's."""
+    """In files there is no conflict: a clone writes a stream of its own."""
     seats_of(disk).agent().log("thought", "here")
     with mnemarch.open(":memory:", clock=clock) as other:
         seats_of(other).agent().log("thought", "there")

@@ -1,4 +1,4 @@
-"""Working memory on every store: every call is in the log, any process goes on from there, one episode a task."""
+"""Working memory on every store: every call is in the log, any process can continue, and a task has one episode."""
 
 from __future__ import annotations
 

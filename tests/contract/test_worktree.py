@@ -362,7 +362,7 @@ def test_lines_that_moved_hold_and_say_where_they_are():
     assert now(far, a_md=nearest) == Check("holds", "a.md: lines 11-12 are now 12-13")
 
 
-def test_lines_that_changed_or_parted_are_told_from_a_file_that_is_gone():
+def test_changed_lines_are_distinguished_from_a_file_that_is_gone():
     citation = cited(Citation.file("a.md", (2, 3)), a_md=FIVE)
     for text in (FIVE.replace("three", "THREE"), FIVE.replace("two\n", "two\n\n"), "two\n", "", "three\ntwo\n"):
         changed = now(citation, a_md=text)

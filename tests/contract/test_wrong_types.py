@@ -1,4 +1,4 @@
-"""Whatever a program passes to the managers of learning: it is told what is wrong, and never gets a raw error."""
+"""Wrong arguments for the managers of learning: the error says what is wrong, and is never a raw Python error."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_a_host_is_given_context_stopped_in_its_circle_and_witnessed(host, tmp_p
     assert f"[VERIFIED by test_size] {CLAIM}" in recalled, "another worktree that has the code knows it"
 
     says = bench.mnemarch("doctor", at=bench.worktree)
-    assert "its hooks run, and hand over what the memory knows" in says
+    assert "its hooks run, and pass on what the memory knows" in says
     assert "shows that they arrived" in says or host == "opencode", "which has no transcript to look at"
     if request.config.getoption("--rewrite"):
         record(bench, calls)

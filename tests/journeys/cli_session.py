@@ -88,7 +88,7 @@ class Cli:
             yield memory.seat(Actor.parse(actor), Scope(**WHERE | where), root=self.home)
 
     def unit_at(self, level: str, content: str = "Checkout retries three times.") -> str:
-        """A verified unit at this level, whoever has to write it there."""
+        """A verified unit at this level, written by an actor who may write there."""
         writer = {"task": "agent", "worktree": "agent", "project": "orchestrator", "org": "human"}[level]
         with self.seat("agent:coder-1") as seat:
             seat.verify(True, tests=[TEST])

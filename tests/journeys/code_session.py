@@ -78,5 +78,5 @@ def contents(found):
 
 
 def settled(memory):
-    """Wait for what goes on in the background."""
+    """Wait for the background work."""
     memory._engine.janitor.wait()

@@ -233,7 +233,7 @@ def test_a_file_that_says_nothing_new_changes_nothing_that_was_decided_since(sea
     seat.reject(known["0002-b.md"], "no more")
     notes = [one.note for one in import_folder(seat, folder)]
     assert titles(seat) == ["other words"]
-    assert notes == ["unchanged, and decided otherwise since"] * 2
+    assert notes == ["unchanged; it was decided otherwise since"] * 2
     import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "a1"), n2_b=nygard(2, "b1")))
     assert titles(seat) == ["a1", "b1"]
 
@@ -424,7 +424,7 @@ def test_a_file_that_is_gone_is_told_and_what_it_says_still_holds(seat, tmp_path
     folder = put(tmp_path / "adr", n2_b=nygard(2, "bb"), n3_c="")
     for _ in range(2):
         notes = {one.name: one.note for one in import_folder(seat, folder)}
-        assert notes == {"0001-a.md": "no longer in the folder; still in force", "0002-b.md": "unchanged"}
+        assert notes == {"0001-a.md": "no longer in the folder, but still in force", "0002-b.md": "unchanged"}
         assert titles(seat) == ["aa", "bb", "cc"]
     assert [one.name for one in import_folder(seat, put(tmp_path / "other", n9_z=nygard(9, "zz")))] == ["0009-z.md"]
 
@@ -576,7 +576,7 @@ def test_what_was_renamed_in_an_exported_folder_is_not_written_again_under_its_o
 def test_trouble_with_folders_is_told(seat, tmp_path):
     (tmp_path / "file").write_text("no folder")
     for act, place in ((import_folder, "nowhere"), (import_folder, "file"), (export_folder, "file")):
-        with pytest.raises(InvalidInput, match="is no folder"):
+        with pytest.raises(InvalidInput, match="is not a folder"):
             act(seat, str(tmp_path / place))
 
 

@@ -265,7 +265,7 @@ def test_undo_shows_what_would_go_and_takes_it_back(cli, monkeypatch):
     assert "25 units would go:" in shown.out
     assert "and 5 more" in shown.out
     assert "1 unit stays:" in shown.out
-    assert "agent:good said it too" in shown.out
+    assert "agent:good stated it too" in shown.out
     assert len(cli.ok("units")) == 26, "nothing was done"
     undone = cli.ok(*undo, "--yes")
     assert (len(undone["retired"]), [fate["unit_id"] for fate in undone["kept"]]) == (25, [shared])

@@ -1,4 +1,4 @@
-"""The grammar: help that can't rot, options wherever they stand, and where a command finds its place."""
+"""The grammar: complete help, options in any position, and how a command finds its project and worktree."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_mnemarch_toml_names_the_project(repository, cli):
     assert cli.ok("init", "--project", "other")["project"] == "other"
 
 
-def test_a_store_elsewhere_is_named_by_the_repository_one_stands_in(repository, cli):
+def test_a_store_elsewhere_takes_the_project_of_the_current_repository(repository, cli):
     made = cli.ok("init", "--store", str(repository.parent / "team"))
     assert made["memory"] == str(repository.parent / "team" / ".mnemarch")
     assert (made["project"], made["worktree"]) == ("home", "main")

@@ -9,7 +9,7 @@ import pytest
 RULES = "# Style\n- Use 2-space indentation.\n- Never commit generated files.\n\n- 커밋 메시지는 한국어로 작성한다.\n"
 
 
-def test_a_rules_file_is_taken_in_once_and_what_leaves_it_is_not_handed_out(cli):
+def test_a_rules_file_is_ingested_once_and_its_removed_rules_are_withheld(cli):
     cli.repository(AGENTS_md=RULES)
     cli.monkeypatch.setenv("MNEMARCH_ACTOR", "human:ada")
     told = cli.ok("ingest", "--file", "AGENTS.md")
@@ -64,7 +64,7 @@ def test_an_empty_batch_tells_what_it_took_up(cli):
     assert run.out.startswith("ingested  1 fact, 2 no unit (fact)")
     assert "over the rate limit" in run.out
     assert cli("ingest", "--batch").out.startswith("ingested  2 fact\n")
-    assert cli("ingest", "--batch").out == "Nothing came in, and nothing waits in the log to be taken up.\n"
+    assert cli("ingest", "--batch").out == "There was nothing to ingest, and nothing waits in the log.\n"
 
 
 @pytest.mark.parametrize("heading", ["Don't", "Never do this", "하지 말 것"])

@@ -1,4 +1,4 @@
-"""Looking around from a terminal: the log, the project, whatever an id names, and texts from standard input."""
+"""Looking around from a terminal: the log, the project, anything by its id, and texts from standard input."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_entry_that_leaves_the_trust_as_it_is_names_no_number():
         [event] = [event for event in seat.events() if event.type == "unit.remembered"]
     counted_again = replace(event, type=EventType.UNIT_VALIDATED, body='{"set": {"attributes": {"votes": 3}}}')
     id = short_id(event.subject)
-    assert sentence(counted_again, {}) == f"brought {id} up to date; the trust in it stays"
+    assert sentence(counted_again, {}) == f"updated {id} without a change of trust"
     moved = replace(counted_again, body='{"set": {"trust": {"confidence": 0.5}}, "signal": "pr_merged"}')
     assert sentence(moved, {}) == f"changed the trust in {id} to 0.50 (pr_merged)"
 
@@ -61,7 +61,7 @@ def test_the_log_is_told_in_one_plain_line_an_entry_the_newest_last(busy):
     assert "verify passed: t (reported)" in said
     assert f'verified "결제는 세 번까지 재시도한다" ({id}) by test:t' in said
     assert said[-2].startswith('was refused "Agents rule" because agent:coder-2 may not write')
-    assert said[-1] == "is stuck: needs the staging password"
+    assert said[-1] == "marked the task as stuck: needs the staging password"
     # By its id an entry can be shown, and erased.
     assert "The pool is exhausted" in busy("show", lines[0].split()[2], *PERSON).out
 
@@ -139,7 +139,7 @@ def test_a_word_still_writes_to_the_log(cli):
     assert [event["payload"]["text"] for event in cli.ok("log")] == ["y", "x"]
 
 
-def test_a_text_in_the_place_of_a_kind_is_told_what_is_missing(cli):
+def test_a_text_in_place_of_a_kind_is_refused_with_the_missing_argument(cli):
     shown, exit_code = shown_at_terminal(["log", "The pool is exhausted", *PERSON], [], cli.home)
     assert exit_code == 2
     assert "log needs TEXT" in shown
@@ -170,7 +170,7 @@ def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
 def test_the_status_of_an_agent_states_nothing_about_tasks_that_it_does_not_see(busy):
     busy.repository()
     shown = busy("status", "--actor", "agent:coder-9").out
-    assert "An agent sees no other tasks; a person or a lead sees them all." in shown.splitlines()[3]
+    assert "An agent sees no other tasks. A person or a lead sees them all." in shown.splitlines()[3]
     assert "0 agents" not in shown
     assert "  nobody\n" not in shown
 
@@ -186,7 +186,7 @@ def test_where_all_that_an_actor_wrote_stays_there_is_nothing_to_undo(cli, monke
     cli("accept", id, *PERSON)
     monkeypatch.setenv("MNEMARCH_ACTOR", PERSON[1])
     run = cli("undo", "--actor", "agent:x", "--reason", "noise")
-    assert run.out == "nothing to undo: agent:x wrote nothing here that is in force and rests on it alone\n"
+    assert run.out == "nothing to undo: agent:x wrote nothing here that is still in force and rests on it alone\n"
     assert run.exit_code == 0
 
 
@@ -201,7 +201,7 @@ def test_show_tells_of_a_unit_a_conflict_and_an_entry_by_a_short_id(busy):
     assert '"content": "Agents rule"' in busy("show", short_id(entry["id"]), *PERSON).out
     run = busy("show", "abcdef01", *PERSON)
     assert run.exit_code == 2
-    assert "Nothing here is called 'abcdef01'" in run.err
+    assert "Nothing here has the id 'abcdef01'" in run.err
 
 
 def test_what_is_printed_short_is_taken_wherever_an_id_is(cli):
@@ -244,7 +244,7 @@ def test_standard_input_is_read_for_one_text_only(cli):
 def test_a_dash_at_a_terminal_waits_for_what_is_typed(cli):
     shown, exit_code = shown_at_terminal(["remember", "-"], [CTRL_D], cli.home, MNEMARCH_ACTOR="agent:a")
     assert exit_code == 2
-    assert "Type the text, then Ctrl-D" in shown
+    assert "Type the text, then press Ctrl-D" in shown
     assert "Nothing was typed." in shown
 
 

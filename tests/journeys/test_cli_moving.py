@@ -38,7 +38,7 @@ def test_a_person_looks_imports_judges_and_finds_it_in_two_languages(cli):
     assert code == 0
     assert "mnemarch accept" in shown
     (item,) = cli.ok("inbox", *PERSON)
-    assert "it brought, and nobody has judged: 3" in cli("show", item["id"], *PERSON).out
+    assert "imported, and judged by nobody yet: 3" in cli("show", item["id"], *PERSON).out
     found = cli.ok("recall", "결제가 언제 멈추나? payments 새벽")["items"]
     assert found[0]["label"] == "[IMPORTED]"
     explained = cli("explain", found[0]["unit"]["id"]).out
@@ -83,7 +83,7 @@ def test_a_copy_at_a_terminal_shows_progress_and_says_that_it_is_verified(cli, t
     shown, code = shown_at_terminal(["copy", ".", str(tmp_path / "other")], [], cli.home)
     assert code == 0
     assert "copying: 1 events" in shown
-    assert "verified  every chain ends alike" in shown
+    assert "verified  both have the same chains" in shown
     assert cli.ok("recall", "결제 재시도", "--store", str(tmp_path / "other"))["items"]
     refused = cli("copy", ".", str(tmp_path / "other"))
     assert refused.exit_code == 1

@@ -81,11 +81,11 @@ def test_a_person_is_asked_once_who_they_are_and_then_types_no_flags(cli, tmp_pa
     where = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": None, "USER": login, "LOGNAME": login}
     (tmp_path / ".gitconfig").write_text(f"[user]\n\tname = {git_name}\n")
     shown, exit_code = told(["remember", "We deploy on Tuesdays"], [answer], cli.home, **where)
-    assert (exit_code, "Who are you?" in shown) == (0, True)
+    assert (exit_code, "What is your name?" in shown) == (0, True)
     assert "verified 0.60 project" in shown
     again, _ = told(["log", "--tail", "1"], [], cli.home, **where)
     assert f"human:{name}" in again
-    assert "Who are you?" not in again
+    assert "What is your name?" not in again
     assert (tmp_path / ".config" / "mnemarch" / "person").read_text() == f"{name}\n"
 
 
@@ -93,7 +93,7 @@ def test_a_person_is_asked_once_who_they_are_and_then_types_no_flags(cli, tmp_pa
 def test_a_pasted_line_does_not_become_the_name_of_a_person(cli, tmp_path, line):
     where = {"XDG_CONFIG_HOME": str(tmp_path / "new")}
     shown, exit_code = told(["remember", "We deploy on Tuesdays"], [f"{line}\n".encode()], cli.home, **where)
-    assert (exit_code, "is no name; this acts as agent:cli" in shown, "mnemarch init" in shown) == (0, True, True)
+    assert (exit_code, "is not a name, so this acts as agent:cli" in shown, "mnemarch init" in shown) == (0, True, True)
     assert not (tmp_path / "new" / "mnemarch" / "person").exists()
     assert cli.ok("units")[0]["provenance"][0]["actor"] == "agent:cli"
 
@@ -107,7 +107,7 @@ def test_what_only_reads_asks_nobody_who_they_are_and_neither_does_ci(cli, tmp_p
     where = {"XDG_CONFIG_HOME": str(tmp_path / "new"), "CI": ci}
     (tmp_path / "new" / "mnemarch").mkdir(parents=True)
     shown, exit_code = told(argv, [], cli.home, **where)
-    assert (exit_code, "Who are you?" in shown) == (0, False)
+    assert (exit_code, "What is your name?" in shown) == (0, False)
 
 
 def test_status_says_as_whom_it_speaks(cli):
@@ -123,7 +123,7 @@ def test_nobody_is_asked_where_nobody_can_answer(cli, tmp_path):
     refused = cli("remember", "We deploy on Mondays", "--actor", "human:ada")
     assert (refused.exit_code, "mnemarch init" in refused.err) == (1, True)
     shown, exit_code = told(["remember", "We rest on Mondays"], [CTRL_D], cli.home)
-    assert (exit_code, "Nobody said who they are" in shown) == (2, True)
+    assert (exit_code, "No name was given" in shown) == (2, True)
 
 
 # Two who revise one decision
@@ -391,7 +391,7 @@ def test_the_janitor_says_what_it_moved(cli):
     cli.repository()
     run = cli("janitor")
     assert "1 moved" in run.out
-    assert "by that now" in run.out
+    assert "the units cite that now" in run.out
 
 
 def test_a_rebuild_of_a_log_that_was_changed_says_so(cli):

@@ -330,7 +330,7 @@ def test_a_memory_that_this_user_made_is_never_asked_about(cli, tmp_path, monkey
         assert opened(tmp_path / "copy") == 2
 
 
-def test_another_users_folder_is_not_known_by_where_it_stands(cli, monkeypatch):
+def test_another_users_folder_is_foreign_at_any_place(cli, monkeypatch):
     cli.begun()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(cli.home / "another"))
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
@@ -386,9 +386,9 @@ def test_what_a_coding_agent_starts_is_that_agent_also_at_a_terminal(cli, variab
 def test_a_person_acts_only_by_the_name_they_confirmed(cli):
     assert cli.ok("remember", "x y", "--actor", "human:ada")["unit"]["status"] == "verified"
     refused = cli("remember", "x z", "--actor", "human:kim")
-    assert (refused.exit_code, "that is ada" in refused.err) == (1, True)
+    assert (refused.exit_code, "the user of this computer, ada" in refused.err) == (1, True)
     shown, exit_code = told(["remember", "x z", "--actor", "human:kim"], [], cli.home)
-    assert (exit_code, "that is ada" in shown) == (1, True)
+    assert (exit_code, "the user of this computer, ada" in shown) == (1, True)
 
 
 def test_an_orchestrator_is_one_that_the_person_named(cli):

@@ -1,4 +1,4 @@
-"""One folder that goes from branch to branch: what is not on this one is withheld here, and lost nowhere."""
+"""One folder that switches branches: units whose code is on another branch are withheld here, and never lost."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_a_replaced_hypothesis_still_holds_where_its_successor_is_not(memory, re
     assert old.id not in [item.unit.id for item in after.items]
 
 
-def test_a_replaced_hypothesis_comes_after_what_is_trusted_and_is_told_as_one(memory, repo, replaced):
+def test_a_replaced_hypothesis_keeps_its_label_and_comes_after_trusted_units(memory, repo, replaced):
     git(repo, "checkout", "-q", "main")
     known(memory, repo, "Jobs leave the queue in order")
     found = seat_at(memory, repo).recall(QUESTION)

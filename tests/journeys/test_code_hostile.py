@@ -109,7 +109,7 @@ def test_what_cannot_be_told_is_not_back(tmp_path, trouble):
 # Names
 
 
-def test_a_rename_to_what_is_no_text_fails_neither_recall_nor_sweep(memory, repo):
+def test_a_rename_to_a_binary_file_breaks_neither_recall_nor_the_sweep(memory, repo):
     unit = known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
     os.rename(repo / "src" / "auth.py", os.fsencode(repo) + b"/src/\xff.py")
     commit(repo, "move")

@@ -314,10 +314,10 @@ def test_two_branches_see_two_truths_until_they_are_merged(memory, repo):
     assert found.items[0].unit.status == "verified"
     elsewhere = f"Replaced by {new.id}, which does not hold in this tree."
     assert found.items[0].notes == here.explain(old.id).here == (elsewhere,)
-    assert here.explain(new.id).here[0].startswith("out of validity")
+    assert here.explain(new.id).here[0].startswith("not valid here")
     assert there.explain(new.id).here == ()
     assert [held.unit_id for held in found.withheld] == [new.id]
-    assert found.withheld[0].reason.startswith("out of validity: holds from commit")
+    assert found.withheld[0].reason.startswith("not valid here: holds from commit")
     assert contents(there.recall("checkout retries")) == ["Checkout retries five times"]
     git(repo, "merge", "-q", "--no-ff", "-m", "merge", "feat/retries")
     for seat in (here, there):
@@ -336,7 +336,7 @@ def test_after_a_rebase_time_decides_and_the_item_says_so(memory, repo):
     git(repo, "gc", "-q", "--prune=now")
     (item,) = seat_at(memory, repo).recall("checkout retries").items
     assert item.unit.content == "Checkout retries five times"
-    assert "its time decides" in item.notes[0]
+    assert "its date decides" in item.notes[0]
 
 
 def test_looking_back_at_a_commit(memory, repo):

@@ -1,4 +1,4 @@
-"""A policy rests on whoever laid it down, and on no file that it happens to name (D15, R11)."""
+"""A policy rests on the person who added it, and not on a file that its text names (D15, R11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One memory, asked from several folders: only the one that a unit's paths count from can say that its code is gone."""
+"""One memory, asked from several folders: only the repository of a unit's paths can say that its code is gone."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_so_do_a_worktree_and_a_clone_of_it(memory, repo, unit):
     assert memory.janitor(seat).archived == 1
 
 
-def test_paths_count_from_the_top_whatever_folder_the_reader_stands_in(memory, repo):
+def test_paths_are_relative_to_the_root_whatever_the_current_folder_is(memory, repo):
     commit(repo, "api", packages__api__src__pay_py="def refund(order):\n    return order\n")
     api = repo / "packages" / "api"
     for cited in ("packages/api/src/pay.py", "src/pay.py"):

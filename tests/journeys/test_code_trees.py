@@ -1,4 +1,4 @@
-"""Each reader is told what holds in its own tree, by what the tree holds: not by which commits lead to it (R8)."""
+"""Each reader gets what holds in its own tree, by the content of the tree and not by its commits (R8)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_two_worktrees_with_two_versions_of_a_function_get_the_fact_of_their_own
     assert told(memory, feature) == [OLD]
 
 
-def test_of_three_versions_each_tree_is_told_the_one_that_holds_there(memory, repo):
+def test_each_tree_gets_the_one_of_three_versions_that_holds_there(memory, repo):
     feature = replaced_on_feature(memory, repo, LOGIN)
     newest = worktree(feature, "newest", "newest")
     commit(newest, "no password", src__auth_py=AUTH.replace("user, password", "user, key"))

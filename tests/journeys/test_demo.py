@@ -54,8 +54,8 @@ def test_the_printed_counts_are_those_of_the_memory_it_left(told):
         judge = memory.seat(Actor.human("ada"), Scope(project="shop", worktree="feat-checkout"))
         said = [unit for unit in judge.units(limit=1_000) if len(unit.provenance) == AGENTS]
     assert f"{digest}… after" in text
-    assert number_in(text, r"(\d+) voices: ") == AGENTS
-    assert [unit.id for unit in said] == re.findall(r"\d voices: (\S+)", text)
+    assert number_in(text, r"(\d+) authors: ") == AGENTS
+    assert [unit.id for unit in said] == re.findall(r"\d authors: (\S+)", text)
 
 
 def test_every_agent_logged_what_it_got_receipts_for(told):
@@ -111,7 +111,7 @@ def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path, monkey
         (tmp_path / ".mnemarch" / "leaked").write_text(proven.content, encoding="utf-8")
         proofs = proofs_of(memory, judge, false, str(tmp_path))
     assert [proof.claim for proof in proofs if proof.ok] == [
-        "one order, no gap, no double",
+        "one order, without a gap or a repeat",
         "the log was not tampered with",
         "everything comes from the log",
     ]
@@ -137,4 +137,4 @@ def test_without_git_the_demo_says_what_it_needs(monkeypatch, capsys):
 def test_an_agent_that_can_not_start_ends_the_demo(monkeypatch, capsys):
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     assert main(["demo", "--fast"]) == 3
-    assert "coder-1 of the demo broke off" in capsys.readouterr().err
+    assert "coder-1 of the demo ended early" in capsys.readouterr().err

@@ -203,7 +203,7 @@ ACTS = ("remember", "log", "approve", "reject", "supersede", "erase", "recall", 
 
 
 def act(clone, chance):
-    """Something random that a person does; what is refused is refused."""
+    """A random act of a person, which may be refused."""
     person = clone.person
     live = [unit for unit in person.units(limit=100) if unit.live]
     unit = chance.choice(live) if live else None
@@ -565,7 +565,7 @@ def test_the_memory_of_a_clone_is_read_only_after_a_yes(cli, tmp_path):
     assert f"mnemarch trust --store file://{clone}/memory" in refused.err
     shown = cli("trust", "--show")
     assert "store.url" in shown.out
-    assert "all who can write there" in shown.out
+    assert "everybody who can write there" in shown.out
     assert cli("trust", "--yes").exit_code == 0
     assert "Checkout retries three times" in cli("recall", "checkout").out
     assert cli("log").exit_code == 0
@@ -588,7 +588,7 @@ def test_every_command_names_the_folder_of_the_files_and_no_server(cli):
     for said in (installed.out, cli("init").out):
         assert f"{place}\n" in said or f"{place} (" in said
     tried = next(line for line in cli("doctor").out.splitlines() if "Claude Code" in line)
-    assert "hand over what the memory knows" in tried
+    assert "pass on what the memory knows" in tried
 
 
 def test_a_yes_to_a_folder_of_files_can_be_taken_back(cli, tmp_path):
@@ -598,10 +598,10 @@ def test_a_yes_to_a_folder_of_files_can_be_taken_back(cli, tmp_path):
     user.accept(str(settings), settings.read_bytes())
     cli.ok("remember", "Checkout retries three times", "--actor", "human:ada")
     shutil.rmtree(cli.home / "memory" / ".local")
-    assert "memory, with all that comes into it" in cli("trust", "--yes").out
+    assert "memory, with everything that is added later" in cli("trust", "--yes").out
     assert "Checkout retries" in cli("recall", "checkout").out  # From now on the folder is known as this user's.
     assert "revoked  2" in cli("trust", "--revoke").out
-    assert "all who can write there" in cli("trust", "--show").out
+    assert "everybody who can write there" in cli("trust", "--show").out
     refused = cli("recall", "checkout", "--store", "file:memory")
     assert (refused.exit_code, "was not made by you" in refused.err) == (3, True)
     assert cli("trust", "--yes", "--store", "file:memory").exit_code == 0
@@ -622,11 +622,11 @@ def test_what_was_remembered_before_a_yes_can_be_taken_along(cli):
     assert "Checkout retries" in cli("recall", "checkout").out
 
 
-def test_a_memory_that_nothing_was_said_to_is_not_offered_to_be_taken_along(cli):
+def test_an_empty_memory_is_not_offered_for_copying(cli):
     cli.repository()
     cli.begun()
     (cli.home / "mnemarch.toml").write_text('[store]\nurl = "file:memory"\n')
-    assert "To take it along" not in cli("trust", "--yes").out
+    assert "To bring it along" not in cli("trust", "--yes").out
 
 
 def test_the_doctor_leaves_nothing_for_git_and_counts_as_no_project(ann, bob):

@@ -175,7 +175,7 @@ def test_of_many_decisions_a_start_names_some_and_a_prompt_brings_those_that_it_
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_prompt_brings_what_is_known_about_it_once_and_an_end_nothing(repo, agent, host):
+def test_a_prompt_gets_what_is_known_about_it_once_and_an_end_gets_nothing(repo, agent, host):
     decide(repo, "The pool has three connections.")
     one = agent(host)
     assert "three connections" in one.tells("prompt")
@@ -359,7 +359,7 @@ def test_a_compaction_makes_the_agent_forget_what_it_was_shown(repo, agent):
     assert "How many connections does the pool have?" in snapshot.content
 
 
-def test_of_the_compactions_of_a_session_the_last_is_anchored_and_told_once(repo, agent):
+def test_only_the_last_compaction_of_a_session_is_anchored_and_shown_once(repo, agent):
     one = agent()
     one.tells("prompt", prompt="The pool needs three connections.")
     for number in range(2):
@@ -383,7 +383,7 @@ def test_what_other_tasks_said_of_an_error_arrives_fenced(repo, agent):
     assert "Seen before in 1 other task" in said
 
 
-def test_what_came_of_an_error_elsewhere_is_told_once_a_session_and_again_after_a_compaction(repo, agent):
+def test_how_an_error_ended_elsewhere_is_shown_once_a_session_and_after_a_compaction(repo, agent):
     other = agent(root=worktree(repo, "other", "fix/other"), session="s-2")
     other.fails(1)
     other.tells("stop")
@@ -426,7 +426,7 @@ def test_a_beginning_tells_no_stories_of_other_tasks_that_share_only_the_sort_of
     assert "[EPISODE]" in agent(session="s-5").tells("start")
 
 
-def test_beside_a_clear_answer_a_prompt_is_not_told_what_is_only_near_it(repo, agent):
+def test_a_prompt_with_a_clear_answer_gets_no_items_that_are_only_near(repo, agent):
     with mnemarch.open(repo) as memory:
         person = seat_in(memory, repo, actor=Actor.human("ada"), task=None)
         for name in ("tax", "mail", "cart", "login"):
@@ -468,7 +468,7 @@ def test_where_a_session_keeps_nothing_the_memory_is_still_told(repo, agent, mon
     assert "The pool has 3 connections" in other.tells("prompt")
 
 
-def test_what_a_decision_rests_on_is_not_told_to_who_asked_for_nothing(repo, agent):
+def test_a_session_start_does_not_list_the_evidence_of_decisions(repo, agent):
     decide(repo, "Retry at most thrice", strength="lock")
     git(repo, "checkout", "-q", "main")
     told = agent().tells("start")
@@ -517,7 +517,7 @@ def test_an_edit_that_git_took_back_is_told_to_nobody(repo, agent):
     assert "return 7" not in said
 
 
-def test_a_red_test_that_is_skipped_or_deleted_is_told_as_no_cure(repo, agent):
+def test_skipping_or_deleting_a_red_test_is_not_recorded_as_a_fix(repo, agent):
     (repo / "tests" / "test_c.py").write_text("def test_c(): ...\n")
     for number, printed in enumerate(["tests/test_pool.py::test_size SKIPPED", ""]):
         other = agent(root=worktree(repo, f"w{number}", f"fix/{number}"), session=f"t-{number}")
@@ -577,7 +577,7 @@ def test_an_erased_edit_is_listed_by_no_verdict_and_a_hostile_path_stays_on_its_
     assert b"zebraquartz" not in b"".join(path.read_bytes() for path in (repo / ".mnemarch").rglob("memory.db*"))
 
 
-def test_what_an_undone_actor_changed_is_listed_as_no_try_until_that_is_reverted(repo, agent):
+def test_edits_of_an_undone_actor_are_no_attempts_until_the_undo_is_reverted(repo, agent):
     one = agent()
     with mnemarch.open(repo) as memory:
         seat, person = seat_in(memory, repo), seat_in(memory, repo, actor=Actor.human("ada"))
@@ -727,7 +727,7 @@ def test_a_broken_payload_is_met_with_silence(repo, stdin):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_a_broken_store_is_met_with_silence_and_told_in_a_file(repo, agent):
+def test_a_broken_store_makes_the_hook_silent_and_is_noted_in_a_file(repo, agent):
     (repo / ".mnemarch" / "memory.db").write_bytes(b"nonsense" * 1_000)
     one = agent()
     assert one.sends(one.payload("start")) == {}
@@ -849,7 +849,7 @@ def test_a_night_tells_of_a_session_that_was_killed(repo, agent):
     assert told[-1].provenance[0].actor == Actor.agent("claude-code")
 
 
-def test_of_episodes_about_the_same_test_one_is_told_and_a_success_before_failures(repo, agent):
+def test_one_episode_for_each_test_is_shown_and_successes_come_first(repo, agent):
     def works_in(number, *, ends_well):
         other = agent(root=worktree(repo, f"other-{number}", f"feat/{number}"), session=f"o-{number}")
         other.tells("prompt", prompt=f"Make the test of the pool pass, attempt {number}")

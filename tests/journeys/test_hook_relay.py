@@ -19,10 +19,10 @@ from test_hook import (  # noqa: F401 - these claims hold with a server, too
     made_repository,
     test_a_file_that_a_lock_names_is_warned_of_once_a_session,
     test_a_memory_that_came_with_a_clone_is_not_obeyed,
-    test_a_prompt_brings_what_is_known_about_it_once_and_an_end_nothing,
+    test_a_prompt_gets_what_is_known_about_it_once_and_an_end_gets_nothing,
     test_a_task_is_told_when_the_turn_ends,
     test_an_event_that_arrives_twice_counts_once,
-    test_of_the_compactions_of_a_session_the_last_is_anchored_and_told_once,
+    test_only_the_last_compaction_of_a_session_is_anchored_and_shown_once,
     test_what_a_person_asked_for_becomes_a_claim_when_the_agent_ends_its_turn,
     test_what_one_agent_proved_reaches_another_worktree,
     test_what_the_settings_switch_off_is_not_done,
@@ -139,7 +139,7 @@ def test_a_server_answers_only_for_its_own_repository(repo, agent, alone, monkey
     assert opened == [1]
 
 
-def test_a_memory_that_was_made_anew_is_not_mistaken_for_the_old_one(repo, agent):
+def test_a_recreated_memory_is_not_mistaken_for_the_old_one(repo, agent):
     agent().tells("prompt")
     shutil.rmtree(repo / ".mnemarch")
     decide(repo, "The pool has three connections.")

@@ -270,7 +270,7 @@ def test_what_can_not_go_over_a_network_is_told_before_it_is_sent(server, texts,
     with mnemarch.connect(server.url, texts["work"]) as memory:
         with pytest.raises(InvalidInput, match="run can't be sent"):
             memory.seat(task="T-1").verify(run=["pytest"])
-        with pytest.raises(AttributeError, match="not served"):
+        with pytest.raises(AttributeError, match="can't be called over HTTP"):
             memory.export(tmp_path / "log.jsonl")
         with pytest.raises(TypeError):
             memory.seat().recall("x", depth=3)

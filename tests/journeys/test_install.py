@@ -102,7 +102,7 @@ def test_what_the_user_changed_in_between_stays(repo):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b'{"a": 1', "no JSON"), (b"\xff\xfe{}", "UTF-8"), (b'{"hooks": 3}', "no object"), (b"[1]", "no object")],
+    [(b'{"a": 1', "not JSON"), (b"\xff\xfe{}", "UTF-8"), (b'{"hooks": 3}', "not an object"), (b"[1]", "not an object")],
 )
 def test_a_file_that_can_not_be_changed_safely_is_left_alone(repo, content, said, capsys):
     path = repo / ".claude/settings.json"
@@ -166,7 +166,7 @@ def test_a_file_that_a_host_writes_in_the_same_moment_is_left_to_it(repo, monkey
 
     monkeypatch.setattr("mnemarch.interfaces.install.planned", planned_while_the_host_writes)
     assert main(["install", "claude-code"]) == 2
-    assert "changed in this moment" in capsys.readouterr().err
+    assert "changed at this moment" in capsys.readouterr().err
     assert path.read_text() == '{"by": "the host"}'
 
 
@@ -236,7 +236,7 @@ def test_the_doctor_misses_a_server_that_was_taken_out(repo, capsys):
 
 def test_the_doctor_gets_back_by_the_hook_what_it_wrote_and_leaves_no_task(repo, capsys):
     main(["install", "claude-code"])
-    assert "hand over what the memory knows" in found_by_doctor(capsys)[0]["what"]
+    assert "pass on what the memory knows" in found_by_doctor(capsys)[0]["what"]
     main(["status", "--actor", "human:ada", "--json"])
     seen = capsys.readouterr().out
     assert "doctor" not in seen

@@ -125,8 +125,8 @@ def test_a_test_that_expects_something_else_by_now_shows_nothing_of_an_older_cla
     assert recalled() == dict([after])
 
 
-def test_in_each_tree_the_claim_comes_first_whose_test_expects_what_it_showed(trees):
-    """Two branches make one test, cited by its bare name, expect two values: each reader is told which holds here."""
+def test_each_tree_puts_the_claim_first_whose_test_still_expects_it(trees):
+    """Two branches change one test to expect two values: each reader learns which holds here."""
 
     def recalled(number):
         who = {"agent": "agent:coder-9", "task": "T-9"}

@@ -114,7 +114,7 @@ def test_a_search_filters_orders_and_pages(memory):
     assert {item.key for item in store.search(("n",), filter={"n": {"$gte": 3, "$lt": 5}})} == {"3", "4"}
     pages = [store.search(("n",), filter={"kind": "even"}, limit=2, offset=offset) for offset in (0, 2, 4, 6)]
     assert [[item.key for item in page] for page in pages] == [["8", "6"], ["4", "2"], ["0"], []]
-    with pytest.raises(InvalidInput, match=r"\$in is no operator"):
+    with pytest.raises(InvalidInput, match=r"\$in is not an operator"):
         store.search(("n",), filter={"n": {"$in": [1]}})
 
 
@@ -187,7 +187,7 @@ def test_a_value_that_is_no_dictionary_is_refused_in_words(memory):
 def test_items_are_written_by_agents_and_through_the_store_only(memory):
     with pytest.raises(NotAllowed):
         MnemarchStore(memory, project="shop", actor="human:ada").put(("a",), "k", {"n": 1})
-    with pytest.raises(InvalidInput, match="Items live below a project"):
+    with pytest.raises(InvalidInput, match="Items belong to a project"):
         memory.seat(Actor.agent("a"), Scope(project="shop", worktree="w")).items  # noqa: B018
     with pytest.raises(InvalidInput):
         memory.seat(Actor.agent("a"), Scope(project="shop", worktree="w")).remember("x", kind="item")

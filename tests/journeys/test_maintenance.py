@@ -81,7 +81,7 @@ def test_two_maintenances_at_once_are_refused_and_a_killed_one_leaves_no_lock(wo
         holder.stdout.readline()
         refused = worked("maintain", "--actor", "agent:a")
         holder.kill()
-    assert (refused.exit_code, "maintained by another process" in refused.err) == (3, True)
+    assert (refused.exit_code, "Another process maintains this memory" in refused.err) == (3, True)
     assert worked("maintain", "--actor", "agent:a").exit_code == 0
     with locked_if_free(str(place)) as is_free:
         assert is_free
@@ -112,7 +112,7 @@ def test_maintain_does_it_again_until_it_is_interrupted(worked, monkeypatch):
 
 @pytest.mark.parametrize("text", ["soon", "6", "0h", "h", ""])
 def test_a_time_that_is_none_is_refused(text):
-    with pytest.raises(InvalidInput, match="no length of time"):
+    with pytest.raises(InvalidInput, match="not a length of time"):
         DURATION.read(text, "--every")
 
 

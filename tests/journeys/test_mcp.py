@@ -158,8 +158,8 @@ def test_a_recall_costs_little_however_much_was_decided_and_names_what_is_too_lo
     assert len(json.dumps(found.structured_content)) < 15_000
     assert "Checkout retries three times" in text(found)
     assert "Service 0 owns table 0" in text(found)
-    assert text(found).endswith(f"Too long to be told here, explain tells each: {short_id(long.id)}.")
-    assert text(found).count("more that bind") == 1
+    assert text(found).endswith(f"Too long to be shown here. Call explain for each: {short_id(long.id)}.")
+    assert text(found).count("more binding") == 1
 
 
 def test_a_profile_has_its_tools_and_a_denial_wins(shop):

@@ -22,7 +22,7 @@ def seat(memory):
 
 
 def answers(seat, *calls, **options):
-    """What the model is told after each of its calls, and the tools that it was offered."""
+    """The model's tool results, and the tools that it was offered."""
     seen, names = [], []
 
     def model(messages, info):
@@ -56,7 +56,7 @@ def test_every_tool_of_a_profile_is_offered_and_a_denial_wins(seat):
         toolset(seat, profile="everything")
 
 
-def test_a_wrong_call_is_told_to_the_model_in_words_and_it_goes_on(seat):
+def test_a_wrong_call_is_explained_to_the_model_and_the_session_continues(seat):
     wrong, unknown, right = answers(
         seat, ("recall", {}), ("explain", {"id": "abcdef12"}), ("log", {"kind": "note", "text": "x"})
     )[0]

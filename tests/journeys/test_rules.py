@@ -260,8 +260,8 @@ def test_a_persons_own_history_teaches_rules_in_one_command(cli):
     [rule] = learned["new"]
     assert (learned["patches"], rule["category"]) == (1, "readability")
     assert cli.ok("rules", "learn", "HEAD~1..HEAD")["new"] == []
-    assert "Nothing new: what changed there was read before." in cli("rules", "learn").out
-    assert "No code rule fits." in cli("rules", "--category", "security").out
+    assert "Nothing new: these changes were read before." in cli("rules", "learn").out
+    assert "No code rule matches." in cli("rules", "--category", "security").out
     assert [one["id"] for one in cli.ok("rules")] == [rule["id"]]
     assert "universal_newlines" in cli("rules", "explain", rule["id"]).out
     assert cli.ok("rules", "explain", rule["id"])["events"][0]["type"] == "rule.learned"
@@ -292,11 +292,11 @@ def test_clean_says_how_many_rules_it_looked_at_and_removed(cli):
     assert second.startswith(f"removed  {rule['id'][24:32]}")
 
 
-def test_show_and_explain_say_what_a_candidate_lacks_and_how_often_it_has_to_be_right(cli):
+def test_show_and_explain_say_how_a_candidate_becomes_trusted(cli):
     [rule] = cli.ok("rules", "learn", "--actor", "agent:coder-1")["new"]
     for command in ("show", "explain"):
         out = cli("rules", command, rule["id"]).out
-        assert "when it was right 5 more times: by test runs that were seen passing, in two tasks or more, or" in out
+        assert "when it was right 5 more times: by witnessed passing test runs in two or more tasks, or" in out
         assert f"by a person's word (mnemarch rules judge {rule['id'][24:32]} --worked)" in out
     assert "1 rule is a candidate: add --candidates." in cli("rules", "check", ".").out
     assert "1 rule is a candidate: add --candidates." in cli("rules", "apply", ".").out
@@ -327,8 +327,8 @@ def test_a_link_out_of_the_folder_and_a_read_only_file_are_left_alone_and_named(
     locked.write_text(USES, encoding="utf-8")
     locked.chmod(0o444)
     run = cli("rules", "apply", ".", "--candidates", "--yes")
-    assert "note: ./link.py leads out of what was named and was left alone" in run.err
-    assert "note: ./locked.py is read-only and was left alone" in run.err
+    assert "note: ./link.py leads out of the named folder and was not changed" in run.err
+    assert "note: ./locked.py is read-only and was not changed" in run.err
     assert {file.read_text(encoding="utf-8") for file in (outside, locked)} == {USES}
     assert "universal_newlines" not in (cli.home / "uses.py").read_text(encoding="utf-8")
     assert (run.exit_code, (cli.home / "inner.py").is_symlink()) == (0, True)

@@ -320,17 +320,17 @@ def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_is_witnesse
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["--", "echo", "ok"], "no test command that Mnemarch knows"),
+        (["--", "echo", "ok"], "not a test command that Mnemarch knows"),
         (["--", "bash", "-c", "pytest || true"], "can succeed while its tests fail"),
         (["--", *PYTEST, "-k", "nosuch"], "named no test"),
         (["--", *PYTEST, "-k", "test_known"], "named no test"),
-        (["--passed", "--", "pytest"], "is a run, a report or your own word"),
-        (["--"], "no test command"),
-        ([], "is a run, a report or your own word"),
-        (["--test", "a", "--", "pytest"], "tells its tests and errors itself"),
-        (["--commit", "HEAD", "--", "pytest"], "what is checked out"),
+        (["--passed", "--", "pytest"], "is one of these: a run, a report, or your own word"),
+        (["--"], "not a test command"),
+        ([], "is one of these: a run, a report, or your own word"),
+        (["--test", "a", "--", "pytest"], "reports its own tests and errors"),
+        (["--commit", "HEAD", "--", "pytest"], "the checked-out code"),
         (["--report", "none.xml"], "none.xml can't be read"),
-        (["pytest", "-q"], "verify takes no -q"),
+        (["pytest", "-q"], "verify does not take -q"),
     ],
 )
 def test_what_verifies_nothing_is_refused_and_leaves_no_trace(verifying, argv, says):

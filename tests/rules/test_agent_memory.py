@@ -82,7 +82,7 @@ def test_both_styles_describe_the_same_five_tools():
         assert set(schema["required"]) <= schema["properties"].keys()
         assert all(field["description"].endswith(".") for field in schema["properties"].values())
     assert anthropic[0]["input_schema"]["properties"]["section"]["enum"] == list(SECTIONS)
-    with pytest.raises(InvalidInput, match="no style"):
+    with pytest.raises(InvalidInput, match="not a style"):
         schemas("gemini", SECTIONS)
 
 
@@ -95,11 +95,11 @@ def test_what_a_caller_does_to_the_schemas_stays_with_the_caller():
     ("name", "arguments", "says"),
     [
         ("core_memory_forget", {}, "no tool"),
-        ("core_memory_append", '{"section": ', "no JSON"),
-        ("core_memory_append", "[" * 100_000, "no JSON"),
+        ("core_memory_append", '{"section": ', "not JSON"),
+        ("core_memory_append", "[" * 100_000, "not JSON"),
         ("core_memory_append", ["human"], "object"),
         ("core_memory_append", {"section": "human"}, "needs content"),
-        ("conversation_search", {"query": "x", "limit": 3}, "takes no limit"),
+        ("conversation_search", {"query": "x", "limit": 3}, "has no field limit"),
         ("conversation_search", {"query": "x", "page": "1"}, "must be an integer"),
         ("conversation_search", {"query": "x", "page": True}, "must be an integer"),
         ("archival_memory_insert", {"content": None}, "must be a string"),

@@ -1,4 +1,4 @@
-"""Who writes for whom: threads that share the commits of one stream."""
+"""Threads that share the commits of one stream, and which of them commits."""
 
 from __future__ import annotations
 

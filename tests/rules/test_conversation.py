@@ -107,7 +107,7 @@ def test_what_a_question_asks_for_lifts_the_turns_that_can_answer_it(query, firs
     assert order(query, second, first)[0] == first
 
 
-def test_a_question_after_what_a_user_tells_is_no_sign_against_it():
+def test_a_question_at_the_end_of_a_turn_does_not_lower_the_turn():
     stated = "user: I moved the cluster to Frankfurt last week. A name for it comes next."
     asking = stated.replace("next.", "next?")
     assert order("Where did I move the cluster?", stated, asking)[0] == asking

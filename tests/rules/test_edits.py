@@ -73,7 +73,7 @@ def test_edits_that_follow_each_other_come_to_the_last_text(first, steps):
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_an_edit_is_told_in_a_line_whose_quotes_nothing_ends(before, after):
+def test_an_edit_is_described_in_one_line_with_safe_quotes(before, after):
     told = told_edit(Edit((), "m.py", before, after))
     assert len(told.splitlines()) == 1
     assert told.count("`") % 2 == 0

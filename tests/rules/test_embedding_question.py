@@ -49,7 +49,7 @@ def test_what_was_worked_out_of_words_is_kept_within_bounds_and_changes_nothing(
     assert 0 < len(sparse._known_words(embedder.seed, *embedder.ngram_range)) <= 4
 
 
-def test_r16_what_was_worked_out_of_words_is_forgotten_with_an_erased_text():
+def test_r16_erasing_a_text_empties_the_caches_of_its_words():
     embedder = QuestionEmbedder()
     embedder.embed("zanzibar")
     assert "zanzibar" in sparse._known_words(embedder.seed, *embedder.ngram_range)

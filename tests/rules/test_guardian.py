@@ -81,7 +81,7 @@ def test_d11_the_verdict_follows_from_strength_and_relations(strength, base, con
         (AXIS, (LOCK,), "BLOCK", ("base", "c0")),
     ],
 )
-def test_d8_what_stands_firm_is_not_taken_out_of_force_in_passing(base, constraining, expected, evidence):
+def test_d8_an_axis_or_lock_is_not_taken_out_of_force_as_a_side_effect(base, constraining, expected, evidence):
     bonds = [decision(f"c{number}", each) for number, each in enumerate(constraining)]
     found = parting(decision("base", base), bonds)
     assert (found.type, found.evidence) == (expected, evidence)
@@ -287,5 +287,5 @@ def test_a_limit_also_bounds_what_is_looked_at():
     assert found.cut == "more than 10 decisions are reached"
     assert len(looked_at) < 500
     looked_at.clear()
-    assert impact("a", lambda _: wide, seen, depth_max=0, nodes_max=10).cut == "the search ended 0 steps away"
+    assert impact("a", lambda _: wide, seen, depth_max=0, nodes_max=10).cut == "the search ended after 0 steps"
     assert len(looked_at) < 500

@@ -49,7 +49,7 @@ def test_each_host_tells_in_its_own_way_how_a_command_ended(host, payload, print
         ("of tomorrow", {}, {}, "claude-code"),
     ],
 )
-def test_a_host_that_runs_the_hooks_of_another_is_told_apart(named, payload, environ, host):
+def test_a_host_that_runs_the_hooks_of_another_host_is_recognised(named, payload, environ, host):
     assert host_of(named, payload, environ).name == host
 
 

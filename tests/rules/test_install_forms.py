@@ -100,7 +100,7 @@ def test_a_server_that_the_user_added_by_hand_is_neither_changed_nor_removed(ser
     assert entries.taken(written, "json", text, is_noted=True) == text
 
 
-def test_a_server_of_ours_that_the_user_refined_goes_all_the_same():
+def test_uninstall_removes_our_server_even_if_the_user_changed_it():
     entries = entries_of("claude-code")
     written = json.loads(entries.put(None, "json"))
     written["mcpServers"]["mnemarch"]["env"] = {"MNEMARCH_TASK": "T-1"}
@@ -130,7 +130,7 @@ def test_a_table_of_toml_is_taken_out_again(text, edit):
     assert f'command = "{COMMAND[0]}"' in written
     change = TOML_EDITS[edit]
     if "'''" in text:
-        with pytest.raises(ValueError, match="can't be taken out safely"):
+        with pytest.raises(ValueError, match="can't be removed safely"):
             entries.taken(change(written), "toml", text, is_noted=True)
     else:
         assert entries.taken(change(written), "toml", text, is_noted=True) == change(text)
@@ -149,10 +149,10 @@ def test_what_the_user_added_to_our_table_goes_with_it_and_their_own_table_stays
     "text", ['{"hooks": []}', '{"hooks": {"Stop": {}}}', '{"mcpServers": 3}', "[]", "{", "{'a': 1}", '{"a": 1 "b": 2}']
 )
 def test_a_file_of_another_form_is_refused(text):
-    with pytest.raises(ValueError, match=r"no (JSON|object|list)"):
+    with pytest.raises(ValueError, match=r"not (JSON|an object|a list)"):
         entries_of("claude-code").put(text, "json")
 
 
 def test_a_file_nested_without_end_is_refused():
-    with pytest.raises(ValueError, match="no JSON"):
+    with pytest.raises(ValueError, match="not JSON"):
         parsed_json("[" * 100_000)

@@ -101,7 +101,7 @@ def test_a_rule_is_silent_where_its_name_comes_from_elsewhere():
     assert rule.apply("run(b, universal_newlines=True)\n") == "run(b, text=True)\n"
 
 
-def test_an_import_that_nothing_uses_any_more_goes_with_the_call():
+def test_an_import_that_nothing_uses_any_more_is_removed_with_the_call():
     before = "from old import load\nx = load(a)\n"
     rule = only_rule(before, "from new import fetch\nx = fetch(a)\n")
     assert rule.apply("from old import load, save\nload(b)\nsave(c)\n") == (
@@ -374,7 +374,7 @@ def test_a_name_that_a_rule_brings_in_takes_the_place_of_no_other(source, is_app
     assert (apply_rules([rule], source, "python", is_file=True) != source) == is_applied
 
 
-def test_a_part_of_a_file_teaches_what_its_function_is_not_seen_to_be():
+def test_a_rule_with_await_applies_only_in_async_functions():
     rule = only_rule("time.sleep(1)\n", "await asyncio.sleep(1)\n")
     assert rule.apply("async def f():\n    time.sleep(1)\n") == "async def f():\n    await asyncio.sleep(1)\n"
     assert rule.apply("def f():\n    time.sleep(1)\n") == "def f():\n    time.sleep(1)\n"

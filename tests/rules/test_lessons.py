@@ -118,7 +118,7 @@ def test_a_command_that_failed_again_and_again_is_a_dead_end():
     assert "`search` failed with it 8 times and worked later in none of these 2 tasks" in lesson.content
 
 
-def test_a_run_of_tests_is_no_dead_end_and_the_place_that_was_edited_is_what_worked():
+def test_a_test_run_is_no_dead_end_and_the_edited_place_counts_as_the_fix():
     def met(place, line):
         fault = {"command": "python -m pytest -q", "test": "t::login"}
         return [fault, fault | {"change": [f"src/api.py in `{place}`: `+ {line}`", "tests/t.py: `+ more`"]}]
@@ -152,7 +152,7 @@ def test_a_lesson_rests_on_what_mended_the_error_and_shows_a_task_that_did_it():
     assert lesson.files == ()
 
 
-def test_a_dead_end_says_what_others_went_on_with_and_how_they_fared():
+def test_a_dead_end_says_what_others_did_next_and_how_it_ended():
     def calls(then):
         return [{"command": "search words=1"}, {"command": "search words=2", "next": then}]
 

@@ -59,7 +59,7 @@ def test_a_return_is_warned_of_and_the_third_time_is_blocked(path, expected):
         ("ABC", "xyz", "ALLOW ALLOW ALLOW"),
     ],
 )
-def test_an_approach_that_failed_before_is_told_whatever_came_of_it(path, approaches, expected):
+def test_an_approach_that_failed_before_is_reported_whatever_the_error_was(path, approaches, expected):
     assert verdicts(path, approaches) == expected.split()
 
 
@@ -128,6 +128,6 @@ def test_a_fault_is_blocked_exactly_from_its_threshold_on(path, threshold):
     ("trees", "repeats"),
     [("11", True), ("12", False), ("121", False), ("1221", False), ("1211", True), ("1", False)],
 )
-def test_a_failure_is_told_again_only_while_the_tree_does_not_change(trees, repeats):
+def test_a_repeated_failure_counts_again_only_after_the_tree_changed(trees, repeats):
     made = [replace(one, tree=tree) for one, tree in zip(attempts("A" * len(trees)), trees, strict=True)]
     assert (same_attempt(made[:-1], made[-1]) is not None) is repeats

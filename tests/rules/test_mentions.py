@@ -94,7 +94,7 @@ def test_adding_again_extends_and_removing_forgets() -> None:
 @pytest.mark.parametrize(
     "name", ["", "  ", "...", "--", "_", "\u200b", "「」", "a" * (NAME_CHARS_MAX + 1), "\ufdfa" * 50]
 )
-def test_what_can_be_no_name_is_refused_and_nothing_is_added(name: str) -> None:
+def test_an_invalid_name_is_refused_and_nothing_is_added(name: str) -> None:
     known = Mentions()
     with pytest.raises(InvalidInput) as refused:
         known.add("x", ["fine", name])

@@ -66,13 +66,13 @@ def test_r6_what_is_worded_differently_is_found_without_false_alarms():
 
 
 @pytest.mark.parametrize(("left", "right"), cases("opposition", "two ways"))
-def test_r6_one_thing_chosen_done_or_said_two_ways_is_a_conflict(left, right):
+def test_r6_two_ways_to_choose_do_or_call_one_thing_are_a_conflict(left, right):
     assert topic_key(left) == topic_key(right)
     assert opposes(left, right)
 
 
 @pytest.mark.parametrize(("left", "right"), cases("opposition", "other words"))
-def test_r6_what_is_said_in_other_words_or_with_more_of_them_is_compared(left, right):
+def test_r6_statements_in_other_or_more_words_are_compared(left, right):
     assert opposes(left, right)
 
 
@@ -113,7 +113,7 @@ def test_nothing_opposes_or_ends_itself(text):
 
 
 @pytest.mark.parametrize(("text", "rule", "is_broken"), cases("opposition", "rules"))
-def test_r12_a_rule_is_broken_by_what_is_said_of_more_or_less_than_it(text, rule, is_broken):
+def test_r12_a_rule_is_broken_by_a_wider_or_a_narrower_statement(text, rule, is_broken):
     assert bool(breaks(text, rule)) is is_broken
     assert bool(breaks(rule, text)) is is_broken
 
@@ -126,7 +126,7 @@ def test_r6_names_of_two_kinds_and_things_of_a_series_go_together(left, right):
 
 @pytest.mark.parametrize("noun", ["Fact", "Shard", "Row", "Widget", "Server", "Node", "Gate", "Milestone"])
 @pytest.mark.parametrize("said", ["stands alone", "is slow", "builds the image", "has a printer", "was skipped"])
-def test_r6_things_that_are_told_apart_by_their_numbers_do_not_dispute(noun, said):
+def test_r6_things_with_different_numbers_do_not_dispute(noun, said):
     assert opposes(f"{noun} 3 {said}", f"{noun} 4 {said}") is None
 
 

@@ -61,7 +61,7 @@ def test_a_kept_pattern_is_the_one_that_re_compiles_and_is_not_compiled_again(tm
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 64, b"no marshal", None])
-def test_a_file_that_is_torn_or_of_another_python_is_made_anew(tmp_path, content):
+def test_a_torn_file_and_a_file_of_another_python_are_written_again(tmp_path, content):
     asked(tmp_path)
     (file,) = kept(tmp_path)
     whole = file.read_bytes()

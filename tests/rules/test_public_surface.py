@@ -1,4 +1,4 @@
-"""What users import is pinned: a name comes or goes only on purpose."""
+"""The names that users import are pinned, so that none is added or removed by accident."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_the_session_that_asks_comes_first():
     assert found["mine.1"].total > found["other.1"].total
 
 
-def test_what_has_no_session_is_not_of_the_session_that_asks():
+def test_a_unit_without_a_session_is_not_of_the_asking_session():
     assert judgements("lamp", [sketch("lamp", "a")], own_session=None)["a"].bonuses == {}
 
 

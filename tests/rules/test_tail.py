@@ -97,7 +97,7 @@ def test_the_words_that_begin_so_come_in_order_and_no_more_than_asked_for():
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([*TEXTS, ""])), max_size=12))
-def test_counts_follow_what_is_there_whatever_happened_before(story):
+def test_counts_always_match_the_current_content(story):
     tail = tail_of(*(searchable(text, id, changed_at=number) for number, (id, text) in enumerate(story)))
     now = [telling_tokens(text) for text in dict(story).values()]
     seen = Counter(word for words in now for word in set(words))

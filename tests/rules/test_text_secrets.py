@@ -21,7 +21,7 @@ HEX = "9f86d081884c7d659a2f" + "eaa0c55ad015"
 def said(table: str) -> list[tuple[str, ...]]:
     """Rows with a secret in them; `<a*36>` stands for 36 of that letter, and ¦ for nothing.
 
-    So no scanner of this repository takes one for live.
+    So no secret scanner mistakes one for a live secret.
     """
 
     def whole(part: str) -> str:

@@ -213,6 +213,6 @@ def test_a_record_with_an_unknown_field_is_refused():
 
 
 def test_a_vocabulary_refuses_an_unknown_name_with_its_members():
-    with pytest.raises(InvalidInput, match="'x' is no kind of unit") as caught:
+    with pytest.raises(InvalidInput, match="'x' is not a kind of unit") as caught:
         Kind.parse("x")
     assert "fact" in caught.value.hint

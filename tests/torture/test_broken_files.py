@@ -268,7 +268,7 @@ READ_ONLY = {
 
 @pytest.mark.parametrize("is_folder_shut", [True, False], ids=["a folder", "a file"])
 @pytest.mark.parametrize("state", READ_ONLY)
-def test_what_can_only_be_read_is_read_whole_and_not_written(worker, state, is_folder_shut):
+def test_a_read_only_memory_is_read_completely_and_never_written(worker, state, is_folder_shut):
     # Not under pytest's own folder, which nobody but its owner may enter.
     folder = Path(tempfile.mkdtemp(prefix="mnemarch-readonly-"))
     place = folder / ".mnemarch"
@@ -288,7 +288,7 @@ def test_what_can_only_be_read_is_read_whole_and_not_written(worker, state, is_f
         said = {run["argv"][0]: run for run in runs if run["reads"]}
         assert all("zebra" in said[name]["out"] for name in ("recall", "context", "units", "get", "explain", "show"))
         assert said["recall"]["err"].count("\n") == 1
-        assert "(can only be read from here)" in said["status"]["out"]
+        assert "(read-only from here)" in said["status"]["out"]
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(stat.S_IRWXU)

@@ -24,7 +24,7 @@ KOREAN = "잔지바르의 만화경 마멀레이드는 조용히 발효된다"
 
 
 def traces(folder, content, words):
-    """Where any form of the content stands in any file of the memory."""
+    """The places of any form of the content in the files of the memory."""
     texts = [content, content.lower(), json.dumps(content)[1:-1], json.dumps(content, ensure_ascii=False)[1:-1], *words]
     forms = [content.encode("utf-16-le"), *(text.encode() for text in texts)]
     found = []

@@ -1,4 +1,4 @@
-"""Many threads and many processes on one graph: no feedback is lost, nothing is torn, a kill leaves what was told."""
+"""Many threads and processes on one graph: no feedback is lost, no file is torn, and a kill loses nothing."""
 
 from __future__ import annotations
 

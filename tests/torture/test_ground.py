@@ -1,4 +1,4 @@
-"""The ground is taken away: deleted, moved and truncated files, writers that stand still, rights, full disks."""
+"""Files that are deleted, moved or truncated during use, writers that hang, missing rights, and full disks."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def indexed(folder, count=30):
 
 
 @pytest.mark.parametrize("attack", ["removed", "truncated"])
-def test_an_index_that_went_away_or_was_truncated_is_made_anew_quietly(folder, attack):
+def test_a_missing_or_truncated_index_is_rebuilt_without_an_error(folder, attack):
     """A read beyond the end of a mapped file would end the process with SIGBUS."""
     memory, seat = indexed(folder)
     assert seat.recall("thing7 weighs").items
@@ -232,7 +232,7 @@ def test_reading_never_waits_for_a_writer_and_what_was_handed_out_is_recorded_la
     memory.close()
 
 
-def test_what_could_not_be_recorded_is_given_up_when_the_process_ends_first(folder, standing_writer):
+def test_an_unrecorded_recall_is_given_up_when_the_process_ends_first(folder, standing_writer):
     with mnemarch.open(folder) as memory:
         seat_of(memory).remember("The ground is firm", level="worktree")
     writer = standing_writer()
@@ -310,7 +310,7 @@ def test_the_log_stays_bounded_while_somebody_reads_at_all_times(folder, monkeyp
 
 
 @pytest.mark.parametrize("time", range(5))
-def test_readers_of_what_is_newest_who_take_turns_do_not_keep_the_log(folder, monkeypatch, time):
+def test_alternating_readers_do_not_keep_the_write_ahead_log_from_being_emptied(folder, monkeypatch, time):
     memory = mnemarch.open(folder)
     seat, views = seat_of(memory), two_views(folder)
     seat.log("thought", "something for the log to hold")

@@ -1,4 +1,4 @@
-"""Ctrl-C at any line of a write: the lock is free, the connection works, and the act is there whole or not at all."""
+"""Ctrl-C at any line of a write: the lock is free, the connection works, and the act is stored whole or not at all."""
 
 from __future__ import annotations
 

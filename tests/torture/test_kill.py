@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was acknowledged is there, nothing is torn, and the next process goes on."""
+"""kill -9 at any moment: acknowledged writes are there, no file is torn, and the next process continues."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Crew:
         return member
 
     def listen(self):
-        """Take in what was said; replace whoever ended."""
+        """Collect the output of the processes, and replace those that ended."""
         for place, member in enumerate(self.members):
             try:
                 said = os.read(member.process.stdout.fileno(), 1 << 20)

@@ -1,4 +1,4 @@
-"""kill -9 of a PostgreSQL server under load: what was acknowledged is there, and the clients go on by themselves."""
+"""kill -9 of a PostgreSQL server under load: acknowledged writes are there, and the clients continue without help."""
 
 from __future__ import annotations
 

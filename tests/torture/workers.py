@@ -398,7 +398,7 @@ ODD = ("a-" * 14_000, "\u0000", "가" * 9_000, "((((" * 3_000, "\u202e" + "x" * 
 
 
 def mixed(folder, name, seed):
-    """Do everything until standard input ends; open the memory again whenever it went away."""
+    """Do everything until standard input ends; open the memory again whenever it disappeared."""
     import faulthandler
     import random
     import select

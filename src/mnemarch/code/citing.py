@@ -145,7 +145,7 @@ def _complete_file(citation: Citation, tree: WorkTree) -> Citation:
     span, lines = span_of(citation), lines_of(source.text)
     if span is None or span[1] > len(lines):
         raise InvalidInput(
-            f"{citation.ref!r} has {len(lines)} lines, not {citation.get('lines')}.", hint="Cite lines that are there."
+            f"{citation.ref!r} has {len(lines)} lines, not {citation.get('lines')}.", hint="Cite existing lines."
         )
     return _with_detail(citation, sha256=lines_hash(lines[span[0] - 1 : span[1]]))
 
@@ -160,7 +160,7 @@ def _complete_symbol(citation: Citation, tree: WorkTree) -> Citation:
         return _with_detail(citation, sha256=sha256)
     named = find(symbols, name)
     if not named:
-        raise InvalidInput(f"{path!r} defines no {name!r}.", hint="Cite a name that the file defines.")
+        raise InvalidInput(f"{path!r} does not define {name!r}.", hint="Cite a name that the file defines.")
     if len(named) > 1:
         names = sorted(symbol.name for symbol in named)
         raise InvalidInput(
@@ -203,7 +203,7 @@ def _with_detail(citation: Citation, **details: str) -> Citation:
 def _citable(answer: T | Check) -> T:
     if isinstance(answer, Check):
         raise InvalidInput(
-            f"Not citable: {answer.reason}.",
+            f"It can't be cited: {answer.reason}.",
             hint="Cite a text file by its path from the root; lines of it as PATH#L2-L9.",
         )
     return answer

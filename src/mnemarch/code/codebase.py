@@ -283,10 +283,10 @@ class CodeView:
         outside = next((commit for commit in begins if contained.get(commit) is False), None)
         if outside is not None:
             return CodeCheck(
-                f"out of validity: holds from commit {outside[:_HASH_CHARS]} on, which is not in this branch"
+                f"not valid here: holds from commit {outside[:_HASH_CHARS]} on, which this branch does not have"
             )
         notes = tuple(
-            f"Commit {commit[:_HASH_CHARS]} can't be found in this repository, so its time decides."
+            f"Commit {commit[:_HASH_CHARS]} is not in this repository, so its date decides."
             for commit in begins
             if commit in contained and contained[commit] is None
         )

@@ -134,7 +134,7 @@ def _read_inside(path: str, root: str, steps: list[str]) -> Source | Check:
             opened.append(os.open(steps[-1], _OPEN, dir_fd=opened[-1]))
             if stat.S_ISREG(os.fstat(opened[-1]).st_mode):
                 return _text(path, opened[-1])
-        return Check(UNKNOWN, f"{path} is no plain file")
+        return Check(UNKNOWN, f"{path} is not a plain file")
     finally:
         for descriptor in opened:
             os.close(descriptor)
@@ -226,7 +226,7 @@ class CommitFiles:
         if content is None:
             return Check(UNKNOWN, f"git does not have {path} here")
         if content.startswith(_LFS):
-            return Check(UNKNOWN, f"{path} is kept outside of git, by git-lfs")
+            return Check(UNKNOWN, f"{path} is kept outside of git by git-lfs")
         return _decoded(path, content, self._commit)
 
 
@@ -240,7 +240,7 @@ def trouble_with(path: str) -> Check | None:
     if "\0" in path or not path or not _is_encodable(path):
         return Check(UNKNOWN, f"{path!r} is no path")
     if path[0] == "/" or (".." in path and ".." in path.split("/")):
-        return Check(UNKNOWN, f"{path} is outside of the working tree, or leads through its outside")
+        return Check(UNKNOWN, f"{path} is outside of the working tree, or its path leads out of it")
     return None
 
 
@@ -423,7 +423,7 @@ def _checked_file(tree: WorkTree, citation: Citation) -> Check:
 def _checked_lines(tree: WorkTree, citation: Citation) -> Check:
     path, sha256, span = citation.ref, citation.get("sha256"), span_of(citation)
     if span is None:
-        return Check(UNKNOWN, f"{path}: {citation.get('lines')!r} names no lines")
+        return Check(UNKNOWN, f"{path}: {citation.get('lines')!r} is not a range of lines")
     if sha256 is None:
         source = tree.read(path)
         if isinstance(source, Check):
@@ -464,7 +464,7 @@ def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:
         now = _alternatives(symbol.signature for symbol in named)
         return Check(CHANGED, f"{path}: {_alternatives([signature])} is now {now}")
     if symbols.broken and tree.mentions(path, plain_name(name)) is True:
-        return Check(UNKNOWN, f"{path} has errors of syntax, and {name} may be among them")
+        return Check(UNKNOWN, f"{path} has syntax errors, and {name} may be hidden by them")
     return Check(GONE, f"{path} no longer defines {name}")
 
 
@@ -492,7 +492,7 @@ def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tu
             return (start + 1, start + length)
         hashed += len(stretch) + _STRETCH_BYTES
         if hashed > _SEARCH_BYTES_MAX:
-            return Check(UNKNOWN, f"{path} is too large to look for lines {first}-{last} in all of it")
+            return Check(UNKNOWN, f"{path} is too large to search all of it for lines {first}-{last}")
     return None
 
 

@@ -70,8 +70,8 @@ class Decisions:
         whole = self._whole(target_id)
         target = self._read(lambda reader: reader.unit(whole))
         if target is None or target.scope.key not in self._caller.visible_keys or not is_original(target):
-            hint = "Anchor a version of a decision, or an evidence."
-            raise InvalidInput(f"{target_id!r} is no decision or evidence here.", hint=hint)
+            hint = "Give the id of a decision or of evidence."
+            raise InvalidInput(f"{target_id!r} is not a decision or evidence here.", hint=hint)
         attributes = {"target": target.id, "anchor_kind": str(named)}
         return self._kept(Claim(content=hint, kind=Kind.ANCHOR, domain=domain, attributes=attributes), level)
 
@@ -79,7 +79,7 @@ class Decisions:
         """Store a principle of the org or this project. It binds before every decision (D15)."""
         where = Level.parse(level)
         if where < Level.PROJECT:
-            raise InvalidInput(f"No policy holds at {where} scope.", hint="Lay it down at org or project scope.")
+            raise InvalidInput(f"A policy can't hold at {where} scope.", hint="Add it at org or project scope.")
         self._caller.scope.at(where)
         claim = Claim(content=self._text(text, "A policy"), kind=Kind.POLICY, domain=_domain(domain))
 
@@ -105,7 +105,7 @@ class Decisions:
             return self._log.act(self._caller, work)
         [answered] = self._intake.remember([replace(claim, level=where)])
         if isinstance(answered, Refused):
-            raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level this seat may write at.")
+            raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level at which this seat may write.")
         return answered.unit
 
     def _own_level(self) -> Level:
@@ -213,7 +213,7 @@ class Decisions:
 
         known = self._read(lambda reader: proposals.decided_already(reader, proposal))
         if known is not None:
-            return Refused(rule="R12", reason=f"Decision {known.id}, in force, says the same.", unit_id=known.id)
+            return Refused(rule="R12", reason=f"Decision {known.id} is in force and says the same.", unit_id=known.id)
         request = self._log.act(self._caller, lambda act: proposals.ask(act, proposal), durable=True)
         return Refused(
             rule="R12",

@@ -39,7 +39,7 @@ def visible_decision(reader: Reader, caller: Caller, decision_id: str) -> Decisi
     """The version of a decision with this id. Raises NotFound if this seat may not see it."""
     unit = reader.unit(decision_id)
     if unit is None or version_key_of(unit) is None or not is_visible(unit, caller):
-        raise NotFound(f"No decision {decision_id!r} here.", hint=Hint("find the decision"))
+        raise NotFound(f"There is no decision {decision_id!r} here.", hint=Hint("find the decision"))
     return Decision(unit)
 
 
@@ -48,7 +48,7 @@ def in_force(reader: Reader, caller: Caller, decision_id: str) -> Decision:
     _, holds = _named(reader, caller, decision_id)
     if holds is None:
         raise NotFound(
-            f"Decision {decision_id!r} has no version in force.", hint="It was taken back; propose a new one."
+            f"Decision {decision_id!r} has no version in force.", hint="It was rejected or archived. Propose a new one."
         )
     return holds
 
@@ -68,7 +68,7 @@ def stale(base: Decision, now: Decision | None) -> Conflict:
     elif now.id != base.id:
         stands = f"is at version {now.version}"
     else:
-        stands = f"holds at {now.unit.level} scope by now"
+        stands = f"is at {now.unit.level} scope now"
     return Conflict(
         f"Decision {base.root_id} {stands}; the proposal was made against version {base.version}.",
         hint="Propose a new one." if now is None else Hint("read and revise", id=now.id),
@@ -183,7 +183,7 @@ def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None
     else:
         target = in_force(act.transaction, act.caller, target_id).root_id
     if source.root_id == target:
-        raise InvalidInput("A decision has no relation to itself.", hint="Name two decisions.")
+        raise InvalidInput("A decision can't have a relation to itself.", hint="Name two decisions.")
     act.require(Deed.DECIDE, source.unit)
     if type in _CHANGE_THEIR_TARGET:
         require_may_relate(act, type, in_force_among(act.transaction, act.caller, [target]))

@@ -133,7 +133,7 @@ def _supported(act: Act, known: Decision, proposal: DecisionProposal) -> Decisio
     """
     if proposal.revises is not None or known.strength < proposal.strength:
         raise Conflict(
-            f"Decision {known.id}, a {known.strength} in force, says the same.",
+            f"Decision {known.id} is a {known.strength} in force and says the same.",
             hint=Hint("revise the decision"),
             current=known.unit,
         )
@@ -163,7 +163,7 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
         return None
     unit = act.transaction.unit(proposal.id)
     if unit is None or version_key_of(unit) is None or not is_visible(unit, act.caller):
-        problem, unit = "and what came of it is gone, no decision, or not to be seen from here", None
+        problem, unit = "and its result is gone, is not a decision, or can't be seen from here", None
     elif _says(event, proposal):
         return Decision(unit)
     else:
@@ -188,7 +188,7 @@ def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
     """Raise if a proposal is committed from another place than it was made for."""
     if act.caller.scope.at(proposal.level) != proposal.scope:
         raise Conflict(
-            f"Proposal {proposal.id} was made for {proposal.scope}; from here it would hold in"
+            f"Proposal {proposal.id} was made for {proposal.scope}. From here it would hold in"
             f" {act.caller.scope.at(proposal.level)}.",
             hint="Commit it from a seat there, or propose it here.",
         )
@@ -278,13 +278,13 @@ def evidence_of(reader: Reader, caller: Caller, unit_id: str) -> Unit:
     unit = reader.unit(unit_id)
     if unit is None or not is_visible(unit, caller):
         raise InvalidInput(
-            f"Evidence {unit_id!r} is not here: nothing of that id is to be seen from {caller.scope}.",
+            f"Evidence {unit_id!r} can't be seen from {caller.scope}.",
             hint=Hint("give evidence from here"),
         )
     if not unit.live:
         raise InvalidInput(f"Evidence {unit_id} is {unit.status}.", hint=Hint("give evidence"))
     if unit.kind is not Kind.EVIDENCE:
-        raise InvalidInput(f"Unit {unit_id} is a {unit.kind}, and no evidence.", hint=Hint("give evidence"))
+        raise InvalidInput(f"Unit {unit_id} is a {unit.kind}, not evidence.", hint=Hint("give evidence"))
     return unit
 
 
@@ -357,7 +357,7 @@ def _waiting(reader: Reader, stream: Stream) -> list[Event]:
 def waiting_request(reader: Reader, caller: Caller, request_id: str) -> DecisionRequest:
     request = next((one for one in open_requests(reader, caller) if one.id == request_id), None)
     if request is None:
-        raise NotFound(f"No request {request_id!r} waits here.", hint="It was answered, or is of another project.")
+        raise NotFound(f"No request {request_id!r} is open here.", hint="It was answered, or is of another project.")
     return request
 
 

@@ -57,7 +57,7 @@ class EndpointEmbedder:
                 hint="Name the model; the numbers must be above 0.",
             )
         if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
-            raise InvalidInput("The API key has characters that no key has.", hint="Give the key alone, in one line.")
+            raise InvalidInput("The API key has invalid characters.", hint="Give only the key, in one line.")
         self._model = model
         self._api_key = api_key
         self._dim = dim
@@ -99,7 +99,7 @@ class EndpointEmbedder:
                     self._sleep(wait_s * (1 + random() / 4))  # noqa: S311
         raise StoreUnavailable(
             f"{self._url} did not embed {len(texts)} texts in {_ATTEMPTS_MAX} attempts: {trouble}.",
-            hint="Check that it runs and can be reached; what is not embedded now is embedded when it answers again.",
+            hint="Check that it runs and can be reached. The texts are embedded when it answers again.",
         )
 
     def _posted(self, body: bytes) -> bytes:
@@ -145,7 +145,7 @@ class EndpointEmbedder:
         except (ValueError, KeyError, TypeError, RecursionError):
             pass
         raise InvalidInput(
-            f"{self._url} answered {texts} texts with something that is no list of as many embeddings.",
+            f"{self._url} answered {texts} texts with something that is not a list of as many embeddings.",
             hint="Check base_url: an OpenAI-compatible /v1/embeddings is needed.",
         )
 

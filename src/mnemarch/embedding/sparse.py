@@ -34,7 +34,7 @@ _SIZE_MAX = 32
 _DIM_MAX = 1 << 32
 _SEED_MAX = (1 << 64) - 1
 _STATE = ("ngramRange", "dim", "seed", "hashAlgo", "normVersion")
-_USUAL = "Usual are ngram_range (3, 5), dim 16384 and any seed from 0 to 2**64 - 1."
+_USUAL = "Usual values are ngram_range (3, 5), dim 16384 and a seed from 0 to 2**64 - 1."
 
 
 class SparseVector(dict[K, float]):

@@ -240,7 +240,7 @@ class Graph(Forkable):
         vertex = self.state.nodes.get(id) if isinstance(id, str) else None
         if vertex is None:
             raise NotFound(
-                f"No node {id!r} in this graph.", hint="It may have been evicted: ask again with upsert_query."
+                f"There is no node {id!r} in this graph.", hint="It may have been evicted. Ask again with upsert_query."
             )
         if type is not None and vertex.type is not type:
             raise InvalidInput(f"Node {id} is of type {vertex.type}, not {type}.", hint=f"Give the id of a {type}.")
@@ -264,7 +264,7 @@ class Graph(Forkable):
     def _require_room_for_a_node(self) -> None:
         nodes = self.state.nodes
         if len(nodes) >= self.config.max_nodes and not any(map(self._may_go, nodes)):
-            full = f"The graph is full: all of its {len(nodes)} nodes are pinned or just being written."
+            full = f"The graph is full: each of its {len(nodes)} nodes is pinned or being written."
             raise Full(full, hint="Raise max_nodes, or unpin some.")
 
     def _evict_down_to(self, count: int, now: int) -> None:
@@ -332,7 +332,7 @@ def storable(text: str, what: str) -> str:
 def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:
     """The checked answer: a text or a unit's id, exactly one of them."""
     if (text is None) is (unit_id is None):
-        raise InvalidInput("An answer is a text or a unit.", hint="Give text=... or unit_id=..., one of the two.")
+        raise InvalidInput("An answer is either a text or a unit.", hint="Give text=... or unit_id=...")
     clean = None if text is None else storable(text, "The answer")
     return clean, None if unit_id is None else checked_name(unit_id, "a unit's id")
 
@@ -340,7 +340,7 @@ def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, s
 def checked_feedback(label: Any, note: str | None) -> tuple[str, str | None]:
     """The feedback's label and note, both checked."""
     if not isinstance(label, str) or label not in FEEDBACK:
-        raise InvalidInput(f"{label!r} is no feedback.", hint=f"Use one of: {', '.join(FEEDBACK)}.")
+        raise InvalidInput(f"{label!r} is not a feedback.", hint=f"Use one of: {', '.join(FEEDBACK)}.")
     return label, None if note is None else storable(note, "The note")
 
 

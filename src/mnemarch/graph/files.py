@@ -138,7 +138,7 @@ def _state_of(embedder: EmbeddingProvider) -> dict[str, Any]:
 def check_head(record: Any) -> None:
     """Raise if the record is no graph, or of a later version."""
     if not hasattr(record, "get") or record.get("format") != FORMAT:
-        raise InvalidInput("This is no graph of Mnemarch.", hint="Give what to_snapshot gave.")
+        raise InvalidInput("This is not a graph of Mnemarch.", hint="Give a snapshot that to_snapshot returned.")
     version = record.get("version")
     if type(version) is not int or version > VERSION:
         newer = f"The graph has version {version!r}; this Mnemarch reads up to {VERSION}."
@@ -232,7 +232,7 @@ def _require(is_valid: object, what: str, item: object) -> None:
 
 def read(path: str) -> dict[str, Any]:
     """The record in a file. Raises if the file is damaged or no graph."""
-    foreign = StoreCorrupt(f"{path} is no graph of Mnemarch.", hint="Give a snapshot or a checkpoint of a graph.")
+    foreign = StoreCorrupt(f"{path} is not a graph of Mnemarch.", hint="Give a snapshot or a checkpoint of a graph.")
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
@@ -247,7 +247,7 @@ def read(path: str) -> dict[str, Any]:
         check_head(record)
     except (ValueError, RecursionError):
         if not text.strip() or f'"{FORMAT}"' in text[:200]:
-            torn = f"{path} is torn: it ends after {len(text)} characters."
+            torn = f"{path} is incomplete: it ends after {len(text)} characters."
             raise StoreCorrupt(torn, hint="Take another copy of it.") from None
         raise foreign from None
     except InvalidInput:
@@ -311,8 +311,8 @@ def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool
         if mark is not None and known is None:
             read(path)  # Raises for files of other kinds or later versions, so that they are not overwritten.
         elif mark is not None and mark != known:
-            changed = f"{path} was written by somebody else since this graph read or wrote it."
-            raise Conflict(changed, hint="Load it again, or save under another name; nothing was overwritten.")
+            changed = f"{path} was changed by somebody else since this graph read or wrote it."
+            raise Conflict(changed, hint="Nothing was overwritten. Load it again, or save under another name.")
         elif mark is not None and only_if_dirty and store.revision == revision:
             return False
         with store.reading():
@@ -403,7 +403,7 @@ def checked_file_name(name: Any) -> str:
     """The name, checked to stay in its folder as a file's name."""
     if not isinstance(name, str) or not name.strip() or name != _file_name(name):
         usable = f"Use letters, digits, '-', '_' and '.', at most {_NAME_CHARS_MAX} characters."
-        raise InvalidInput(f"{name!r} is no name for a checkpoint.", hint=usable)
+        raise InvalidInput(f"{name!r} can't be the name of a checkpoint.", hint=usable)
     return name
 
 
@@ -442,8 +442,8 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str], may_read: Callab
             if kept != record:
                 write(path, kept)
     if unclean:
-        unread = f"These can't be read as checkpoints, and hold what is to be erased: {', '.join(unclean)}."
-        raise StoreUnavailable(unread, hint="Remove them and erase again; nothing was erased yet.")
+        unread = f"These files hold what is to be erased, but can't be read as checkpoints: {', '.join(unclean)}."
+        raise StoreUnavailable(unread, hint="Nothing was erased yet. Remove them, and erase again.")
     return cleaned
 
 
@@ -485,7 +485,7 @@ class FileKeeper(Keeper, Forkable):
         """Load a graph from the file, if it exists, and save its changes from now on."""
         if self._store is not None or store.keeper is not self:
             own = "GraphStore(config, embedder, keeper=keeper), with one FileKeeper for each graph."
-            raise InvalidInput(f"{self.file} keeps another graph, or this graph has another keeper.", hint=own)
+            raise InvalidInput(f"{self.file} belongs to another graph, or this graph has another keeper.", hint=own)
         self._store = store
         try:
             if os.path.exists(self.file):

@@ -100,8 +100,8 @@ class MemoryOrchestrator(Forkable):
             active = self._agent.sessions()
             if session not in active:
                 self._sessions.pop(session, None)
-                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else "upsert_query begins one."
-                raise NotFound(f"Agent {self.agent_id} has no session {session!r} under way.", hint=hint)
+                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else "Start one with upsert_query."
+                raise NotFound(f"Agent {self.agent_id} has no open session {session!r}.", hint=hint)
             return self._opened(session)
 
     def _is_active(self, session: str | None) -> bool:
@@ -270,7 +270,7 @@ class MemoryOrchestrator(Forkable):
         with self._lock:
             if self._is_active(session):
                 other = "Finalize it first, or restore under another name."
-                raise InvalidInput(f"Session {session!r} is under way.", hint=other)
+                raise InvalidInput(f"Session {session!r} is open.", hint=other)
             loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._agent.embedder))
             store = self.get_session_store(session)
             store.from_snapshot(loaded.to_snapshot())

@@ -61,7 +61,7 @@ class GraphStore(core.Graph):
 
             embedder = QuestionEmbedder()
         if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):
-            raise InvalidInput(f"{embedder!r} can't embed.", hint="Give an object with embed(text), or nothing.")
+            raise InvalidInput(f"{embedder!r} can't embed.", hint="Give an object with a method embed(text), or None.")
         settings = changed_settings(GraphConfig(), {} if config is None else config, "graph")
         super().__init__(settings, embedder, keeper or core.Keeper(clock))
 
@@ -256,7 +256,7 @@ class GraphStore(core.Graph):
         """Add an edge, or add weight to an existing one; returns its id, `from::type::to` (A6)."""
         kind = member_of(EdgeType, type, "type of edge")
         if core.finite(weight, "weight") <= 0:
-            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="1.0 is the usual weight.")
+            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="The usual weight is 1.0.")
         return self.change("linked", lambda now: self.join(from_id, kind, to_id, float(weight), now))
 
     def join(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> str:
@@ -264,7 +264,7 @@ class GraphStore(core.Graph):
         from_type, to_type = _ENDS[type]
         ends = self.vertex(from_id, from_type).id, self.vertex(to_id, to_type).id
         if ends[0] == ends[1]:
-            raise InvalidInput(f"Node {from_id} can't be linked to itself.", hint="Name two nodes.")
+            raise InvalidInput(f"Node {from_id} can't be linked to itself.", hint="Name two different nodes.")
         if type is EdgeType.SIMILAR_TO and edge_id(ends[1], type, ends[0]) in self.state.arcs:
             ends = ends[1], ends[0]  # Similarity edges have no direction.
         id = edge_id(ends[0], type, ends[1])

@@ -464,7 +464,7 @@ def format_of(path: str) -> str:
 def notes_in(source: Source, name: str, only: str | None = None) -> list[Note]:
     """All notes of a source in this format, or those of one project, user or namespace."""
     if name not in FORMATS:
-        raise InvalidInput(f"{name!r} is no format.", hint=f"Use one of: {', '.join([EXPORT, *FORMATS])}.")
+        raise InvalidInput(f"There is no format {name!r}.", hint=f"Use one of: {', '.join([EXPORT, *FORMATS])}.")
     format, notes = FORMATS[name], []
     for note in format.read(source):
         notes.append(note)
@@ -477,6 +477,6 @@ def notes_in(source: Source, name: str, only: str | None = None) -> list[Note]:
         often = Counter(note.group for note in notes).most_common(8)
         listed = ", ".join(f"{group!r} ({count:,})" for group, count in often)
         raise InvalidInput(
-            f"Nothing in {source.path!r} is of {wanted!r}.", hint=f"--only takes one of {listed}; or '*', for all."
+            f"Nothing in {source.path!r} belongs to {wanted!r}.", hint=f"--only takes one of {listed}; or '*', for all."
         )
     return chosen

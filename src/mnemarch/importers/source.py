@@ -124,7 +124,7 @@ class Source:
                 document = json.loads(decoded(_at_most(file, _DOCUMENT_BYTES_MAX)))
             except (ValueError, RecursionError) as error:
                 raise InvalidInput(
-                    f"{self.path!r} is no JSON: {_said(error)}.", hint="Give the file as it was exported."
+                    f"{self.path!r} is not JSON: {_said(error)}.", hint="Give the file exactly as it was exported."
                 ) from None
         listed = document if isinstance(document, list) else _listed(document)
         for number, record in enumerate(listed, start=1):

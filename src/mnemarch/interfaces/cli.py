@@ -46,7 +46,7 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
 _MEANT = dict.fromkeys(("forget", "delete", "remove"), "erase") | dict.fromkeys(("search", "find", "ask"), "recall")
 # Commands that are not verbs, by section. Each has the name of its module in this package.
 PLAIN_COMMANDS = {
-    "decisions: versioned, ranked, with their blast radius": dict.fromkeys(
+    "decisions: versions, and what a change would reach": dict.fromkeys(
         ("decide", "decisions import", "decisions export"), "decide"
     ),
     "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
@@ -128,7 +128,7 @@ def _without_command(options: list[str]) -> int:
     elif _asks_for_help(options):
         _write(overview())
     elif options:
-        raise InvalidInput(f"There is no command in: {' '.join(options)}.", hint="See: mnemarch --help")
+        raise InvalidInput(f"No command was given, only: {' '.join(options)}.", hint="See: mnemarch --help")
     else:
         print(overview(), file=sys.stderr)
         return WRONG_USE
@@ -172,7 +172,7 @@ def _words(error: BaseException) -> tuple[str, str]:
     if isinstance(error, OSError):
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror or error}.", "Check the path and its rights."
-    return "Interrupted.", "What was acknowledged is stored, nothing is half-written; the command can be run again."
+    return "Interrupted.", "What was acknowledged is stored, and nothing is half-written. Run the command again."
 
 
 def carried(error: BaseException) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
         if second is None and _asks_for_help(rest):
             return word, rest
         if second not in {None, *known}:
-            raise InvalidInput(f"{word} knows no {second!r}.", hint=f"Use one of: {', '.join(known)}.")
+            raise InvalidInput(f"{word} has no subcommand {second!r}.", hint=f"Use one of: {', '.join(known)}.")
         word = f"{word} {second or known[0]}"
     for name in names:
         option = name.removeprefix(f"{word} ")
@@ -294,7 +294,7 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
         # A leftover word may be the value of an unknown option, so options are reported first.
         others = [argument for argument in typed.unknown if argument[0] == "-"] or typed.unknown
         if others:
-            raise InvalidInput(f"{name} takes no {', '.join(others)}.", hint=where_it_belongs(name, others[0]))
+            raise InvalidInput(f"{name} does not take {', '.join(others)}.", hint=where_it_belongs(name, others[0]))
         example = examples_of(name, command)[0]
         raise InvalidInput(f"{name} needs {' and '.join(absent)}.", hint=f"For example: {example}")
     arguments = values(command.takes, typed)
@@ -408,7 +408,7 @@ class _Typed:
         if equals:
             raise InvalidInput(f"{flag} takes no value.", hint=f"Write {flag} alone.")
         if self._texts.get(id(parameter), setting) != setting:
-            raise InvalidInput(f"{' and '.join(both)} exclude each other.", hint="Leave one of them out.")
+            raise InvalidInput(f"{' and '.join(both)} can't go together.", hint="Leave one of them out.")
         self._texts[id(parameter)] = setting
 
 
@@ -462,13 +462,13 @@ def text_or_stdin(argument: str | None, *, errors: str = "strict") -> str:
     if is_typed := at_terminal(sys.stdin):
         if argument is None:
             raise InvalidInput("No text was given.", hint="Give it as an argument, or pipe it in and write - for it.")
-        print("Type the text, then Ctrl-D on a line of its own: ", end="", file=sys.stderr, flush=True)
+        print("Type the text, then press Ctrl-D on an empty line: ", end="", file=sys.stderr, flush=True)
     raw = _stdin().read(_STDIN_BYTES_MAX + 1)
     if is_typed and not raw.strip():
         raise InvalidInput("Nothing was typed.", hint="Give the text as an argument, or pipe it in and write - for it.")
     if len(raw) > _STDIN_BYTES_MAX:
         raise InvalidInput(
-            f"Standard input has more than {_STDIN_BYTES_MAX} bytes.", hint="Give a summary and cite the source."
+            f"Standard input has more than {_STDIN_BYTES_MAX} bytes.", hint="Give a summary, and cite the source."
         )
     return _decoded(raw, "Standard input", errors).removesuffix("\n").removesuffix("\r")
 
@@ -477,7 +477,7 @@ def _lines(parameter: Parameter) -> Iterator[tuple[str, str]]:
     """The non-empty lines of standard input, each after its name for errors ("Line 3")."""
     if at_terminal(sys.stdin):
         raise InvalidInput(
-            f"The {parameter.name} are read as JSON lines from standard input.",
+            f"The {parameter.name} are read from standard input, as JSON lines.",
             hint="Pipe a file in: ... < lines.jsonl",
         )
     for number, raw in enumerate(_stdin(), start=1):

@@ -37,8 +37,8 @@ DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 _UNITS_OF_DOCTOR = 1
 _YES = frozenset({"y", "yes", "ok", "예", "네"})
 _NAMED_MAX = 3
-_HOW_TO_MAKE = "mnemarch init makes one; so does the first mnemarch log."
-_HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
+_HOW_TO_MAKE = "mnemarch init creates one, and so does the first mnemarch log or remember."
+_HOW_NAMED = "A project is named after its git remote, or else after its folder. If that changed"
 # Verbs that create a missing memory. Other verbs report that there is none.
 _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
@@ -67,11 +67,11 @@ _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     ),
 }
 _MORE_OPTIONS = {
-    "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
+    "seat.events": (Parameter("follow", FLAG, "show new entries as they come, until Ctrl-C", False),),
     **dict.fromkeys(
-        ("seat.erase", "seat.undo"), (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),)
+        ("seat.erase", "seat.undo"), (Parameter("yes", FLAG, "don't ask; needed without a terminal", False),)
     ),
-    "memory.maintain": (Parameter("every", DURATION, "do it again so often (6h, 30m, 1d), until Ctrl-C", None),),
+    "memory.maintain": (Parameter("every", DURATION, "repeat at this interval (6h, 30m, 1d), until Ctrl-C", None),),
 }
 
 
@@ -215,7 +215,7 @@ class Call:
         units = 0 if self.is_on_server else self.memory.stats().units  # On a server the other units belong to others.
         if not former and units <= _UNITS_OF_DOCTOR:
             return []
-        held = f'units of project "{former}", which is how this folder is called' if former else f"{units:,} units"
+        held = f'units of project "{former}", the name of this folder' if former else f"{units:,} units"
         return [
             f"Nothing can be seen from {self.seat.scope}, but this memory holds {held}. {_HOW_NAMED},"
             f' put the old name into mnemarch.toml: project = "{former or "NAME"}".'
@@ -261,7 +261,7 @@ class Call:
         root = self.places.root
         if root is not None:
             if not os.path.isdir(root):
-                raise InvalidInput(f"--root {root!r} is no folder.", hint="Give the root of a working tree.")
+                raise InvalidInput(f"--root {root!r} is not a folder.", hint="Give the root of a working tree.")
             return str(root)
         try:
             return os.getcwd()
@@ -348,7 +348,7 @@ def _actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
         whose = "" if host is None else f" for {host}, which started this process"
         line = actor.id if host is None else f"{actor.id} @{host}"
         raise NotAllowed(
-            f"{actor} is not named in your own configuration{whose} (rule R4: a person names the orchestrators).",
+            f"{actor} is not named in your own configuration{whose} (rule R4: only a person names orchestrators).",
             rule="R4",
             hint=f"A person adds this line to {user.path_of('orchestrators')}: {clean(line)}",
         )
@@ -362,20 +362,20 @@ def is_interactive() -> bool:
 def _require_person(actor: Actor, host: str | None) -> None:
     if host is not None:
         raise NotAllowed(
-            f"{actor} can't be named here: {host} started this process (rule R4: agents don't act as people).",
+            f"{actor} can't act here: {host} started this process (rule R4: agents don't act as people).",
             rule="R4",
-            hint="The person types it in a terminal of their own.",
+            hint="A person must type this in a terminal of their own.",
         )
     confirmed = _person(actor.id) if is_interactive() else user.person()
     if confirmed is None:
         raise NotAllowed(
-            f"{actor} has not been confirmed (rule R4: a person says once, at a terminal, who they are).",
+            f"{actor} is not confirmed (rule R4: a person says once, at a terminal, who they are).",
             rule="R4",
             hint="Type mnemarch init in a terminal.",
         )
     if actor.id != confirmed:
         raise NotAllowed(
-            f"{actor} is not who uses this computer: that is {confirmed} (rule R4: none acts as another).",
+            f"{actor} is not the user of this computer, {confirmed} (rule R4: nobody acts as another person).",
             rule="R4",
             hint=f"Leave out --actor. If the name is wrong, correct it in {user.path_of('person')}.",
         )
@@ -389,22 +389,22 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
     from mnemarch.interfaces.text import clean, quoted
 
     proposal = proposal or _proposed_name()
-    sys.stderr.write(f"Who are you? Your word is evidence, so this is asked once. [{clean(proposal)}] ")
+    sys.stderr.write(f"What is your name? Your word counts as evidence, so Mnemarch asks once. [{clean(proposal)}] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
     if not answer:
-        raise InvalidInput("Nobody said who they are.", hint="Answer with a name, or add --actor agent:NAME.")
+        raise InvalidInput("No name was given.", hint="Answer with a name, or add --actor agent:NAME.")
     # "yes" accepts the name in brackets.
     typed = "" if answer.strip().casefold() in _YES else answer.strip()
     if typed and not user.is_name(typed):
         print(
-            f"note: {quoted(typed)} is no name; this acts as agent:cli. Say who you are: mnemarch init",
+            f"note: {quoted(typed)} is not a name, so this acts as agent:cli. To give your name: mnemarch init",
             file=sys.stderr,
         )
         return None
     name = checked_name(typed or proposal, "a name")
     if not user.keep_person(name):
-        print(f"note: {user.path_of('person')} can't be written; it will be asked again", file=sys.stderr)
+        print(f"note: {user.path_of('person')} can't be written, so the next command asks again", file=sys.stderr)
     return name
 
 

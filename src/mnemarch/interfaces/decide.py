@@ -34,14 +34,14 @@ _LABEL_CHARS = 60
 _DECIDE = (
     Parameter("text", TEXT, "what is decided; - reads standard input", None, "", metavar="TEXT|-"),
     Parameter("reason", TEXT, "why, in a sentence or two", None, metavar="SUMMARY"),
-    Parameter("type", WORDS, f"of reason: {', '.join(_TYPES)}", None, metavar="TYPE"),
+    Parameter("type", WORDS, f"the type of the reason: {', '.join(_TYPES)}", None, metavar="TYPE"),
     Parameter("tradeoff", WORDS, "what it costs", None),
-    Parameter("evidence", ID, "it rests on; repeatable", (), many=True, metavar="UNIT"),
+    Parameter("evidence", ID, "the id of evidence; repeatable", (), many=True, metavar="UNIT"),
     Parameter("snapshot", WORDS, "new evidence, word for word; repeatable", (), many=True),
     Parameter("strength", STRENGTH, "axis, lock or normal (default; a revision keeps its own)", None),
     Parameter("domain", WORDS, "what it is about (default: global; a revision keeps its own)", None, metavar="NAME"),
     Parameter("level", LEVEL, "project (default), task, worktree or org", None),
-    Parameter("revises", ID, "the version that you saw and this is to follow; a conflict if it moved on", None),
+    Parameter("revises", ID, "the version that you saw; a conflict if another one is in force", None),
     Parameter("override", WORDS, "commit although the guardian blocks it", None, metavar="WHY"),
     Parameter("dry_run", FLAG, "show the proposal and commit nothing", False),
     Parameter("yes", FLAG, "commit without asking", False),
@@ -55,7 +55,7 @@ def _decide(call: Call) -> Answer:
         call.begins_memory = False
         call.answer_from_nothing()
     if not options.type or not options.reason:
-        raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
+        raise InvalidInput("A decision needs a reason (R12).", hint='Add --type risk --reason "why, in a sentence".')
     desk = call.seat.decisions
     proposal = desk.propose(
         text_or_stdin(options.text),
@@ -97,7 +97,7 @@ def _import(call: Call) -> Answer:
     seat = call.seat  # This may ask the person's name, before the progress line is drawn.
     with Counter("importing", "records") as progress:
         outcomes = adr.import_folder(seat, call.options.folder, progress, override=call.options.override)
-    return _records(outcomes, "There are no decision records there.")
+    return _records(outcomes, "The folder has no decision records.")
 
 
 def _export(call: Call) -> Answer:
@@ -116,7 +116,7 @@ def related(verb: Verb, call: Call) -> Answer:
     return shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
 
 
-_FOLDER = Parameter("folder", PATH, "of Markdown files", metavar="FOLDER")
+_FOLDER = Parameter("folder", PATH, "a folder of Markdown files", metavar="FOLDER")
 COMMANDS = {
     "decide": Command(_decide, _DECIDE, begins_memory=True),
     "decisions import": Command(_import, (_FOLDER, OVERRIDE), begins_memory=True),
@@ -169,7 +169,7 @@ def _history(versions: Sequence[Decision], _: Call) -> str:
 
 def _loaded(loaded: Sequence[Loaded], _: Call) -> str:
     rows = [(one.tier, one.unit.kind, short_id(one.unit.id), quoted(one.unit.content)) for one in loaded]
-    return table(("tier", "kind", "id", "content"), rows, "Nothing to load here.")
+    return table(("tier", "kind", "id", "content"), rows, "No decision is in force here.")
 
 
 def _relations(relations: Sequence[Relation], _: Call) -> str:
@@ -204,7 +204,7 @@ def _impact(impact: Impact, call: Call) -> str:
     desk = call.seat.decisions
     head = _head(desk, call.options.decision_id)
     known = _known_decisions(desk, impact) | {head.root_id: head}
-    lines = _tree_lines(impact, known) or ["Nothing depends on it, as far as relations say."]
+    lines = _tree_lines(impact, known) or ["No stated relation leads to another decision."]
     return "\n".join([_named(head.root_id, known), *lines])
 
 
@@ -244,7 +244,7 @@ def _named(root: str, known: Mapping[str, Decision]) -> str:
 
 def _broken(anchors: Sequence[Unit], _: Call) -> str:
     rows = [(short_id(one.id), short_id(one.attributes.get("target", "")), quoted(one.content)) for one in anchors]
-    return table(("id", "leads to", "hint"), rows, "Every anchor leads somewhere.")
+    return table(("id", "leads to", "hint"), rows, "Every anchor has its target.")
 
 
 # Keyed as in `text`.
@@ -258,7 +258,7 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "decisions.relations": _relations,
     "decisions.add_evidence": lambda unit, _: f"kept  {short_id(unit.id)}",
     "decisions.add_anchor": lambda unit, _: f"anchored  {short_id(unit.id)}",
-    "decisions.add_policy": lambda unit, _: f"laid down  {short_id(unit.id)}  {unit.level}",
+    "decisions.add_policy": lambda unit, _: f"added       {short_id(unit.id)}  {unit.level}",
     "decisions.broken_anchors": _broken,
     "decisions.impact": _impact,
 }

@@ -70,7 +70,7 @@ def run(*, keep: str | None, fast: bool, aside: bool) -> tuple[list[Proof], str]
     With `aside` the story goes to stderr, since stdout is for the answer.
     """
     if keep and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
-        raise InvalidInput(f"{keep!r} is not empty.", hint="Give a new folder; nothing was overwritten.")
+        raise InvalidInput(f"{keep!r} is not empty.", hint="Nothing was overwritten. Give a new folder.")
     with tempfile.TemporaryDirectory(prefix="mnemarch-demo-", ignore_cleanup_errors=True) as temporary:
         folder = os.path.realpath(keep or os.path.join(temporary, _PROJECT))
         started = time.monotonic()
@@ -149,7 +149,7 @@ class _Story:
         printed = {name: process.communicate()[0] for name, process in started.items()}
         if silent := [name for name, text in printed.items() if not text.strip()]:
             raise StoreUnavailable(
-                f"{silent[0]} of the demo broke off.", hint="Run it again; mnemarch doctor may help."
+                f"{silent[0]} of the demo ended early.", hint="Run it again; mnemarch doctor may help."
             )
         return {name: json.loads(text) if "--json" in commands[name] else text for name, text in printed.items()}
 
@@ -175,7 +175,7 @@ class _Story:
                     self._tell("", "logs a line with an API key in it", f"redacted {receipt['redacted'][0]}", "yellow")
                 elif receipt["duplicate"]:
                     self._tell("", f"retries {entry['key']}", f"the first receipt again: #{receipt['seq']}", "yellow")
-        self._act(2, "The same moment: what the agents said, and what the memory made of it")
+        self._act(2, "What the agents stated at the same moment, and what the memory made of it")
         batch = ["remember", "--batch", "--json"]
         claims = {
             name: [{"content": _SHARED, "citations": _SHOP["shared_citations"]}, *agent["claims"]]
@@ -201,7 +201,7 @@ class _Story:
                     then = stored or f"refused by {answer['rule']}: {answer['reason']}"
                     self._tell(name, f'"{claim["content"]}"', then, "green" if unit else "yellow")
         unit = self._ada.get(self._told.ids[_SHARED])
-        self._tell("everybody", f'"{unit.content}"', f"1 unit, {len(unit.provenance)} voices: {unit.id}")
+        self._tell("everybody", f'"{unit.content}"', f"1 unit, {len(unit.provenance)} authors: {unit.id}")
         for dispute in self._ada.conflicts():
             texts = " / ".join(self._ada.get(side).content for side in dispute.units)
             self._tell("the memory", texts, f"open conflict {dispute.id} ({dispute.reason})", "yellow")
@@ -217,11 +217,11 @@ class _Story:
             self._tell("", f'"{short(content, 60)}"', f"not raised: {refusal['reason']} ({refusal['rule']})", "yellow")
 
     def revise(self) -> None:
-        self._act(4, "No evidence, no way up: an orchestrator tries to lift a guess to the whole project")
+        self._act(4, "No evidence, no promotion: an orchestrator tries to raise a guess to the whole project")
         outcome = self._seat(Actor.orchestrator("lead")).promote(self._told.ids[_GUESS], Level.PROJECT)
         then = f"refused by {outcome.rule}: {outcome.reason}" if isinstance(outcome, Refused) else "lifted"
         self._tell("lead", f'"{_GUESS}"', then, "yellow")
-        self._act(5, "No last writer wins: two leads revise one unit from the same version")
+        self._act(5, "No last writer wins: two leads revise the same version of one unit")
         old = self._ada.get(self._told.ids[_SHARED])
         cited = [Citation.parse(text) for text in _SHOP["shared_citations"]]
 
@@ -320,7 +320,7 @@ def _proofs_of_log(log: list[dict[str, Any]], told: Told) -> Iterator[tuple[str,
         streams.setdefault(f"{event['org']}/{event['project']}", []).append(event["seq"])
     is_gapless = all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in streams.values())
     distinct = sum(len(set(numbers)) for numbers in streams.values())
-    yield "one order, no gap, no double", f"{distinct:,} sequence numbers for {len(log):,} events", is_gapless
+    yield "one order, without a gap or a repeat", f"{distinct:,} sequence numbers for {len(log):,} events", is_gapless
     bodies = [event["body"] or "" for event in log if event["type"] == "unit.remembered"]
     texts, tried = sum(any(text in body for body in bodies) for text in _SHOP["revisions"]), len(_SHOP["revisions"])
     counted = (
@@ -337,7 +337,7 @@ def _proofs_of_log(log: list[dict[str, Any]], told: Told) -> Iterator[tuple[str,
 def _proofs_of_memory(memory: Memory, judge: Seat, told: Told, folder: str) -> Iterator[tuple[str, str, bool]]:
     units, agents = [unit for unit in judge.units(limit=10_000) if unit.content == _SHARED], len(_SHOP["agents"])
     voices = {str(source.actor) for unit in units for source in unit.provenance}
-    counted = f"{agents} agents said it, {len(units)} unit holds it, with {len(voices)} voices"
+    counted = f"{agents} agents stated it, {len(units)} unit has it, with {len(voices)} authors"
     yield "one fact, one unit", counted, len(units) == 1 and len(voices) == agents
     guess = judge.get(told.ids[_GUESS])
     counted = f"the claim without evidence is still a {guess.status}, {guess.confidence:.2f} sure, at {guess.level}"

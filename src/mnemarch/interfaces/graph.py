@@ -74,7 +74,7 @@ def _show(call: Call) -> Answer:
         if options.svg:
             return graph_svg(shown, limit or _QUESTIONS_SHOWN)
         others = [each for each in active if each != session]
-        more = f"\n\nSessions under way (--session ID): {clean(', '.join(others))}" if others else ""
+        more = f"\n\nOpen sessions (--session ID): {clean(', '.join(others))}" if others else ""
         return _graph_text(shown, limit or _QUESTIONS_SHOWN) + more
 
     return Answer(data, text)
@@ -97,8 +97,8 @@ def _graph_text(view: GraphView, limit: int) -> str:
     """The hottest questions, each with its neighbours."""
     if not view.nodes:
         return clean(
-            f"{view.title} has no questions yet. A session's are recorded by the program that runs the agent"
-            " (seat.graph); an agent's own come from its sessions, when these end."
+            f"{view.title} has no questions yet. The program that runs an agent records a session"
+            " (seat.graph). The agent's own graph keeps the best of it when the session ends."
         )
     by_id = {node.id: node for node in view.nodes}
     around: dict[str, list[tuple[Edge, Node]]] = {id: [] for id in by_id}
@@ -140,9 +140,9 @@ COMMANDS = {
     "graph": Command(
         _show,
         (
-            Parameter("agent", FLAG, "the agent's own graph, although a session is set", False),
-            Parameter("limit", NUMBER, f"so many questions (default: {_QUESTIONS_SHOWN}; with --json all)", None),
-            Parameter("svg", FLAG, "as a picture", False),
+            Parameter("agent", FLAG, "show the agent's own graph, even if a session is set", False),
+            Parameter("limit", NUMBER, f"how many questions (default: {_QUESTIONS_SHOWN}; with --json all)", None),
+            Parameter("svg", FLAG, "draw a picture", False),
         ),
     ),
 }

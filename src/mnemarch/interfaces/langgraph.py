@@ -73,7 +73,7 @@ class MnemarchStore(base.BaseStore):
             elif isinstance(op, base.ListNamespacesOp):
                 results.append(self._listed(op))
             else:
-                raise InvalidInput(f"{op!r} is no operation of a store.", hint="Use get, put, search, list_namespaces.")
+                raise InvalidInput(f"{op!r} is not a store operation.", hint="Use get, put, search, list_namespaces.")
         if puts:
             self._items.change([self._change(op) for op in puts.values()])
         return results
@@ -160,7 +160,7 @@ def _holds(name: str, mine: Any, limit: Any) -> bool:
     """Whether an operator holds. Comparisons of order are false for values that are not numbers."""
     compare = _COMPARISONS.get(name)
     if compare is None:
-        raise InvalidInput(f"{name} is no operator of a filter.", hint=f"Use one of: {', '.join(_COMPARISONS)}.")
+        raise InvalidInput(f"{name} is not an operator of a filter.", hint=f"Use one of: {', '.join(_COMPARISONS)}.")
     if compare not in _OF_NUMBERS:
         return compare(mine, limit)
     try:

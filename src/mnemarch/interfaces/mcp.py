@@ -128,7 +128,7 @@ class _Desk:
                 return call.seat.core.compiled()
             if uri.startswith(_UNIT):
                 return json_text(call.seat.explain(uri.removeprefix(_UNIT)))
-        raise NotFound(f"There is no resource {uri}.", hint=f"There are {_DECISIONS}, {_CORE_TEXT} and {_UNIT}ID.")
+        raise NotFound(f"There is no resource {uri}.", hint=f"They are {_DECISIONS}, {_CORE_TEXT} and {_UNIT}ID.")
 
     # Requests
 
@@ -145,11 +145,11 @@ class _Desk:
 
     async def list_resources(self, _context: Any, _params: Any) -> types.ListResourcesResult:
         decisions = types.Resource(uri=_DECISIONS, name="decisions", description="The decisions in force.")
-        core = types.Resource(uri=_CORE_TEXT, name="core", description="Core memory, as it stands in a prompt.")
+        core = types.Resource(uri=_CORE_TEXT, name="core", description="Core memory, as it is in a prompt.")
         return types.ListResourcesResult(resources=[decisions, core])
 
     async def list_templates(self, _context: Any, _params: Any) -> types.ListResourceTemplatesResult:
-        unit = types.ResourceTemplate(uri_template=f"{_UNIT}{{id}}", name="unit", description="Where a unit is from.")
+        unit = types.ResourceTemplate(uri_template=f"{_UNIT}{{id}}", name="unit", description="A unit's source.")
         return types.ListResourceTemplatesResult(resource_templates=[unit])
 
     async def read_resource(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -162,7 +162,7 @@ class _Desk:
         return types.ReadResourceResult(contents=[part])
 
     async def list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
-        task = types.PromptArgument(name="task", description="what is to be done", required=True)
+        task = types.PromptArgument(name="task", description="the task", required=True)
         takes = {_BEGINNING: [task]}
         told = {name: words(f"prompt {name}").partition(". ")[0] for name in _PROMPTS}
         prompts = [types.Prompt(name=name, description=told[name], arguments=takes.get(name)) for name in _PROMPTS]
@@ -359,11 +359,11 @@ COMMANDS = {
             Parameter(
                 "deny", WORDS, "a tool to leave out, whatever the profile; repeatable", (), many=True, metavar="TOOL"
             ),
-            Parameter("http", NUMBER, "listen on this port of the loopback address instead", None, metavar="PORT"),
+            Parameter("http", NUMBER, "serve HTTP on this port of the loopback address", None, metavar="PORT"),
             Parameter(
                 "maintain_after",
                 NUMBER,
-                "do the nightly maintenance after so many seconds, if nobody has for a day; -1 is never (default: 60)",
+                "do the nightly maintenance after so many seconds, once a day; -1 is never (default: 60)",
                 _MAINTAIN_AFTER_S,
                 metavar="SECONDS",
             ),

@@ -62,7 +62,7 @@ def _stats(stats: Stats, _: Call) -> str:
             ("  by kind", counts(stats.by_kind)),
             ("  by level", counts(stats.by_level)),
             ("conflicts", f"{stats.open_conflicts} open"),
-            ("index", f"{stats.indexed:,} units, {stats.unindexed:,} newer ones are searched without it"),
+            ("index", f"{stats.indexed:,} units, {stats.unindexed:,} newer ones are searched directly"),
             ("meaning", meaning_line(stats)),
             ("on disk", f"{stats.bytes_on_disk:,} bytes, format {stats.format_version}"),
         ]
@@ -73,7 +73,7 @@ def _cognified(done: upkeep.Cognified, _: Call) -> str:
     cost = f", {done.money:.4f} by the configured prices" if done.money else ""
     lines = [f"{len(done.episodes)} analysed, {done.waiting} still waiting, {done.tokens:,} tokens{cost}"]
     if not (done.episodes or done.waiting or done.tokens):
-        lines = [] if done.stopped else ["Nothing to do: no task of this project waits for the model."]
+        lines = [] if done.stopped else ["No task of this project waits for the model."]
     lines += [f"episode  {short_id(each)}" for each in done.episodes]
     lines += [f"skill    {short_id(each)}" for each in done.skills]
     lines += [f"decided  {short_id(each)}  waits in the inbox for a person or a lead" for each in done.proposed]
@@ -82,38 +82,36 @@ def _cognified(done: upkeep.Cognified, _: Call) -> str:
 
 def _audit(check: LogCheck, _: Call) -> str:
     if check.ok:
-        return (
-            f"The log holds: {check.events:,} events, every hash chain unbroken, and what is stored is what they say."
-        )
+        return f"The log is intact: {check.events:,} events, no hash chain is broken, and the stored rows match."
     return f"The audit fails at {clean(check.first_broken)}: {clean(check.problem)}.\n{check.hint}"
 
 
 def _rebuild(rebuild: Mapping[str, Any], call: Call) -> str:
     came = "The same state" if rebuild["same"] else "Another state"
-    then = "." if rebuild["same"] else "; what the log says stands now."
+    then = "." if rebuild["same"] else "; the state now is what the log says."
     lines = [
         f"{came} came out of {rebuild['events']:,} events{then}",
         f"  before  {rebuild['digest_before']}",
         f"  after   {rebuild['digest_after']}",
     ]
     check = rebuild["audit"]
-    return "\n".join(lines if check.ok else [*lines, f"But the log is not as it was written. {_audit(check, call)}"])
+    return "\n".join(lines if check.ok else [*lines, f"But the log was changed. {_audit(check, call)}"])
 
 
 def _swept(swept: Swept, _: Call) -> str:
     done = f"{swept.archived:,} archived, {swept.revived:,} revived, {swept.moved:,} moved"
     lines = [f"checked  {swept.checked:,} units: {done}"]
     if swept.moved:
-        lines.append("moved: the file they cite has another name, and they cite it by that now")
+        lines.append("moved: the cited file has a new name, and the units cite that now")
     if swept.skipped:
-        lines.append(f"{swept.skipped:,} can't be judged from here (another project, or a worktree that is gone)")
+        lines.append(f"{swept.skipped:,} can't be checked from here (another project, or a worktree that is gone)")
     return "\n".join(lines)
 
 
 def _pruned(pruned: upkeep.Pruned, _: Call) -> str:
     verb = "would archive" if pruned.dry_run else "archived"
     lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {short_id(id)}" for id in pruned.units)]
-    return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)
+    return "\n".join([*lines, "To archive them, add --apply."] if pruned.dry_run and pruned.units else lines)
 
 
 def _findings(findings: Sequence[Finding], _: Call) -> str:
@@ -133,7 +131,7 @@ def _reflected(done: upkeep.Reflected, _: Call) -> str:
         lines.append(wrapped(clean(unit.content), "  "))
     for unit in done.retired:
         lines += ["", f"retired  {short_id(unit.id)}  {with_short_ids(unit.content)}"]
-    return "\n".join([*lines, *([] if done.complete else ["", "There is more: mnemarch reflect goes on from here."])])
+    return "\n".join([*lines, *([] if done.complete else ["", "There is more. To continue: mnemarch reflect"])])
 
 
 def _maintained(night: upkeep.Maintained, _: Call) -> str:
@@ -192,7 +190,7 @@ def exported(verb: Verb, call: Call) -> Answer:
         events = performed(verb, call)
         return shaped(verb, call, {"path": os.path.abspath(path), "events": events})
     if call.places.json:
-        raise InvalidInput("The export and --json both want standard output.", hint="Name a file, or leave --json out.")
+        raise InvalidInput("The export and --json both need standard output.", hint="Name a file, or leave --json out.")
     from shutil import copyfileobj
     from tempfile import TemporaryDirectory
 
@@ -212,14 +210,14 @@ def imported(verb: Verb, call: Call) -> Answer:
         problem = "No such file or folder" if not os.path.lexists(path) else "Permission denied"
         raise InvalidInput(f"{path!r} can't be read: {problem}.", hint="Check its name and its rights.")
     if verb.name == "memory.import_":
-        require_person(call.seat.actor, "restore an export", "; without --restore it is taken as claims")
+        require_person(call.seat.actor, "restore an export", "; without --restore it is imported as claims")
     return answered(verb, call)
 
 
 def backed_up(verb: Verb, call: Call) -> Answer:
     path = call.options.path
     if path == "-":
-        raise InvalidInput("A backup is a database, and no stream.", hint="Name a file, or use: mnemarch export -")
+        raise InvalidInput("A backup is a database file, not a stream.", hint="Name a file, or use: mnemarch export -")
     performed(verb, call)
     return shaped(verb, call, {"path": os.path.abspath(path), "bytes": os.path.getsize(path)})
 
@@ -238,7 +236,7 @@ def asked(verb: Verb, call: Call) -> Answer:
     if words.startswith("nothing to undo"):
         return Answer(preview, lambda: words)
     if not at_terminal(sys.stdin):
-        unasked = f"{words}\nNothing was done: nobody is at a terminal to confirm it. Add --yes if it is meant."
+        unasked = f"{words}\nNothing was done, because nobody is at a terminal to confirm it. To confirm, add --yes."
         return Answer(preview, lambda: unasked, REFUSED)
     sys.stderr.write(f"{words}\n")
     copies = getattr(preview, "copies", ())
@@ -286,7 +284,7 @@ def _undone(undone: upkeep.Undone, _: Call) -> str:
     )
     if not (undone.retired or undone.restored or any(number for number, _ in counts)):
         alone = " and rests on it alone" if undone.kept else ""
-        return f"nothing to undo: {undone.actor} wrote nothing here that is in force{alone}"
+        return f"nothing to undo: {undone.actor} wrote nothing here that is still in force{alone}"
     if undone.reverted:
         lines = [f"reverted  {short_id(undone.id or '')}: {undone.actor} counts again"]
         head = counted(len(undone.retired), "unit is back", "units are back")
@@ -295,7 +293,7 @@ def _undone(undone: upkeep.Undone, _: Call) -> str:
         head = counted(len(undone.retired), "unit") + (" would go" if undone.dry_run else " retired")
     lines += [f"{head}{':' if undone.retired else ''}", *_fates(undone.retired)]
     if undone.restored:
-        what = "as it had left them" if undone.reverted else "given back"
+        what = "as that actor left them" if undone.reverted else "given back"
         lines += [f"{counted(len(undone.restored), 'unit')} of others {what}:", *_fates(undone.restored)]
     if undone.kept:
         lines += [f"{counted(len(undone.kept), 'unit stays', 'units stay')}:", *_fates(undone.kept)]
@@ -304,7 +302,7 @@ def _undone(undone: upkeep.Undone, _: Call) -> str:
         verb = "waiting again or counted" if undone.reverted else "no longer waiting or counted"
         lines.append(f"{verb}: {listed}")
     if undone.id and not undone.reverted:
-        lines.append(f"take it back with: mnemarch undo --revert {short_id(undone.id)}")
+        lines.append(f"to revert this: mnemarch undo --revert {short_id(undone.id)}")
     return "\n".join(lines)
 
 
@@ -324,7 +322,7 @@ def require_person(actor: Actor, what: str, instead: str = "") -> None:
     """Raise unless the actor is a person: the verifications and approvals of a log that comes in would count (R4)."""
     if actor.kind != "human":
         raise NotAllowed(
-            f"{actor} may not {what}: what it calls verified or approved would count there (R4).",
+            f"{actor} may not {what}: its verifications would count there (R4).",
             rule="R4",
             hint=f"A person can, with --actor human:NAME{instead}.",
         )
@@ -342,14 +340,14 @@ def _text(done: upkeep.Copied, source: str, target: str) -> str:
     before = f"; {done.skipped:,} were there from before" if done.skipped else ""
     lines = [
         f"copied    {counted(done.events, 'event')} of {counted(done.streams, 'stream')}{before}",
-        f"verified  every chain ends alike, and all that is made of the log has one digest: {done.digest[:16]}",
+        f"verified  both have the same chains, and the same digest of everything derived: {done.digest[:16]}",
     ]
     if done.behind:
         lines.append(
-            f"Meanwhile {counted(done.behind, 'event')} came to {clean(source)}: copy again to bring them over."
+            f"Meanwhile {counted(done.behind, 'event')} came to {clean(source)}. To copy them too, run this again."
         )
     if "://" in target:
-        lines.append("To work with it from now on, name it in mnemarch.toml: [store] url")
+        lines.append("To use the copy from now on, name it in mnemarch.toml: [store] url")
     return "\n".join(lines)
 
 
@@ -362,9 +360,9 @@ def _imported(done: upkeep.ImportedClaims, call: Call) -> str:
     lines += [f"  {quoted(text)}" for text in done.texts]
     lines += [f"  and {done.units - len(done.texts):,} more"] if done.units > len(done.texts) else []
     if not (done.units or done.known or done.left_out or done.problems):
-        lines.append(f"Nothing in it can be read as {done.format}: another format may fit (--from).")
+        lines.append(f"Nothing in it can be read as {done.format}. Name another format with --from.")
     if done.replacing:
-        lines.append(f"{done.replacing:,} of them replace what an earlier import brought, once a person accepts them.")
+        lines.append(f"{done.replacing:,} of them replace units of an earlier import, once a person accepts them.")
     lines += [f"removed: {', '.join(done.redacted)}"] if done.redacted else []
     if done.problems:
         lines.append(f"not read: {len(done.problems):,}")
@@ -389,7 +387,7 @@ def brought(event: Event, call: Call) -> list[str]:
     mine = [unit for unit in units if unit.attributes.get("import") == event.id]
     lines = [f"  {short_id(unit.id)}  {quoted(unit.content)}" for unit in reversed(mine[-_SHOWN_MAX:])]
     more = [f"  and {len(mine) - _SHOWN_MAX:,} more"] if len(mine) > _SHOWN_MAX else []
-    return ["", f"it brought, and nobody has judged: {len(mine):,}", *lines, *more] if mine else []
+    return ["", f"imported, and judged by nobody yet: {len(mine):,}", *lines, *more] if mine else []
 
 
 COMMANDS = {
@@ -397,7 +395,7 @@ COMMANDS = {
         _copy,
         (
             Parameter("source", WORDS, "the memory: its folder, or its address", metavar="FROM"),
-            Parameter("target", WORDS, "where to: a folder, or an address", metavar="TO"),
+            Parameter("target", WORDS, "the copy: a folder, or an address", metavar="TO"),
         ),
     )
 }

@@ -71,14 +71,14 @@ def _next_steps(actor: Actor, named: str) -> list[str]:
     """
     agent = f"--task T-1{' --actor agent:coder-1' if actor.kind in {'human', 'system'} else named}"
     by_agents = [
-        ("anything, as it happens", f'mnemarch log thought "..." {agent}'),
-        ("what others should know", f'mnemarch remember "..." --cite test:NAME {agent}'),
-        ("what makes it knowledge: your tests", f"mnemarch verify {agent} -- pytest"),
+        ("note anything", f'mnemarch log thought "..." {agent}'),
+        ("tell others", f'mnemarch remember "..." --cite test:NAME {agent}'),
+        ("let your tests verify it", f"mnemarch verify {agent} -- pytest"),
     ]
     if actor.kind == "human":
         steps = [
-            ("what holds for everybody", f'mnemarch remember "..."{named}'),
-            ("what is decided", f'mnemarch decide "..." --type risk --reason "..." --snapshot "..."{named}'),
+            ("tell everybody", f'mnemarch remember "..."{named}'),
+            ("record a decision", f'mnemarch decide "..." --type risk --reason "..." --snapshot "..."{named}'),
             *((f"an agent: {what}", step) for what, step in by_agents),
             ("what waits for you", f"mnemarch inbox{named}"),
         ]
@@ -98,7 +98,7 @@ def _trust(call: Call) -> Answer:
         count = sum(map(_revoked, places))
         return Answer({"revoked": count}, lambda: f"revoked  {count} that you had accepted in {folder}")
     waiting = checkout.waiting(folder, call.store)
-    shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your word."
+    shown = "\n".join(map(_described, waiting)) or f"Nothing in {folder} waits for your yes."
     data = {"waiting": [{"path": one.path, "why": one.why} for one in waiting], "accepted": False}
     if call.options.show or not waiting:
         return Answer(data, lambda: shown)
@@ -129,7 +129,7 @@ def _left_behind(folder: str) -> list[str]:
         if not before.stats().events:
             return []
     return [
-        f"{place} has what was remembered before, and is not searched any more. To take it along:",
+        f"{place} holds what was remembered before, and is no longer searched. To bring it along:",
         f"  mnemarch copy {folder} ../before; mnemarch export ../before.jsonl --store ../before",
         "  mnemarch import ../before.jsonl",
     ]
@@ -137,19 +137,19 @@ def _left_behind(folder: str) -> list[str]:
 
 def _accepted(one: Foreign) -> str:
     is_for_good = one.content == checkout.FILE_SCHEME.encode()
-    return f"accepted  {one.path}, {'with all that comes into it' if is_for_good else 'until it changes'}"
+    return f"accepted  {one.path}, {'with everything that is added later' if is_for_good else 'until it changes'}"
 
 
 def _require_user(is_confirmed: bool) -> None:
     host = user.host()
     if host is not None:
         raise NotAllowed(
-            f"{host} started this process, and what came with a checkout is for a person to accept (rule R4).",
+            f"{host} started this process, and only a person accepts what came with a checkout (rule R4).",
             rule="R4",
-            hint="The person types it in a terminal of their own: mnemarch trust",
+            hint="A person must type this in a terminal of their own: mnemarch trust",
         )
     if not is_confirmed and not is_interactive():
-        raise InvalidInput("Nobody is at a terminal to confirm it.", hint="Add --yes if it is meant.")
+        raise InvalidInput("Nobody is at a terminal to confirm it.", hint="To confirm, add --yes.")
 
 
 def _described(foreign: Foreign) -> str:
@@ -315,7 +315,7 @@ COMMANDS = {
     "demo": Command(
         _demo,
         (
-            Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
+            Parameter("keep", PATH, "keep the memory in this new folder", None, metavar="DIR"),
             Parameter("fast", FLAG, "no pauses, and fewer log entries", False),
         ),
     ),
@@ -323,9 +323,9 @@ COMMANDS = {
     "trust": Command(
         _trust,
         (
-            Parameter("show", FLAG, "only show what would be obeyed", False),
-            Parameter("revoke", FLAG, "forget what was accepted here", False),
-            Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),
+            Parameter("show", FLAG, "only show what you would accept", False),
+            Parameter("revoke", FLAG, "forget what you accepted here", False),
+            Parameter("yes", FLAG, "don't ask; needed without a terminal", False),
         ),
     ),
     "hook": Command(_hook, (_HOST,)),

@@ -55,11 +55,11 @@ def _learned_text(patches: int, repeated: int, outcomes: dict[str, dict[str, Cod
         if len(known) > _SHOWN_MAX:
             lines.append(f"{name:<13}… {len(known) - _SHOWN_MAX} more")
     if repeated and not any(outcomes.values()):
-        lines.append("Nothing new: what changed there was read before.")
+        lines.append("Nothing new: these changes were read before.")
     elif not patches:
-        lines.append("Nothing to learn from: it changes no file in a language that rules are learned from.")
+        lines.append("Nothing to learn from: no changed file is in a language that rules are learned from.")
     elif not any(outcomes.values()):
-        lines.append("No rule: a rule needs code that was replaced by other code in a way that can be repeated.")
+        lines.append("No rule: a rule needs a replacement of code that can be repeated elsewhere.")
     return "\n".join(lines)
 
 
@@ -102,7 +102,7 @@ def _apply(call: Call) -> Answer:
         before = _read(path)
         after = call.seat.rules.rewritten(before, path, candidates=call.options.candidates)
         if after != before and (why := _left_alone(path, call.options.paths)):
-            print(f"note: {clean(path)} {why} and was left alone", file=sys.stderr)
+            print(f"note: {clean(path)} {why} and was not changed", file=sys.stderr)
         elif after != before:
             changes[path] = before, after
     if not changes:
@@ -128,7 +128,7 @@ def _left_alone(path: str, named: Sequence[str]) -> str:
     target = os.path.realpath(path)
     roots = [os.path.realpath(root) for root in named]
     if not any(target == root or target.startswith(os.path.join(root, "")) for root in roots):
-        return "leads out of what was named"
+        return "leads out of the named folder"
     is_writable = os.stat(target).st_mode & 0o222 and os.access(target, os.W_OK)
     return "" if is_writable else "is read-only"
 
@@ -165,12 +165,12 @@ def _read(path: str) -> str:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except UnicodeDecodeError:
-        print(f"note: {clean(path)} is not UTF-8 and was left alone", file=sys.stderr)
+        print(f"note: {clean(path)} is not UTF-8 and was not changed", file=sys.stderr)
         return ""
 
 
 _PATHS = Parameter("paths", PATH, "files or folders", many=True, metavar="PATH")
-_CANDIDATES = Parameter("candidates", FLAG, "also by rules that are not trusted yet", False)
+_CANDIDATES = Parameter("candidates", FLAG, "also apply rules that are not trusted yet", False)
 COMMANDS = {
     "rules learn": Command(
         _learn,
@@ -180,7 +180,7 @@ COMMANDS = {
     "rules check": Command(_check, (_PATHS, _CANDIDATES)),
     "rules apply": Command(
         _apply,
-        (_PATHS, _CANDIDATES, Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False)),
+        (_PATHS, _CANDIDATES, Parameter("yes", FLAG, "don't ask; needed without a terminal", False)),
     ),
 }
 
@@ -195,7 +195,7 @@ def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
         rows.append((short_id(rule.id), *judged, clean(rule.name)))
     is_chosen = any(vars(call.options).get(name) for name in ("category", "language", "confidence"))
     empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~5..HEAD"
-    empty = "No code rule fits. All of them: mnemarch rules" if is_chosen else empty
+    empty = "No code rule matches. To list all: mnemarch rules" if is_chosen else empty
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 
 
@@ -239,9 +239,9 @@ def _missing_witness(story: RuleStory) -> list[str]:
     if rule.status != "candidate":
         return []
     times = ceil(log((1 - rule.promotion_threshold) / (1 - rule.confidence)) / log(1 - EMA_ALPHA))
-    seen = "by test runs that were seen passing, in two tasks or more, or "
+    seen = "by witnessed passing test runs in two or more tasks, or "
     return [
-        f"It is trusted from {rule.promotion_threshold:.2f} on, when it was right {counted(times, 'more time')}:"
+        f"It becomes trusted at {rule.promotion_threshold:.2f} on, when it was right {counted(times, 'more time')}:"
         f" {seen * (rule.category != 'security')}by a person's word (mnemarch rules judge {short_id(rule.id)} --worked)"
     ]
 

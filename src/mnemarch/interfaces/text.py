@@ -31,7 +31,7 @@ _BINDING_SHOWN = 5
 _SIDES_MAX = 8
 _HINTS = (
     "Decide one: mnemarch resolve ID --winner UNIT --reason WHY\n"
-    "If all of them hold: mnemarch resolve ID --both --reason WHY"
+    "If all are true: mnemarch resolve ID --both --reason WHY"
 )
 _SHOWN_CHARS = 96
 _LAST_COLUMN_MIN = 12
@@ -194,7 +194,7 @@ def json_text(data: Any) -> str:
 def meaning_line(seen: outcome.Stats | outcome.Overview) -> str:
     """The state of search by meaning."""
     if seen.meaning == "on":
-        return f"{seen.vectors:,} vectors, {seen.without_vector:,} units still without"
+        return f"{seen.vectors:,} vectors, {seen.without_vector:,} units without a vector yet"
     return clean(seen.meaning)
 
 
@@ -217,13 +217,13 @@ def _receipt(receipt: event.Receipt, _: Call) -> str:
 def redactions(receipt: event.Receipt | None) -> list[str]:
     if receipt is None or not receipt.redacted:
         return []
-    return [f"  redacted: {', '.join(receipt.redacted)} (it never reached the disk)"]
+    return [f"  redacted: {', '.join(receipt.redacted)} (it was not stored)"]
 
 
 def _receipts(receipts: Sequence[event.Receipt], _: Call) -> str:
     new = sum(not receipt.duplicate for receipt in receipts)
     redacted = sum(bool(receipt.redacted) for receipt in receipts)
-    return f"logged  {new} entries, {len(receipts) - new} known already, {redacted} with secrets taken out"
+    return f"logged  {new} entries, {len(receipts) - new} known already, {redacted} with secrets removed"
 
 
 def _outcome(first: str) -> Text:
@@ -239,7 +239,7 @@ def _stored(stored: outcome.Stored, first: str) -> str:
     unit = stored.unit
     lines = [unit_line(unit, "joined" if stored.merged else first)]
     if stored.merged:
-        voices, mentions = counted(len(unit.provenance), "voice"), counted(unit.mentions, "mention")
+        voices, mentions = counted(len(unit.provenance), "author"), counted(unit.mentions, "mention")
         lines.append(f"  known already: {voices}, {mentions}")
     if stored.receipt.duplicate:
         lines.append("  this key was used before; nothing new was stored")
@@ -254,8 +254,8 @@ def _refused(refusal: outcome.Refused, call: Call) -> str:
     if refusal.receipt is not None:
         lines.append(f"  it stays in the log as event {short_id(refusal.receipt.event_id)}")
     if actor.kind == "human" and refusal.rule.startswith("G23") and call.arguments.keys() & {"content", "claims"}:
-        lines.append(f"  a person writes at --level project, with a word of their own: --cite human:{clean(actor.id)}")
-        lines.append("  what an agent found out is its own to say: --actor agent:NAME")
+        lines.append(f"  a person can write at --level project and vouch for it: --cite human:{clean(actor.id)}")
+        lines.append("  if an agent found this out, state it as that agent: --actor agent:NAME")
     return "\n".join([*lines, *redactions(refusal.receipt)])
 
 
@@ -279,7 +279,7 @@ def _inbox(items: Sequence[outcome.InboxItem], call: Call) -> str:
     seen = call.seat.status()
     more = seen.waiting - len(items)
     lines += ["", f"{more} more: mnemarch inbox --limit {len(items) + more}"] if more > 0 else []
-    lines += [] if seen.is_complete else ["", "Older ones of the same authors are listed when these are settled."]
+    lines += [] if seen.is_complete else ["", "Older items of the same authors appear when these are settled."]
     return "\n".join([*lines, "", "mnemarch accept ITEM... or mnemarch decline ITEM... --reason WHY"])
 
 
@@ -367,7 +367,7 @@ def _origin(known: Mapping[str, Any]) -> list[str]:
 
 def _related(relations: Sequence[outcome.Related], _: Call) -> str:
     lines = [f"{with_short_ids(each.sentence)}\n   {short(each.unit.content, _RECALLED_CHARS)}" for each in relations]
-    return "\n".join(lines) or "Nothing is related to it."
+    return "\n".join(lines) or "It has no related units."
 
 
 def _found(answer: search.Found, call: Call) -> str:
@@ -382,7 +382,7 @@ def _found(answer: search.Found, call: Call) -> str:
     if answer.withheld:
         withheld = (f"  {short_id(each.unit_id)}  {with_short_ids(each.reason)}" for each in answer.withheld)
         lines += ["", "withheld", *withheld]
-    known = UNRECORDED, f"{answer.unlisted} more that bind"
+    known = UNRECORDED, f"{answer.unlisted} more binding"
     return "\n".join([*lines, *(note for note in _notes(answer.notes) if not any(each in note for each in known))])
 
 
@@ -404,9 +404,9 @@ def _recalled(rank: int, item: search.Recalled) -> list[str]:
 def _about_pack(pack: search.Pack, call: Call) -> str:
     """Notes about a context: its size, and what was left out."""
     left = f", {len(pack.left_out)} left out" if pack.left_out else ""
-    bind = f" and {len(pack.binding)} that bind" if pack.binding else ""
+    bind = f" and {counted(len(pack.binding), 'binding decision')}" if pack.binding else ""
     size = f"{counted(len(pack.items), 'unit')}{bind}, {pack.tokens} of {pack.budget} tokens{left}"
-    first = size if pack.text else f"Nothing found for {quoted(call.options.query)} that fits."
+    first = size if pack.text else f"Nothing found for {quoted(call.options.query)} that fits the budget."
     return "\n".join([first, *_notes(pack.notes)])
 
 
@@ -423,7 +423,7 @@ def _opened(stored: outcome.Stored) -> Iterator[str]:
         others, id = _others(dispute, stored.unit.id), short_id(dispute.id)
         yield f"  {verb} {others} ({clean(dispute.reason)}): {what} {id}"
         if dispute.proposal == stored.unit.id:
-            yield f"  it announces a change: resolved for {short_id(dispute.proposal)}, it supersedes the older"
+            yield f"  it announces a change: if {short_id(dispute.proposal)} wins, it supersedes the older unit"
 
 
 def _disputes(what: str) -> Text:
@@ -450,11 +450,11 @@ def _paragraph(what: str, dispute: outcome.Dispute, call: Call) -> Iterator[str]
     if len(dispute.units) > _SIDES_MAX:
         yield f"{INDENT}and {len(dispute.units) - _SIDES_MAX} more: mnemarch --json {what}s"
     if _has_decision(dispute, call):
-        yield f"{INDENT}A decision is revised, not resolved: mnemarch decide TEXT --revises DECISION (the one in force)"
+        yield f"{INDENT}Revise a decision instead: mnemarch decide TEXT --revises DECISION (the one in force)"
     elif len(dispute.units) == 1:
         yield f"{INDENT}Keep it: mnemarch resolve ID --reason WHY, or drop it: mnemarch reject UNIT --reason WHY"
     if dispute.proposal is not None:
-        yield f"{INDENT}Resolved for the newer one, {short_id(dispute.proposal)}, it supersedes the older."
+        yield f"{INDENT}If the newer one, {short_id(dispute.proposal)}, wins, it supersedes the older."
 
 
 def _has_decision(dispute: outcome.Dispute, call: Call) -> bool:

@@ -89,7 +89,7 @@ def tools_for(profile: str, denied: Iterable[str] = ()) -> dict[str, Tool]:
     refused, tools = set(denied), {tool.name: tool for tool in (*TOOLS, *CORE_TOOLS)}
     unknown = sorted(refused - tools.keys())
     if unknown:
-        raise InvalidInput(f"There is no tool {unknown[0]!r}.", hint=f"They are {', '.join(tools)}.")
+        raise InvalidInput(f"There is no tool {unknown[0]!r}.", hint=f"The tools are {', '.join(tools)}.")
     reach = (CORE,) if profile == CORE else PROFILES[: PROFILES.index(profile) + 1]
     return {name: tool for name, tool in tools.items() if tool.needs in reach and name not in refused}
 
@@ -121,7 +121,7 @@ def _recall(call: Call) -> tuple[Any, str]:
     pack = packed(found, _RECALL_TOKENS, estimated_tokens, None)
     bound = {item.unit.id for item in found.binding}
     long = [short_id(one.unit_id) for one in pack.left_out if one.unit_id not in bound and one.reason != TOLD_ELSEWHERE]
-    notes = [f"Too long to be told here, explain tells each: {', '.join(long)}."] if long else []
+    notes = [f"Too long to be shown here. Call explain for each: {', '.join(long)}."] if long else []
     return found, "\n".join([_with_notes(pack.text if pack.items or pack.binding else "", found), *notes])
 
 
@@ -134,7 +134,7 @@ def _with_notes(text: str, answer: Any) -> str:
     withheld = Counter(one.reason for one in answer.withheld)
     reasons = ", ".join(f"{count} {reason}" for reason, count in withheld.items())
     # A text that is not empty already says how many binding units had no room.
-    notes = [note for note in answer.notes if not (text and "more that bind" in note)]
+    notes = [note for note in answer.notes if not (text and "more binding" in note)]
     notes += [f"Withheld: {reasons}."] if withheld else []
     too_long = len(getattr(answer, "left_out", ()))
     nothing = f"{too_long} known, and none fits: ask for more." if too_long else "Nothing is known about this yet."
@@ -255,9 +255,9 @@ def _listed(item: Any) -> dict[str, Any]:
 
 
 _HELPED = Parameter("helped", FLAG, "whether it helped in this task")
-_WHY = Parameter("why", _VERBS["seat.mark_stuck"].takes[0].type, "in a sentence, if it did not", None)
-_AN_ERROR = replace(_VERBS["seat.fail"].takes[0], says="the error, if it was tried and failed", default=None)
-_AN_APPROACH = replace(_VERBS["seat.validate_approach"].takes[0], says="what you are about to try, or just tried")
+_WHY = Parameter("why", _VERBS["seat.mark_stuck"].takes[0].type, "why not, in a sentence, if it did not help", None)
+_AN_ERROR = replace(_VERBS["seat.fail"].takes[0], says="the error, if you tried it and it failed", default=None)
+_AN_APPROACH = replace(_VERBS["seat.validate_approach"].takes[0], says="what you are about to try, or have just tried")
 TOOLS = (
     Tool("context", "seat.context", ("query", "tokens", "domain"), ("Pack",), run=_context),
     Tool("recall", "seat.recall", ("query", "k", "kinds", "domain"), ("Found",), run=_recall),
@@ -300,5 +300,5 @@ CORE_TOOLS = tuple(
 
 def refused_to(tool: str, profile: str) -> NotAllowed:
     needed = next((each.needs for each in (*TOOLS, *CORE_TOOLS) if each.name == tool), None)
-    hint = f"A person starts the server with --profile {needed}." if needed else "List the tools again."
+    hint = f"A person can start the server with --profile {needed}." if needed else "List the tools again."
     return NotAllowed(f"There is no tool {tool!r} in the profile {profile}.", rule="R4", hint=hint)

@@ -65,7 +65,7 @@ _WORDS_CHARS_MAX = 60
 # The sentence for each type of entry. `unit` is the entry's unit; `_parts` makes the other parts.
 SENTENCES = dict(line.split(" ", 1) for line in lines_beside(__file__, "log.txt"))
 # For a signal that was counted before, and for a new count of the cases behind a unit.
-_TRUST_KEPT = "brought {unit} up to date; the trust in it stays"
+_TRUST_KEPT = "updated {unit} without a change of trust"
 _RELATIONS = {"contradicts": "contradicts", "duplicates": "repeats", "similar_to": "resembles"}
 _LINE_CHARS = 240
 _TESTS_SHOWN_MAX = 5
@@ -250,14 +250,14 @@ def _status(seen: Overview, call: Call) -> str:
 def _overview(seen: Overview, call: Call) -> Iterator[str]:
     from mnemarch.services.overview import NEWS_MAX
 
-    is_read_only = "" if seen.writable else "   (can only be read from here)"
+    is_read_only = "" if seen.writable else "   (read-only from here)"
     yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
     yield f"memory     {clean(call.address or call.home.folder)}"
     unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
     yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
     sees_all = seen.is_complete or call.actor.kind is not ActorKind.AGENT
     if not sees_all:
-        yield "           An agent sees no other tasks; a person or a lead sees them all."
+        yield "           An agent sees no other tasks. A person or a lead sees them all."
     worktrees = [(clean(each.name), clean(each.branch or "-"), each) for each in seen.worktrees]
     yield from _chapter(
         "worktrees",
@@ -270,7 +270,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     yield from _chapter(
         "at work, last hour",
         [(clean(each.actor), _where(each.scope), age(each.last_at)) for each in seen.agents],
-        "nobody" if sees_all else "nobody that an agent sees",
+        "nobody" if sees_all else "nobody that an agent can see",
     )
     states = [f"{sum(task.state == state for task in seen.tasks)} {state}" for state in _STATES]
     shown = ", ".join(each for each in states if each != "0 blocked")
@@ -288,7 +288,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         yield f"waiting    {seen.waiting} in this worktree and task, {conflicts}"
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
-    yield f"index      {seen.indexed:,} units, {seen.unindexed:,} newer ones are searched without it"
+    yield f"index      {seen.indexed:,} units, {seen.unindexed:,} newer ones are searched directly"
     yield f"meaning    {meaning_line(seen)}"
 
 
@@ -335,11 +335,11 @@ def _promotion(judged: Promotion, call: Call) -> str:
         lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {with_short_ids(refusal.reason)}")
     lines += [_trust(change) for change in judged.trust_changes]
     for request_id in judged.proposed:
-        lines.append(f"decided  {short_id(request_id)}  waits in the inbox for a person or a lead")
+        lines.append(f"decided  {short_id(request_id)}  waits in the inbox for a person or an orchestrator")
     if judged.analyst:
         lines.append(f"analyst  {with_short_ids(judged.analyst)}")
     if not judged.units and not judged.refused:
-        lines.append("no claim waits for these tests")
+        lines.append("no claim cites these tests")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 
@@ -360,14 +360,14 @@ def _trust(change: TrustChange) -> str:
 
 def _approach(validation: ApproachValidation, _: Call) -> str:
     if validation.valid:
-        return "not tried yet in this task"
-    tried = f"tried already: {clean(validation.reason)}"
+        return "not tried in this task yet"
+    tried = f"already tried:  {clean(validation.reason)}"
     return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
 
 
 def _verdict(judged: LoopVerdict, _: Call) -> str:
     count, kind = judged.details["count"], short(judged.details.get("line") or judged.details["error"])
-    again = "  (told before: counted again once code or approach changed)" if judged.receipt.duplicate else ""
+    again = "  (as before; it counts again once the code or the approach changes)" if judged.receipt.duplicate else ""
     lines = [f"{judged.type}  {'first time' if count == 1 else f'seen {count} times'}: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
@@ -394,9 +394,9 @@ def _failed(approaches: Sequence[FailedApproach]) -> list[str]:
 def _episodes(items: Sequence[Recalled], call: Call) -> str:
     error, query = call.options.error, call.options.query
     if not items and error:
-        return f"No episode met {quoted(error.strip().splitlines()[-1])}, or anything like it."
+        return f"No episode has {quoted(error.strip().splitlines()[-1])} or a similar error."
     if not items:
-        return f"No episode is about {quoted(query)}." if query else "No episodes yet: a verified task leaves one."
+        return f"No episode is about {quoted(query)}." if query else "No episodes yet. A verified task creates one."
     lines = []
     for item in items:
         score = f"score {item.score:.2f}  " if item.why else ""
@@ -420,7 +420,7 @@ def _history(units: Sequence[Unit], _: Call) -> str:
     for unit in units:
         rest = unit.status, unit.level, unit.author, age(unit.recorded_at), unit.content
         rows.append((short_id(unit.id), unit.attributes["number"], *rest))
-    return table(("id", "version", "status", "level", "by", "when", "text"), rows, "Nothing was ever written there.")
+    return table(("id", "version", "status", "level", "by", "when", "text"), rows, "This section never had an entry.")
 
 
 def _turns(turns: Sequence[Turn], _: Call) -> str:
@@ -435,7 +435,7 @@ def ingested_text(ingested: Ingested, _: Call) -> str:
     else:
         times = sum(citation.kind == "log" for citation in unit.citations)
         lines = [unit_line(unit, str(unit.kind)), f"  from entry {entry}: {with_short_ids(ingested.reason)}"]
-        lines += [f"  said {times} times"] if times > 1 else []
+        lines += [f"  stated {times} times"] if times > 1 else []
     return "\n".join([*lines, *redactions(ingested.receipt)])
 
 
@@ -445,7 +445,7 @@ def _no_unit(ingested: Ingested) -> str:
 
 def _all_ingested(everything: Sequence[Ingested], call: Call) -> str:
     if not everything:
-        return "Nothing came in, and nothing waits in the log to be taken up."
+        return "There was nothing to ingest, and nothing waits in the log."
     new = [ingested for ingested in everything if not ingested.receipt.duplicate]
     counts: dict[str, int] = {}
     for ingested in new:
@@ -453,7 +453,7 @@ def _all_ingested(everything: Sequence[Ingested], call: Call) -> str:
         counts[name] = counts.get(name, 0) + 1
     known = len(everything) - len(new)
     summed = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing new"
-    before = f" ({known:,} taken in before)" if known else ""
+    before = f" ({known:,} ingested before)" if known else ""
     return "\n".join([f"ingested  {summed}{before}", *(ingested_text(ingested, call) for ingested in new)])
 
 

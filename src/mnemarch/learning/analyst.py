@@ -40,7 +40,7 @@ _PASSING = frozenset({408, 409, 425, 429})
 _HEADERS = frozenset({"host", "content-type", "content-length", "accept", "accept-encoding", "connection"})
 # `x-stainless-raw-response` tells the SDK that the caller reads the answer itself.
 _HEADERS |= {"user-agent", "anthropic-version", "transfer-encoding", "x-stainless-raw-response"}
-_REPAIR = "That answer can't be used: {problem}. Answer again with nothing but one JSON object of the schema."
+_REPAIR = "That answer can't be used: {problem}. Answer again with one JSON object of the schema, and nothing else."
 _HINTS = {
     401: "Check the key in the environment, and that your own configuration names this address.",
     403: "Check what the key may do.",
@@ -235,7 +235,7 @@ class ApiModel:
             text, ended, tokens_in, tokens_out = self._api.said(from_json(body.decode()))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
             spent.append(self._usage(guess, 0))
-            raise self._away("sent something that is no answer of its API") from None
+            raise self._away("sent something that is not an answer of its API") from None
         counted = type(tokens_in) is int and type(tokens_out) is int and tokens_in >= 0 and tokens_out >= 0
         spent.append(self._usage(*((tokens_in, tokens_out) if counted else (guess, estimated_tokens(str(text))))))
         reason = _ENDS.get(str(ended), "")
@@ -304,7 +304,7 @@ class ApiModel:
 
 
 _BUDGET_HINT = (
-    "The rules analyse meanwhile. Wait for tomorrow, or raise analyst.tokens_per_day_max or money_per_day_max."
+    "Rules analyse tasks until then. Wait until tomorrow, or raise analyst.tokens_per_day_max or money_per_day_max."
 )
 _LATER_HINT = "The task is kept as the rules analysed it; ask again later with: mnemarch cognify"
 _UNUSABLE_HINT = "The task is kept as the rules analysed it. Check that the model can answer with a JSON schema."
@@ -333,7 +333,7 @@ def _read(text: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]
     try:
         content = from_json(plain)
     except (ValueError, RecursionError) as error:
-        return {}, f"it is no JSON ({in_a_line(str(error), _DETAIL_CHARS_MAX)})"
+        return {}, f"it is not JSON ({in_a_line(str(error), _DETAIL_CHARS_MAX)})"
     problem = misfit(content, schema, "the answer")
     return ({}, problem) if problem else (content, "")
 
@@ -356,7 +356,7 @@ def misfit(content: Any, schema: Mapping[str, Any], what: str) -> str:
     if missing := [name for name in schema["required"] if name not in content]:
         return f"{what} needs {missing[0]}"
     if unknown := [name for name in content if name not in known]:
-        return f"{what} takes no {in_a_line(str(unknown[0]), _DETAIL_CHARS_MAX)}"
+        return f"{what} has no field {in_a_line(str(unknown[0]), _DETAIL_CHARS_MAX)}"
     return next(filter(None, (misfit(content[name], known[name], f"{what}.{name}") for name in content)), "")
 
 

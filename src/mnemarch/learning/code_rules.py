@@ -91,9 +91,9 @@ def _checked(rule: CodeRule) -> CodeRule:
     for name in ("observation_count", "success_count", "failure_count"):
         checked_count(getattr(rule, name), name, _COUNT_MAX)
     if rule.pattern_type not in _PATTERN_TYPES:
-        raise InvalidInput(f"{rule.pattern_type!r} is no type of pattern.", hint=f"Use {', '.join(_PATTERN_TYPES)}.")
+        raise InvalidInput(f"{rule.pattern_type!r} is not a type of pattern.", hint=f"Use {', '.join(_PATTERN_TYPES)}.")
     if not rule.languages or not set(rule.languages) <= set(LANGUAGES):
-        raise InvalidInput(f"{rule.languages!r} are no languages of rules.", hint=f"Use {', '.join(LANGUAGES)}.")
+        raise InvalidInput(f"{rule.languages!r} are not languages of rules.", hint=f"Use {', '.join(LANGUAGES)}.")
     return rule
 
 
@@ -302,7 +302,7 @@ class CodeRules:
         if form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
             raise InvalidInput(
                 "The patterns of this rule don't parse, or the new one has a variable that the old one lacks.",
-                hint="Write code of a language, with $A or $$$ARGS_1.",
+                hint="Write code of the language, with $A or $$$ARGS_1 as variables.",
             )
         same = [known for known in self.find_code_rules() if _patterns(known) == _patterns(rule)]
         if same:

@@ -167,7 +167,7 @@ class CoreMemory:
         """Add a text to a section. A text that is already an entry is not added again."""
         text = self._cleaned(checked_text(content, "The content", self._log.config.limits.text_bytes_max)).strip()
         if not text:
-            raise InvalidInput("This is only what memory handed out.", hint="Say what is new in it.")
+            raise InvalidInput("This text only repeats recalled memory.", hint="State only what is new.")
 
         def appended(part: Sequence[Unit]) -> Edit | None:
             return None if any(unit.content == text for unit in part) else (text, ())
@@ -208,7 +208,7 @@ class CoreMemory:
             if expected_version is not None and expected_version != before.version:
                 raise Conflict(
                     f"Section {name} is at version {before.version}, not {expected_version}.",
-                    hint="Read it again, and decide anew.",
+                    hint="Read it again, then decide again.",
                     expected_version=expected_version,
                     actual_version=before.version,
                     current=before,
@@ -233,8 +233,7 @@ class CoreMemory:
             raise InvalidInput(
                 f"Section {name} holds {chars_max:,} characters and has {max(0, chars_max - chars):,} left;"
                 f" this needs {needed - chars:,}.",
-                hint="Say it shorter, replace something there by less with core_memory_replace, or keep it with"
-                " archival_memory_insert.",
+                hint="Shorten it, shorten an entry with core_memory_replace, or keep it with archival_memory_insert.",
             )
 
     def _write(self, act: Act, name: str, text: str, replaced: Sequence[Unit], removals: Sequence[Unit]) -> None:
@@ -348,7 +347,7 @@ def _replaced(section: str, part: Sequence[Unit], old: str, new: str) -> Edit:
     if len(places) != 1:
         raise InvalidInput(
             f"Section {section}, as far as you may change it, has the text {old!r:.80} {len(places)} times, not once.",
-            hint="Quote more of the text around the one that you mean." if places else f"It says: {whole or 'nothing'}",
+            hint="Quote more of the text around it." if places else f"It says: {whole or 'nothing'}",
         )
     [begin], start = places, 0
     touched: dict[int, Unit] = {}
@@ -386,7 +385,7 @@ def description_of(name: str) -> str:
 def schemas(style: str, sections: Sequence[str]) -> list[dict[str, Any]]:
     """The schema of every tool, in one style of tool calling."""
     if style not in _STYLES:
-        raise InvalidInput(f"{style!r} is no style of tool calling.", hint=f"Use one of: {', '.join(_STYLES)}.")
+        raise InvalidInput(f"{style!r} is not a style of tool calling.", hint=f"Use one of: {', '.join(_STYLES)}.")
     return [_STYLES[style](tool["name"], tool["description"], _schema(tool, sections)) for tool in _table().values()]
 
 
@@ -420,7 +419,7 @@ def checked_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str
         try:
             given = json.loads(arguments)
         except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"The arguments of {name} are no JSON: {error}.", hint=hint) from None
+            raise InvalidInput(f"The arguments of {name} are not JSON: {error}.", hint=hint) from None
     if problem := misfit(given, _schema(tool), name):
         raise InvalidInput(f"{problem}.", hint=hint)
     return dict(given)

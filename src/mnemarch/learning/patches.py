@@ -111,7 +111,7 @@ def commit_patches(root: str, commit: str) -> Iterator[FilePatch]:
 def _asked(root: str, arguments: Sequence[str], named: str) -> bytes:
     printed = None if named.startswith("-") else output(root, arguments)
     if printed is None:
-        raise InvalidInput(f"git knows no {named!r} here.", hint="Name a commit, or a range A..B.")
+        raise InvalidInput(f"git does not know {named!r} here.", hint="Name a commit or a range A..B.")
     return printed
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 RULES_FILE = "rules-file"
 # The key in an entry's data for the pipeline's classification.
 INGEST = "ingest"
-WAITING = "over the rate limit: the next ingest takes it up"
-_LOG_ONLY = "written by a machine: the log keeps it for the episode of its task"
+WAITING = "over the rate limit; the next ingest reads it"
+_LOG_ONLY = "a machine wrote it; it stays in the log for the episode of its task"
 _NOT_A_PERSONS_WORD = "a person vouches for their own statements only, and this"
 _SYLLABLE_CHARS = 2.5
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
@@ -134,7 +134,7 @@ class Pipeline:
         if earlier:
             if (earlier.payload or {}).get("text") != payload["text"]:
                 raise Conflict(
-                    f"This key already stands for event {earlier.id}, which says something else or was erased.",
+                    f"This key already stands for event {earlier.id}, whose content differs or was erased.",
                     hint="Use a new key for a new entry; nothing was stored.",
                 )
             return _Logged(earlier.id, receipt_for(earlier, duplicate=True), draft, is_known=True)

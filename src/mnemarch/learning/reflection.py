@@ -51,8 +51,8 @@ _LESSONS_READ_MAX = 10_000
 _CITED_MAX = 20
 _NAMED_MAX = 100
 _SECONDS_PER_HOUR = 3_600
-NEWER, REFUTED, GONE = "more episodes", "later episodes say otherwise", "the episodes it came from are gone"
-_NO_LONGER = "later episodes no longer bear it out"
+NEWER, REFUTED, GONE = "more episodes", "later episodes contradict it", "the episodes it came from are gone"
+_NO_LONGER = "later episodes no longer support it"
 
 
 class Reflecting:
@@ -60,7 +60,7 @@ class Reflecting:
 
     def __init__(self, log: Log, caller: Caller, codebase: Codebase | None = None) -> None:
         if caller.scope.project is None:
-            raise InvalidInput("Lessons are a project's, and this seat has none.", hint=Hint("name the project"))
+            raise InvalidInput("Lessons belong to a project; this seat has none.", hint=Hint("name the project"))
         self._log = log
         self._caller = Caller(Actor.system("reflection"), caller.scope.at(Level.PROJECT))
         self._codebase = codebase

@@ -60,7 +60,7 @@ def kinds_of(language: str) -> Kinds:
     """The table of one language."""
     if language not in _tables():
         known = ", ".join(_tables())
-        raise InvalidInput(f"No rules are learned from {language!r}.", hint=f"Rules are learned from {known}.")
+        raise InvalidInput(f"No rules are learned from {language!r}.", hint=f"Known languages: {known}.")
     return Kinds(language, _tables()[language])
 
 

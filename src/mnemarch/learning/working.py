@@ -292,7 +292,7 @@ class WorkingMemoryManager:
     def _relative(self, path: str) -> str:
         """The path relative to the root of the working tree, if it is inside; else the path as it is."""
         if not path:
-            raise InvalidInput("A file is named by its path.", hint='Write "src/shop.py", say.')
+            raise InvalidInput("A file is named by its path.", hint='For example "src/shop.py".')
         root = self._caller.root
         inside = root is not None and os.path.isabs(path) and os.path.commonpath([root, path]) == root
         return os.path.relpath(path, root) if inside else path

@@ -92,7 +92,7 @@ class Act:
         """The unit, if it still has the version that the caller saw (R5)."""
         unit = self.visible_unit(unit_id)
         if unit.erased_at is not None:
-            raise NotFound(f"Unit {unit_id} was erased.", hint="Nothing can be done with it any more.")
+            raise NotFound(f"Unit {unit_id} was erased.", hint="Its text is gone, so nothing can be done with it.")
         self.check_version(unit, expected_version)
         return unit
 
@@ -118,7 +118,7 @@ class Act:
         if expected_version is not None and unit.version != expected_version:
             raise Conflict(
                 f"Unit {unit.id} is at version {unit.version}, not {expected_version}.",
-                hint="Read it again, decide anew, and pass the version you saw.",
+                hint="Read it again, decide again, and pass the version that you saw.",
                 expected_version=expected_version,
                 actual_version=unit.version,
                 current=unit,
@@ -188,7 +188,7 @@ def without_secrets(payload: Any) -> tuple[Any, tuple[str, ...]]:
     try:
         clean = redacted_tree(payload, kinds)
     except RecursionError:
-        raise InvalidInput("The data is nested too deep, or holds itself.", hint="Flatten it.") from None
+        raise InvalidInput("The data is nested too deeply, or contains itself.", hint="Flatten it.") from None
     return clean, tuple(sorted(kinds)) if kinds else ()
 
 
@@ -295,7 +295,7 @@ class Entry(Frozen):
         try:
             return cls(*entry) if isinstance(entry, tuple) else cls(**entry)  # type: ignore[arg-type]
         except TypeError as error:
-            raise InvalidInput(f"{entry!r} is no log entry: {error}.", hint=Hint("log entry")) from None
+            raise InvalidInput(f"{entry!r} is not a log entry: {error}.", hint=Hint("log entry")) from None
 
 
 def read_entry(entry: Entry, text_bytes_max: int) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -339,7 +339,7 @@ def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:
     """The first entry's receipt. Raises Conflict if this entry has other content."""
     if earlier.body != canonical_json(payload):
         raise Conflict(
-            f"This key already stands for event {earlier.id}, which says something else or was erased.",
+            f"This key already stands for event {earlier.id}, whose content differs or was erased.",
             hint="Use a new key for a new entry; nothing was stored.",
         )
     return receipt_for(earlier, duplicate=True)

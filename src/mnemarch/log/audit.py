@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 _ALL = 1 << 62
-_RESTORE = "It was changed by hand, or by the disk: restore a backup (files in git: git checkout), or import an export."
-_REBUILD = "The log itself holds: mnemarch rebuild makes this right from it."
+_RESTORE = "Somebody or the disk changed it. Restore a backup (files in git: git checkout), or import an export."
+_REBUILD = "The log itself is intact. To restore this from the log: mnemarch rebuild"
 _CUT = "Restore the newest backup. If you put this copy here yourself: mnemarch audit --accept"
 _WHAT = {
     "units": "unit",
@@ -222,14 +222,14 @@ def _cut(reader: Reader, store_id: str, known: dict[str, Any]) -> LogCheck | Non
         return None
     if known["store"] != store_id:
         end = known["newest"][0]
-        problem = "another memory stands here than the one that was here last"
+        problem = "this is another memory than the one that was here last"
         return LogCheck(ok=False, events=0, first_broken=end, problem=problem, hint=_CUT)
     name = missing_from(known["heads"], reader.heads())
     if name is None:
         return None
     stream = " / ".join(part for part in name if part)
     problem = (
-        f"{stream} went on to #{known['heads'][name][0]}, and does no longer: its end was cut off, or an older copy"
+        f"{stream} went on to #{known['heads'][name][0]}, but does not any more: its end was cut off, or an older copy"
     )
     return LogCheck(ok=False, events=0, first_broken=stream, problem=f"{problem} was put back", hint=_CUT)
 
@@ -262,7 +262,7 @@ def _walked(
     if not check.ok:
         return replace(check, hint=_RESTORE)
     if other:
-        problem = f"{other[0].stream} #{other[0].seq} was another entry when this machine saw it last"
+        problem = f"{other[0].stream} #{other[0].seq} was a different entry when this machine last saw it"
         return LogCheck(ok=False, events=check.events, first_broken=other[0].id, problem=problem, hint=_CUT)
     difference = next(_differences(reader, replay, full=full), None)
     if difference is None:
@@ -300,7 +300,7 @@ def checked_chain(
             for event_id in _vouched_for(event):
                 emptied.pop(event_id, None)
             if each is not None and not _fits(each, event):
-                return broken(event.id, f"{event.stream} #{event.seq}: it says what no entry of its type can say")
+                return broken(event.id, f"{event.stream} #{event.seq}: its content does not fit its type")
             walked += 1
             if progress and walked % 1000 == 0:
                 progress(walked)
@@ -337,15 +337,15 @@ def _differences(reader: Reader, replay: Replay, *, full: bool) -> Iterator[tupl
     for row in reader.rows():
         wanted = expected.pop(_key(row), None)
         if wanted is None:
-            yield str(row[1]), f"{_named(row)} is stored, and no event of the log made it"
+            yield str(row[1]), f"{_named(row)} is stored, but no event of the log made it"
         elif wanted != row:
-            yield str(row[1]), f"{_named(row)} is stored otherwise than the log says"
+            yield str(row[1]), f"{_named(row)} differs from what the log says"
     for row in expected.values():
-        yield str(row[1]), f"{_named(row)} is in the log, and its row is gone"
+        yield str(row[1]), f"{_named(row)} is in the log, but its row is gone"
     for id, *stored in reader.query("row_search"):
         _, _, *replayed = replay.stored[id]
         if stored[:3] != replayed[:3]:
-            yield id, f"unit {id} stands elsewhere in search or in its conversation than the log says"
+            yield id, f"unit {id} has another place in search or in its conversation than the log says"
         elif full and stored != replayed:
             yield id, f"unit {id} has other keys for its text than the log says"
 
@@ -364,7 +364,7 @@ def checked_receipt(store: Store, receipt: Receipt) -> ReceiptCheck:
     def work(reader: Reader) -> ReceiptCheck:
         event = reader.event(receipt.event_id)
         if event is None:
-            return ReceiptCheck(ok=False, event_id=receipt.event_id, says="not in this log: it was cut or replaced")
+            return ReceiptCheck(ok=False, event_id=receipt.event_id, says="missing: the log was cut or replaced")
         before = reader.query("event_before", position=event.position, id=event.id).fetchone()
         previous = b"" if before is None else before[0]
         is_same = (event.seq, event.hash.hex()) == (receipt.seq, receipt.hash)

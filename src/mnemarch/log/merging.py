@@ -159,12 +159,12 @@ class Merge:
         """Open the conflict of two changes of one unit: between its two replacements, or of the unit with itself."""
         source, target = _replacement(event), _replacement(other)
         if source and source == other.subject:
-            note = f"{other.actor} put unit {target} in the place of unit {source}, and {event.actor} did the reverse"
+            note = f"{other.actor} replaced unit {source} with unit {target}, and {event.actor} did the reverse"
         elif source and target:
-            note = f"{REPLACEMENT}: unit {target} had taken the place of unit {event.subject} already"
+            note = f"{REPLACEMENT}: unit {target} had already replaced unit {event.subject}"
         else:
             source = target = event.subject or ""
-            note = f"{_told(other)} and {_told(event)}, and neither had seen the other's"
+            note = f"{_told(other)} and {_told(event)}, and neither saw the act of the other"
         link = Link(
             id=joint_id(event.id, other.id),
             type=LinkType.CONTRADICTS,

@@ -149,7 +149,7 @@ class ExportFile:
         """Each event with its line number, checked by itself and against earlier events."""
         try:
             if not os.path.isfile(self._path):
-                raise OSError("it is no file")
+                raise OSError("it is not a file")
             with open(self._path, encoding="utf-8", newline="\n") as file:
                 _check_header(file.readline(_LINE_CHARS_MAX))
                 last = ""
@@ -159,7 +159,7 @@ class ExportFile:
                     last = line
                 self._check_end(last)
         except (OSError, UnicodeDecodeError) as error:
-            hint = "Give a file that export wrote."
+            hint = "Give a file that `export` wrote."
             raise InvalidInput(f"{self._path!r} can't be read: {error}.", hint=hint) from None
 
     def checked(self, reader: Reader) -> list[tuple[int, Event]]:
@@ -170,12 +170,12 @@ class ExportFile:
             events.append((number, event))
         for link_id in self._reach.unseen_links:
             if any(self._reach.scope_of(unit_id) is None for unit_id in reader.units_of_link(link_id)):
-                problem = f"The file changes link {link_id}, which is here and not of this file. Nothing was imported."
+                problem = f"The file changes link {link_id}, which is from elsewhere. Nothing was imported."
                 raise InvalidInput(problem, hint="The file was changed; export it again.")
         here = [stream for stream in reader.heads() if stream not in self._heads]
         for org, number in self._for_an_org.items():
             if any(stream.org == org for stream in here):
-                raise _refused(number, f"it says something for the whole org {org}, which other projects here share")
+                raise _refused(number, f"it changes something for the whole org {org}, which other projects here share")
         return events
 
     def _next(self, number: int, line: str) -> Event:
@@ -207,7 +207,7 @@ class ExportFile:
             end = {}
         if end != _end(len(self._reach), self._heads):
             raise InvalidInput(
-                f"The file was cut: after {len(self._reach)} events, its last line does not say that this is all.",
+                f"The file was cut: after {len(self._reach)} events, its last line is missing.",
                 hint="Export again, or copy the whole file.",
             )
         for event_id, number in self._emptied.items():
@@ -242,7 +242,7 @@ def _check_header(line: str) -> None:
     except (ValueError, KeyError, TypeError, RecursionError):
         known, version = False, 0
     if not known:
-        raise InvalidInput("This is no Mnemarch export.", hint="Import a file that mnemarch export wrote.")
+        raise InvalidInput("This is not a Mnemarch export.", hint="Import a file that mnemarch export wrote.")
     if version != EXPORT_VERSION:
         hint = "Upgrade Mnemarch." if version > EXPORT_VERSION else "Export it again with this version."
         raise Incompatible(f"The export has version {version}; this Mnemarch reads {EXPORT_VERSION}.", hint=hint)
@@ -286,7 +286,7 @@ def _event(number: int, line: str, bytes_max: int) -> Event:
         )
         check_form(event, bytes_max)
     except MALFORMED as error:
-        raise _refused(number, f"this is no event: {reason_of(error)}") from None
+        raise _refused(number, f"this is not an event: {reason_of(error)}") from None
     return event
 
 
@@ -316,7 +316,7 @@ class Copying:
             is_same = self._is_same(heads, expected)
         if not is_same:
             raise StoreCorrupt(
-                "The log was copied whole, but the rows of the source are not what its log says.",
+                "The whole log was copied, but the rows of the source differ from its log.",
                 hint="Run mnemarch rebuild on the source, then copy again.",
             )
         now = self._source.read(lambda reader: reader.heads())
@@ -354,7 +354,7 @@ class Copying:
         """The ends of the source's streams, and the position before the first event that the target lacks."""
         goal = reader.heads()
         if not goal:
-            raise InvalidInput("The source holds nothing.", hint="Check its name; nothing was copied.")
+            raise InvalidInput("The source is empty.", hint="Nothing was copied. Check its name.")
         return goal, self._before_missing(reader, goal)
 
     def _finish(self, reader: Reader, after: int) -> tuple[Heads, str]:
@@ -438,18 +438,18 @@ def _pages(reader: Reader, after: int) -> Iterator[list[Event]]:
 
 def _other(stream: Stream, seq: int) -> Conflict:
     return Conflict(
-        f"The target holds something else: {stream} goes on to #{seq} there, and the source has no such entry.",
+        f"The target has something else: {stream} goes to #{seq} there, and the source has no such entry.",
         hint="Copy to an empty store. To bring one memory into another: mnemarch export, then mnemarch import.",
     )
 
 
 def _disturbed() -> Conflict:
     return Conflict(
-        "Somebody else writes to the target: it no longer is what was copied.",
-        hint="Stop whoever writes there, and copy to an empty store.",
+        "Somebody else wrote to the target: it differs from what was copied.",
+        hint="Stop the other writer, and copy to an empty store.",
     )
 
 
 def _damaged(event: Event, problem: str) -> StoreCorrupt:
     told = f"{event.stream} #{event.seq} of the source: {problem}."
-    return StoreCorrupt(told, hint="See what is wrong there with: mnemarch audit", event_id=event.id)
+    return StoreCorrupt(told, hint="To see what is wrong there: mnemarch audit", event_id=event.id)

@@ -292,7 +292,7 @@ def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
     tells = (payload.get("error"), payload.get("approach")) == (given.error, given.approach)
     if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not tells:
         raise Conflict(
-            f"This key already stands for event {earlier.id}, which is another failure, none of this task, "
+            f"This key already stands for event {earlier.id}, which is another failure or another task's, "
             "or was erased.",
             hint="Use a new key for a new failure; nothing was stored.",
         )

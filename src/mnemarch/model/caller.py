@@ -35,7 +35,7 @@ class Actor(Frozen):
     def parse(text: str) -> Actor:
         kind, separator, name = str(text).partition(":")
         if not separator:
-            raise InvalidInput(f"{text!r} names no actor.", hint="Write kind:id, for example agent:coder-1.")
+            raise InvalidInput(f"{text!r} is not an actor.", hint="Write kind:id, for example agent:coder-1.")
         return Actor(member_of(ActorKind, kind, "kind of actor"), name)
 
     from_json = parse
@@ -91,7 +91,7 @@ class Level(Ranks):
         try:
             return cls[name.upper()] if isinstance(name, str) else cls(name)
         except (KeyError, TypeError, ValueError):
-            raise InvalidInput(f"{name!r} is no level.", hint="Use one of: task, worktree, project, org.") from None
+            raise InvalidInput(f"{name!r} is not a level.", hint="Use one of: task, worktree, project, org.") from None
 
     from_json = parse
 

@@ -53,7 +53,7 @@ _RANKS: dict[str, int] = {Strength.NORMAL: 1, Strength.LOCK: 2, Strength.AXIS: 3
 def _rank(other: str) -> int:
     # NotImplemented would fall back to comparing the strings.
     if other not in _RANKS:
-        raise TypeError(f"{other!r} is no strength to compare with.")
+        raise TypeError(f"{other!r} is not a strength.")
     return _RANKS[other]
 
 
@@ -102,7 +102,7 @@ class Reason(Record):
         summary: Any = self.summary
         if not isinstance(summary, str) or not summary.strip() or len(summary) > SUMMARY_CHARS_MAX:
             raise InvalidInput(
-                f"A reason's summary has 1 to {SUMMARY_CHARS_MAX} characters.", hint="Say in a sentence or two why."
+                f"A reason's summary has 1 to {SUMMARY_CHARS_MAX} characters.", hint="Say why in a sentence or two."
             )
 
 
@@ -208,7 +208,7 @@ class ImpactNode(Frozen):
 
 
 class Impact(Frozen):
-    """The blast radius of a change. `cut` names the limit that ended the search, if one did."""
+    """What a change of a decision reaches. `cut` names the limit that ended the search, if one did."""
 
     nodes: tuple[ImpactNode, ...]
     cut: str | None = None

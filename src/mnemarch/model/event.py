@@ -141,7 +141,7 @@ class Receipt(Frozen):
         known = {"event_id": str, "seq": int, "hash": str}
         if not isinstance(fields, dict) or any(type(fields.get(name)) is not kind for name, kind in known.items()):
             raise InvalidInput(
-                "This is no receipt: it has no event_id, seq and hash.",
-                hint="Give what mnemarch log --json printed: the text, or a file with it.",
+                "This is not a receipt: it lacks event_id, seq and hash.",
+                hint="Give what mnemarch log --json printed, as text or as a file.",
             )
         return cls(**{name: fields[name] for name in known})

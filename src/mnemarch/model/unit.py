@@ -134,7 +134,7 @@ class Citation(Record):
         ends: Any = lines
         is_pair = isinstance(ends, tuple | list) and len(ends) == 2 and all(type(end) is int for end in ends)
         if not is_pair or not 1 <= lines[0] <= lines[1]:
-            raise InvalidInput(f"Lines {lines!r} are no range.", hint="Give (first, last), counted from 1.")
+            raise InvalidInput(f"Lines {lines!r} are not a range.", hint="Give (first, last), counted from 1.")
         return cls(CitationKind.FILE, path, (("lines", f"{lines[0]}-{lines[1]}"),))
 
     @classmethod
@@ -163,7 +163,7 @@ class Citation(Record):
             return cls.file(rest)
         if kind not in set(CitationKind) or not rest:
             raise InvalidInput(
-                f"{text!r} is no citation.",
+                f"{text!r} is not a citation.",
                 hint="Write commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME.",
             )
         return cls(CitationKind(kind), rest)

@@ -97,7 +97,7 @@ def member_of(cls: type[Member], name: str, what: str) -> Member:
     try:
         return cls(name)
     except ValueError:
-        raise InvalidInput(f"{name!r} is no {what}.", hint=f"Use one of: {', '.join(cls)}.") from None
+        raise InvalidInput(f"{name!r} is not a {what}.", hint=f"Use one of: {', '.join(cls)}.") from None
 
 
 __all__ = ["Frozen", "Names", "Ranks", "Record", "assert_never", "member_of", "replace"]

@@ -42,7 +42,7 @@ def checked_text(text: Any, what: str, bytes_max: int) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be text, not {type(text).__name__}.", hint="Pass a string.")
     if not text.strip():
-        raise InvalidInput(f"{what} is empty.", hint="Say something; nothing was stored.")
+        raise InvalidInput(f"{what} is empty.", hint="Nothing was stored. Give a text.")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
@@ -67,7 +67,7 @@ def checked_name(name: Any, what: str, chars_max: int = NAME_CHARS_MAX) -> str:
     elif not named.isprintable() and any(char < " " or "\x7f" <= char <= "\x9f" for char in named):
         problem = f"holds a control character: {named!r}"
     if problem:
-        raise InvalidInput(f"{what[0].upper()}{what[1:]} {problem}.", hint="Use another name; a hash of it, say.")
+        raise InvalidInput(f"{what[0].upper()}{what[1:]} {problem}.", hint="Use another name, such as a hash of it.")
     return named
 
 
@@ -80,7 +80,7 @@ def checked_mapping(unchecked: Any, what: str) -> dict[str, Any]:
 def checked_list(unchecked: Any, what: str) -> list[Any]:
     """`unchecked` as a list. A single string is refused: it would pass as a list of characters."""
     if not isinstance(unchecked, list | tuple | set | frozenset):
-        raise InvalidInput(f"{what} must be a list, not {type(unchecked).__name__}.", hint="Put it in [ ].")
+        raise InvalidInput(f"{what} must be a list, not {type(unchecked).__name__}.", hint="Put the value in [ ].")
     return list(unchecked)
 
 
@@ -109,7 +109,7 @@ def checked_count(number: Any, what: str, most: int) -> int:
 
 def checked_share(number: Any, what: str) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
-        raise InvalidInput(f"{what} must be a number from 0 to 1, not {number!r}.", hint="0.5 is the middle.")
+        raise InvalidInput(f"{what} must be a number from 0 to 1, not {number!r}.", hint="The usual value is 0.5.")
     return float(number)
 
 
@@ -133,16 +133,16 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
 
     unchecked: Any = claim
     if not isinstance(unchecked, Claim):
-        raise InvalidInput(f"{unchecked!r} is no claim.", hint=Hint("claim"))
+        raise InvalidInput(f"{unchecked!r} is not a claim.", hint=Hint("claim"))
     decay = None if claim.decay_policy is None else member_of(DecayPolicy, claim.decay_policy, "decay policy")
     cited = checked_list(claim.citations, "citations")
     for citation in cited:
         if not isinstance(citation, Citation):
-            raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
+            raise InvalidInput(f"{citation!r} is not a citation.", hint=Hint("cite"))
     kind, attributes = Kind.parse(claim.kind), checked_mapping(claim.attributes, "attributes")
     if _OF_THE_PROGRAM & attributes.keys():
         raise InvalidInput(
-            f"A claim can't set {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program does.",
+            f"A claim can't set {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program sets it.",
             hint="Leave it out of the attributes.",
         )
     actor, scope = caller.actor, caller.scope
@@ -172,7 +172,7 @@ def refuse_made_otherwise(claims: Iterable[Claim]) -> None:
     for claim in claims:
         hint = _MADE_OTHERWISE.get(str(getattr(claim, "kind", "")))
         if hint is not None:
-            raise InvalidInput(f"Nothing of the kind {claim.kind} is made by claiming it (R4).", hint=hint)
+            raise InvalidInput(f"A unit of the kind {claim.kind} can't be made by a claim (R4).", hint=hint)
 
 
 # By the name in an annotation: the accepted types, and their name in messages.

@@ -37,7 +37,7 @@ def judged(
         elif base.strength is Strength.LOCK:
             against.append((Verdict.WARN, f"It revises a lock: {_named(base)}.", base.id))
         if strength < base.strength:
-            weaker = f"It would stand weaker than what it replaces: {strength} instead of {base.strength}."
+            weaker = f"It would be weaker than what it replaces: {strength} instead of {base.strength}."
             against.append((Verdict.BLOCK, weaker, base.id))
         if base.strength > Strength.NORMAL:
             against += [(Verdict.WARN, loss, base.id) for loss in _losses(base, domain, level)]
@@ -81,9 +81,9 @@ def _verdict(against: Sequence[tuple[Verdict, str, str]]) -> GuardianVerdict:
 def _losses(base: Decision, domain: str | None, level: Level | None) -> Iterator[str]:
     """Sentences about the domain and the level that the revision would no longer cover."""
     if domain not in (None, base.domain, _EVERYWHERE):
-        yield f"It would hold in domain {domain} alone, and no longer in {base.domain}."
+        yield f"It would apply only in domain {domain}, and no longer in {base.domain}."
     if level is not None and level < base.unit.level:
-        yield f"It would hold at {level} scope alone, and no longer in the whole {base.unit.level}."
+        yield f"It would apply only at {level} scope, and no longer in the whole {base.unit.level}."
 
 
 def _named(decision: Decision) -> str:
@@ -140,7 +140,7 @@ def impact(
             return Impact(nodes=tuple(nodes))
     beyond = _steps(edge, relations_of(edge), paths)
     is_cut = next(_seen(beyond, is_seen), None) is not None
-    return Impact(nodes=tuple(nodes), cut=f"the search ended {depth_max} steps away" if is_cut else None)
+    return Impact(nodes=tuple(nodes), cut=f"the search ended after {depth_max} steps" if is_cut else None)
 
 
 def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:

@@ -136,7 +136,7 @@ def graph_settings(table: Mapping[str, Any]) -> OrchestratorConfig:
     An unknown name is an error, not a no-op.
     """
     if not isinstance(table, dict):
-        raise InvalidInput(f"{table!r} are no settings of graphs.", hint="Use OrchestratorConfig(...), or a mapping.")
+        raise InvalidInput(f"{table!r} are not settings of a graph.", hint="Use OrchestratorConfig(...), or a mapping.")
     default = OrchestratorConfig()
     changes: dict[str, Any] = {}
     for name, setting in table.items():

@@ -102,7 +102,7 @@ def _ruled(
     if between:
         return (
             Verdict.WARN,
-            "The error is back: it was gone for a while, and the fix that took its place brought it back.",
+            "The error is back: it was gone for a while, and a later fix brought it back.",
         )
     if count >= threshold:
         return Verdict.WARN, f"Same error occurred {count} times, whatever was tried."
@@ -156,11 +156,11 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
         lines += [f"- {quoted(item.approach)} ({_times(item.attempt_count)})" for item in failed[-_SHOWN_MAX:]]
     if verdict is Verdict.BLOCK:
         lines.append(
-            "The same way will not work. Do not try any of it again. Find another strategy from the cause of the error,"
-            " or stop here and ask a person, saying what was tried and what came of it."
+            "The same way will not work. Don't try it again. Find another strategy from the cause of the error."
+            " Or stop here and ask a person: say what you tried and what happened."
         )
     else:
-        lines.append("Before you change anything, say what will be different this time; otherwise choose another way.")
+        lines.append("Before you change anything, say what is different this time. Otherwise choose another approach.")
     return "\n".join(lines)
 
 

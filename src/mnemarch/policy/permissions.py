@@ -68,9 +68,9 @@ def require_outsider(actor: Actor) -> None:
     """Raise for the names of actors that are reserved for the program itself (R4)."""
     if actor.kind is ActorKind.SYSTEM or actor == GATE:
         raise NotAllowed(
-            f"{actor} is the program's own name (rule R4: nobody else acts by it).",
+            f"{actor} is the program's own name (rule R4: nobody else uses it).",
             rule="R4",
-            hint="Act by a name of your own: agent:NAME, or human:NAME for a person.",
+            hint="Use a name of your own: agent:NAME, or human:NAME for a person.",
         )
 
 
@@ -91,7 +91,7 @@ class Policy(Frozen):
             raise NotAllowed(
                 f"{actor} may not {what} at {level} scope (policy rule {rule}).",
                 rule=rule,
-                hint=f"At {level} scope this is for: {allowed}.",
+                hint=f"At {level} scope, only these may: {allowed}.",
             )
 
     def requires_validation(self, level: Level) -> bool:
@@ -117,7 +117,7 @@ def policy_from(settings: Mapping[str, Any]) -> Policy:
             _refuse_loosening(DEFAULT_VALIDATED - validated, "requires_validation drops", unsafe)
             continue
         if name not in set(Deed):
-            raise InvalidInput(f"[policy.{name}] is no act.", hint=f"Use one of: {', '.join(Deed)}.")
+            raise InvalidInput(f"[policy.{name}] is not an act.", hint=f"Use one of: {', '.join(Deed)}.")
         deed = Deed(name)
         for level_name, kinds in _shaped(setting, dict, f"[policy.{name}]", "a table of levels").items():
             level = Level.parse(level_name)
@@ -138,7 +138,7 @@ def _refuse_loosening(extra: frozenset[Any], what: str, unsafe: bool) -> None:
     if extra and not unsafe:
         raise InvalidInput(
             f"[policy] {what} {', '.join(sorted(map(str, extra)))}: wider than the default (G23, R4).",
-            hint="Remove it, or set allow_unsafe = true under [policy] if you mean it.",
+            hint="Remove it. If it is meant, set allow_unsafe = true under [policy].",
         )
 
 

@@ -71,17 +71,17 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
     """The refusal to verify a unit with these citations, or None if they verify it."""
     if not citations:
         return Refusal(
-            "S10.1", "It cites nothing, so it stays a hypothesis.", "Cite a test or have a human approve it."
+            "S10.1", "It has no citation, so it stays a hypothesis.", "Cite a test or have a human approve it."
         )
     if warranted(citations, tests) is Status.HYPOTHESIS:
         pending = [item.ref for item in citations if item.kind is CitationKind.TEST]
         failed = [ref for ref in pending if ref in tests and tests[ref].failed]
         if failed:
-            return Refusal("S10.2", f"{failed[0]} fails.", "Make it pass and verify the task.")
+            return Refusal("S10.2", f"{failed[0]} fails.", "Make it pass, then verify the task.")
         flaky = [ref for ref in pending if ref in tests and tests[ref].flaky]
         if flaky:
             return Refusal(
-                "S10.2", f"{flaky[0]} is flaky: it passes and fails on the same code.", "Mend the test first."
+                "S10.2", f"{flaky[0]} is flaky: it passes and fails on the same code.", "Repair the test first."
             )
         named = [tests[ref] for ref in pending if ref in tests and tests[ref].namesakes]
         if named:
@@ -92,7 +92,7 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
         if pending:
             return Refusal("S10.2", f"No verification recorded {pending[0]} as passed.", "Run it and verify the task.")
         return Refusal(
-            "S10.2", "Only a test or a human citation verifies.", "Cite a passing test, or have a human approve it."
+            "S10.2", "Only a test or a person verifies a claim.", "Cite a passing test, or have a human approve it."
         )
     return None
 
@@ -116,13 +116,13 @@ def refusal_to_write(
     if policy.requires_validation(level) and status not in TRUSTED:
         return Refusal(
             "G23.validation",
-            f"{level} scope takes only verified knowledge; this is a {status}.",
+            f"{level} scope accepts only verified knowledge; this is a {status}.",
             "Cite a test and run it with `verify -- COMMAND`, or have a person approve it.",
         )
     if policy.requires_validation(level) and not is_witnessed:
         return Refusal(
             "G23.validation",
-            f"{level} scope takes only what this program saw a test show, or what a person vouches for (R21).",
+            f"{level} scope accepts only what a witnessed test shows, or what a person vouches for (R21).",
             "Run a test that is about it with `verify -- COMMAND`, or have a person approve it.",
         )
     return None
@@ -131,14 +131,14 @@ def refusal_to_write(
 def _who_may_write(level: Level, policy: Policy) -> str:
     if level is Level.TASK:
         kinds = [str(kind) for kind in ActorKind if policy.allows(kind, Deed.WRITE, level)]
-        return f"At {level} scope that is for: {', '.join(kinds)}. Write at a wider level, or as one of these."
-    return "Write at a narrower level, or have an actor that may promote it."
+        return f"At {level} scope, only these may: {', '.join(kinds)}. Write at a wider level, or as one of these."
+    return "Write at a narrower level, or ask an actor who may write here to promote it."
 
 
 def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) -> Refusal | None:
     """The refusal if this unit may not be promoted to `target`, else None (G6, R2, R4)."""
     if not can_promote(unit.level, target):
-        return Refusal("G6", f"{unit.level} to {target} is not upward.", "Promote to a wider level than the unit has.")
+        return Refusal("G6", f"{target} is not wider than {unit.level}.", "Name a wider level than the unit has.")
     if not unit.live:
         return Refusal("G6", f"The unit is {unit.status}.", "Revive it first, or promote what replaced it.")
     refusal = refusal_to_write(actor, target, unit.status, policy, is_witnessed=carries(unit))
@@ -161,13 +161,13 @@ def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
     if new.level < old.level:
         return Refusal(
             "R8",
-            f"A {new.level} unit can't replace a {old.level} unit: others would be left with nothing.",
+            f"A {new.level} unit can't replace a {old.level} unit: its other readers would have nothing.",
             f"Promote it to {old.level} first.",
         )
     if policy.requires_validation(old.level) and (new.status not in TRUSTED or not carries(new)):
         return Refusal(
             "G23.validation",
-            f"{old.level} scope takes only verified knowledge; unit {new.id} is a {new.status}.",
+            f"{old.level} scope accepts only verified knowledge; unit {new.id} is a {new.status}.",
             "Cite a test that a verification recorded as passed, or a human's approval.",
         )
     return None

@@ -28,7 +28,7 @@ _TITLE_CHARS_MAX = 100
 _SHARE_MIN = 0.01
 # The fewest characters that identify a unit: each token of the head is one less for content.
 _ID_CHARS = 6
-TOLD_ELSEWHERE = "another item tells the same"
+TOLD_ELSEWHERE = "another item says the same"
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], domain: str | None) -> Pack:
@@ -168,7 +168,7 @@ def _whole(entries: Mapping[str, str], binding: Sequence[Recalled], note: str, i
 def _missing_note(count: int, domain: str | None) -> str:
     """A note on binding units without room: an agent must know of rules that it can't see."""
     where = f" --domain {domain}" if domain else ""
-    return f"({count} more that bind had no room. See them: mnemarch decisions load{where})" if count else ""
+    return f"({count} more binding decisions had no room. See them: mnemarch decisions load{where})" if count else ""
 
 
 def _entry(item: Recalled, content: str = "") -> str:

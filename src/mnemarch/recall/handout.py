@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]
 
 _HYPOTHESES_MAX = 2
-_NO_TARGET = "leads to nothing that is to be seen here"
+_NO_TARGET = "leads to nothing that you can see here"
 _GLOBAL = "global"
 # The search index's name for a normal decision.
 _NORMAL = "decision.normal"
@@ -48,11 +48,11 @@ def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) ->
     derived = [item.unit for item in items if item.unit.is_derived and item.unit.kind is not Kind.PREFERENCE]
     first = {unit.kind: unit.id for unit in reversed(derived)}
     lessons = [unit.id for unit in derived if unit.id != first[unit.kind]]
-    withheld |= dict.fromkeys(lessons, "a lesson: an answer takes the one that fits best")
+    withheld |= dict.fromkeys(lessons, "a lesson: an answer has only the one that fits best")
     items = _lesson_first([item for item in items if item.unit.id not in lessons])
     drafts = [item.unit.id for item in items if item.tier == TIER_HYPOTHESIS]
     spare = drafts[_HYPOTHESES_MAX:] if len(drafts) < len(items) else []
-    withheld |= dict.fromkeys(spare, f"a hypothesis: beside what is surer an answer takes {_HYPOTHESES_MAX}")
+    withheld |= dict.fromkeys(spare, f"a hypothesis: an answer with surer units has at most {_HYPOTHESES_MAX}")
     return [item for item in items if item.unit.id not in spare]
 
 

@@ -175,7 +175,7 @@ class Seat(Systems):
         if passed is not None:
             seen = self._reported(passed, tests, commit, error, approach)
         elif tests or error is not None:
-            raise InvalidInput("A run tells its tests and errors itself.", hint=Hint("verify"))
+            raise InvalidInput("A run reports its own tests and errors.", hint=Hint("verify"))
         else:
             seen = self._witnessed(run, report, commit)
         loops = self.loops
@@ -217,9 +217,9 @@ class Seat(Systems):
         if not isinstance(passed, bool):
             raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint=Hint("verify"))
         if passed and error is not None:
-            raise InvalidInput("A success has no error to report.", hint=Hint("only of a failure"))
+            raise InvalidInput("A success has no error.", hint=Hint("only of a failure"))
         if approach is not None and error is None and not passed:
-            raise InvalidInput("What came of the approach?", hint=Hint("name the error"))
+            raise InvalidInput("The result of the approach is missing.", hint=Hint("name the error"))
         names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in checked_list(tests, "tests")]
         outcome = Outcome.PASS if passed else Outcome.FAIL
         return TestRun(
@@ -250,7 +250,7 @@ class Seat(Systems):
             from mnemarch.witness.run import run_tests
 
             if commit is not None:
-                raise InvalidInput("A run tests what is checked out.", hint=Hint("only reported"))
+                raise InvalidInput("A run tests the checked-out code, not a commit.", hint=Hint("only reported"))
             said = checked_list(run, "run")
             words = [checked_text(word, "A word of the command", _REASON_BYTES_MAX) for word in said]
             configured = self._engine.config.witness.test_commands
@@ -388,8 +388,6 @@ class Seat(Systems):
 
 def _require_one_way(ways: Sequence[object], *, may_analyse: bool) -> None:
     if sum(way is not None for way in ways) != 1:
-        raise InvalidInput("A verification is a run, a report or your own word: one of them.", hint=Hint("verify"))
+        raise InvalidInput("A verification is one of these: a run, a report, or your own word.", hint=Hint("verify"))
     if not may_analyse:
-        raise InvalidInput(
-            "An analysis goes into the account, which is left for later.", hint="Leave out one of the two."
-        )
+        raise InvalidInput("An analysis belongs to the episode, which comes later.", hint="Leave out one of the two.")

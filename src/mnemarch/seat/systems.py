@@ -99,7 +99,7 @@ class Systems(UnitVerbs):
         except OSError as error:
             raise InvalidInput(f"{file!r} can't be read: {error.strerror}.", hint="Give a Markdown file.") from None
         except UnicodeDecodeError:
-            raise InvalidInput(f"{file!r} is no text in UTF-8.", hint="Give a Markdown file.") from None
+            raise InvalidInput(f"{file!r} is not a UTF-8 text.", hint="Give a Markdown file.") from None
         if len(text) > limit:
             raise InvalidInput(f"{file!r} has more than {limit:,} characters.", hint="Split it.")
         rules = rules_in(text)
@@ -140,8 +140,8 @@ class Systems(UnitVerbs):
             raise InvalidInput(f"{source.path!r} can't be read: {error.strerror or error}.", hint=hint) from None
         if strict and source.problems:
             first = source.problems[0]
-            told = f"{len(source.problems):,} things can't be read; the first at {first.place}: {first.says}"
-            raise InvalidInput(f"{told}. Nothing was imported.", hint="Mend them, or leave --strict out.")
+            told = f"{len(source.problems):,} items can't be read; the first is at {first.place}: {first.says}"
+            raise InvalidInput(f"{told}. Nothing was imported.", hint="Correct them, or leave out --strict.")
         done = importer.run(notes, source.problems, format=name, name=source.name, dry_run=dry_run, progress=progress)
         # Set only after success. If the import is interrupted, the next process indexes the units.
         self._engine.has_new_units = not dry_run or self._engine.has_new_units

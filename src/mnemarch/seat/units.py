@@ -99,7 +99,7 @@ class UnitVerbs:
         from mnemarch.model.unit import Citation
 
         if not isinstance(citation, Citation):
-            raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
+            raise InvalidInput(f"{citation!r} is not a citation.", hint=Hint("cite"))
         return self._changed(life.cite, unit_id, self._intake().completed(citation), expected_version)
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
@@ -219,7 +219,7 @@ class UnitVerbs:
         why, link_id = _checked_reason(reason), self._whole(conflict_id, finding.link_id)
         if (winner is None) != bool(both) or (both and expected_version is not None):
             raise InvalidInput(
-                "A dispute is resolved for a winner, or for both sides as they are.",
+                "A resolution names a winner, or keeps both sides.",
                 hint=Hint("winner or both"),
             )
         if winner is None:

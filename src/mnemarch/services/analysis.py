@@ -156,7 +156,7 @@ def analyse_waiting(
     """
     model = engine.analyst
     if model is None:
-        return Cognified(stopped="No model is configured: the rules analyse.")
+        return Cognified(stopped="No model is configured, so rules analyse the tasks.")
     engine.has_new_units = True
     now = engine.log.clock()
     all_waiting = engine.store.read(lambda reader: _all_waiting(reader, caller))
@@ -262,7 +262,7 @@ def _asked_and_known(reader: Reader, author: Caller, wanted: Sequence[Choice]) -
 
 def _requested(engine: Engine, author: Caller, choice: Choice, episode_id: str) -> str | None:
     """The id of the request. None if the text can't be a decision, for instance because it is too long."""
-    quote = f"Said by {author.actor} in {author.scope}, a task that succeeded (episode {episode_id}): “{choice.text}”"
+    quote = f"Stated by {author.actor} in {author.scope}, a task that succeeded (episode {episode_id}): “{choice.text}”"
     reason = {"type": "other", "summary": choice.why[:_SUMMARY_CHARS_MAX]}
     decisions = deciding.Decisions(engine.log, author, Intake(engine.log, author, None))
     try:

@@ -195,7 +195,7 @@ class Engine:
         if trouble is not None:
             raise StoreUnavailable(
                 f"The content was erased, but its vector was not: {trouble.message}",
-                hint="It goes when the vectors catch up with the log; to be sure, erase it again.",
+                hint="It is removed when the vectors catch up with the log. To be sure, erase it again.",
             )
         return files
 

@@ -88,12 +88,12 @@ class Inbox:
         # Whether a worktree, a task or an actor has more items than were read. They appear when these are settled.
         self.is_cut = False
         if caller.scope.project is None:
-            raise InvalidInput("An inbox belongs to a project, and this seat has none.", hint=Hint("name the project"))
+            raise InvalidInput("An inbox belongs to a project; this seat has none.", hint=Hint("name the project"))
         if not caller.inspects:
             raise NotAllowed(
-                f"{caller.actor} may not decide what waits: the inbox is for people and orchestrators (R4).",
+                f"{caller.actor} may not settle items: the inbox is for people and orchestrators (R4).",
                 rule="R4",
-                hint="Ask a person or the lead to look at the inbox.",
+                hint="Ask a person or an orchestrator to look at the inbox.",
             )
 
     def items(self, limit: int = _SHOWN_MAX) -> list[InboxItem]:
@@ -107,7 +107,7 @@ class Inbox:
         checks = view.checks(claims.values())
         stale = {unit_id: check.reason for unit_id, check in checks.items() if check.reason is not None}
         return [
-            replace(item, why=f"{item.why}. It does not hold in this tree: {stale[item.id]}")
+            replace(item, why=f"{item.why}. Its code does not hold in this tree: {stale[item.id]}")
             if item.id in stale
             else item
             for item in shown
@@ -132,7 +132,7 @@ class Inbox:
         for item in named.values():
             if item.what in _DECIDE or (item.what == RETURNED and rejection is None):
                 verb = "accepted" if rejection is None else "rejected"
-                raise InvalidInput(f"{item.id} is a {item.what}: it is resolved, not {verb}.", hint=item.why)
+                raise InvalidInput(f"{item.id} is a {item.what}: it can't be {verb}.", hint=item.why)
         return [self._settled(item, rejection, progress) for item in named.values()]
 
     def _settled(self, item: InboxItem, rejection: str | None, progress: Progress | None) -> Settled:
@@ -209,14 +209,14 @@ class Inbox:
             yield InboxItem(request.id, REQUEST, in_a_line(request.text), why, asked, str(request.actor), request.at)
         for event in reader.stuck_tasks(project, _STUCK_MAX):
             if event.id not in settled:
-                why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
+                why, said = str((event.payload or {}).get("reason", "")), f"marked by {event.actor}"
                 task = f"Task {event.scope.task} is stuck"
                 yield InboxItem(event.id, STUCK, task, why, said, str(event.actor), event.recorded_at)
         for event in blocked_tasks(reader, project, moment, _FAILURES_MAX):
             if event.id not in settled:
                 payload, task = event.payload or {}, f"Task {event.scope.task} is blocked"
                 said = in_a_line(payload["line"] or payload["error"])
-                why = f"{payload['verdict']['reason']} A yes clears its failed attempts"
+                why = f"{payload['verdict']['reason']} Accepting clears its failed attempts"
                 yield InboxItem(event.id, STUCK, task, said, why, str(event.actor), event.recorded_at)
         for import_id, brought in waiting_imports(reader, project).items():
             said = "; ".join(f"“{in_a_line(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
@@ -333,7 +333,7 @@ def _settled_among(events: Sequence[Event]) -> set[str | None]:
 
 def _let_through(outcome: Stored | Refused) -> Unit:
     if isinstance(outcome, Refused):
-        raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
+        raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Decline it, or ask a person to accept it.")
     return outcome.unit
 
 
@@ -399,8 +399,8 @@ def _items_of_refusals(reader: Reader, events: Sequence[Event], settled: Collect
     if often:
         last = max(often, key=lambda tries: tries[-1].position)
         event, count = last[_RETURNS_MIN - 1], len(last)
-        undo = f"undo all that it wrote with: mnemarch undo --actor {event.actor}; or decline this"
-        why = f"{event.actor} said {count} times what was rejected; {undo}"
+        undo = f"to undo everything it wrote: mnemarch undo --actor {event.actor}. Or decline this"
+        why = f"{event.actor} restated a rejected text {count} times; {undo}"
         yield _item_of_refusal(RETURNED, event, str((event.payload or {})["reason"]), why)
 
 

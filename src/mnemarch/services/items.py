@@ -69,7 +69,7 @@ class Items:
     def __init__(self, engine: Engine, caller: Caller) -> None:
         if caller.scope.level is not Level.PROJECT:
             raise InvalidInput(
-                f"Items live below a project, and {caller.scope} is a {caller.scope.level}.",
+                f"Items belong to a project, but {caller.scope} is a {caller.scope.level}.",
                 hint="Take a seat at the project, with no worktree and no task.",
             )
         self._engine = engine
@@ -164,7 +164,7 @@ class Items:
     def _scope(self, namespace: Namespace) -> Scope:
         if not namespace or any(not segment or _JOINT in segment for segment in namespace):
             raise InvalidInput(
-                f"{namespace!r} is no namespace.", hint="Give one or more segments, none empty, none with a full stop."
+                f"{namespace!r} is not a namespace.", hint="Give one or more segments, none empty or with a full stop."
             )
         first, *rest = namespace
         joined = _JOINT.join(rest)

@@ -75,7 +75,7 @@ def _alone(place: str | None) -> Iterator[None]:
         return
     with locked_if_free(os.path.join(place, _LOCK)) as is_held:
         if not is_held:
-            raise StoreUnavailable("This memory is being maintained by another process.", hint="Let it finish.")
+            raise StoreUnavailable("Another process maintains this memory now.", hint="Wait until it is done.")
         yield
         ended = os.path.join(place, _ENDED)
         make_private(ended)
@@ -201,7 +201,7 @@ def _audit(engine: Engine, _: Caller, dry_run: bool) -> str:
     check = audited(engine.store, engine.remembered)
     if not check.ok:
         raise StoreCorrupt(f"The log is broken at {check.first_broken}: {check.problem}.", hint=check.hint)
-    return f"{counted(check.events, 'event')}, every hash chain unbroken"
+    return f"{counted(check.events, 'event')}, no hash chain is broken"
 
 
 def _would(dry_run: bool) -> str:

@@ -71,7 +71,7 @@ class Merging:
         twin = twin_of(transaction, unit, unit.scope.key)
         if twin is not None and unit.kind in DISPUTED_KINDS:
             older, newer = sorted((unit, twin), key=lambda each: each.id)
-            absorb(act, newer, older, "another clone had remembered the same")
+            absorb(act, newer, older, "another clone had stated the same")
             unit = act.known_unit(older.id)
         disputed = [id for dispute in open_links(act, unit) for id in dispute.units]
         self._join_conflicts(act, [unit.id, *disputed])

@@ -114,7 +114,7 @@ def _types_named(name: str) -> list[EventType]:
     """The event type of this name, or all types of a group: `unit` means every `unit.…`."""
     types = [type for type in EventType if type == name or type.startswith(f"{name}.")]
     if not types:
-        raise InvalidInput(f"{name!r} is no type of event.", hint=f"Use one of: {', '.join(EventType)}.")
+        raise InvalidInput(f"{name!r} is not a type of event.", hint=f"Use one of: {', '.join(EventType)}.")
     return types
 
 
@@ -173,7 +173,7 @@ def named(reader: Reader, caller: Caller, typed: str) -> Unit | Dispute | Event:
     if event is not None and caller.may_read(event.scope):
         return event
     raise NotFound(
-        f"Nothing here is called {typed!r}.",
+        f"Nothing here has the id {typed!r}.",
         hint="Give the id of a unit, a decision, a conflict or an entry of the log, or at least 6 characters of it.",
     )
 

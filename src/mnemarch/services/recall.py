@@ -52,7 +52,7 @@ class Answering:
         notes = self._record(query, (*found.binding, *found.items), handed_before, has_floor=bool(where.get("floor")))
         if found.unlisted:
             domain = f" --domain {where['domain']}" if where["domain"] else ""
-            more = f"{found.unlisted} more that bind are not listed here. See them: mnemarch decisions load{domain}"
+            more = f"{found.unlisted} more binding decisions are not listed. See them: mnemarch decisions load{domain}"
             notes = (more, *notes)
         return replace(found, notes=(*found.notes, *notes))
 

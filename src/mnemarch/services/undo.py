@@ -89,7 +89,7 @@ def _with_chosen_copies(act: Act, plan: Plan, chosen: bool | Sequence[str]) -> t
     ids = list(known) if chosen is True else checked_list(chosen or (), "copies")
     for id in ids:
         if id not in known:
-            raise NotFound(f"{id!r} is no copy that you may erase.", hint="Take ids that a dry run lists.")
+            raise NotFound(f"{id!r} is not a copy that you may erase.", hint="Use ids that a dry run lists.")
         plan.take(known[id][1])
     return tuple(copy for copy, _ in known.values() if copy.id not in plan.units and copy.id not in plan.events)
 
@@ -232,7 +232,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     if event is None or undone is None or event.stream.shared != act.caller.stream:
         raise NotFound(f"No undoing {undo_id!r} here.", hint=Hint("list the undoings"))
     if next(act.transaction.events_of_subject(undo_id), None) is not None:
-        raise Conflict(f"Undoing {undo_id} was reverted before.", hint="Undo the actor again if it is meant.")
+        raise Conflict(f"Undo {undo_id} was already reverted.", hint="If it is meant, undo the actor again.")
     fates = [units.restore(act, id, undone["why"], reason) for id in undone["units"]]
     for resolved in undone.get("links", ()):
         link = act.transaction.link(resolved["link"])
@@ -272,14 +272,14 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
 
 def _require(act: Act, what: str) -> None:
     if act.caller.scope.project is None:
-        raise InvalidInput("An actor is undone in a project, and this seat has none.", hint=Hint("name the project"))
+        raise InvalidInput("An undo needs a project, and this seat has none.", hint=Hint("name the project"))
     act.require_at(Deed.UNDO, Level.PROJECT, what)
 
 
 def _require_may_undo(caller: Caller, undoing: Undoing) -> None:
     actor = undoing.actor
     if actor.kind is ActorKind.SYSTEM or str(actor) == "orchestrator:gate":
-        raise InvalidInput(f"{actor} is the program's own.", hint="Undo whoever it acted for.")
+        raise InvalidInput(f"{actor} is the program's own actor.", hint="Undo the actor for whom it acted.")
     if actor.kind is ActorKind.HUMAN and caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
             f"{caller.actor} may not undo {actor}: only a person undoes a person (policy rule R4).",

@@ -132,7 +132,7 @@ class EmbeddingMemoryStore(Forkable):
             source = getattr(error, "source", error)
             trouble = StoreUnavailable(
                 f"Qdrant at {self._address} does not answer: {str(source) or type(source).__name__}.",
-                hint="Check that it runs; what it lacks is made up for when it answers again.",
+                hint="Check that it runs. Missing vectors are added when it answers again.",
             )
         else:
             self._paused = None
@@ -144,7 +144,7 @@ class EmbeddingMemoryStore(Forkable):
         detail = " ".join(content.decode("utf-8", "replace").split())[:_DETAIL_CHARS_MAX]
         if self._api_key:
             detail = detail.replace(self._api_key, "***")
-        hint = "Look into its log; what it lacks is made up for when it answers again."
+        hint = "Look into its log. Missing vectors are added when it answers again."
         if status in _ABOUT_KEYS:
             hint = self._withheld or "Set MNEMARCH_QDRANT_KEY to a key that may read and write."
         return StoreUnavailable(f"Qdrant at {self._address} refused with status {status}: {detail}.", hint=hint)
@@ -211,7 +211,7 @@ class EmbeddingMemoryStore(Forkable):
     def _gone(self) -> StoreUnavailable:
         self._head = vectors.Head()
         return StoreUnavailable(
-            f"Qdrant at {self._address} has lost the vectors.", hint="They are made anew; or at once: mnemarch reindex"
+            f"Qdrant at {self._address} lost the vectors.", hint="To make them again now: mnemarch reindex"
         )
 
     def known(self, units: Sequence[Searchable]) -> set[str]:
@@ -380,7 +380,7 @@ def http_address(url: str) -> str:
         parts, plain, port = urlsplit(""), False, 0
     if not plain or "@" in parts.netloc or parts.scheme not in _SCHEMES:
         raise InvalidInput(
-            "That is no address of a Qdrant server.",
+            "That is not the address of a Qdrant server.",
             hint="Write qdrant://host:6333, or qdrants:// with TLS; the key comes from MNEMARCH_QDRANT_KEY.",
         )
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname

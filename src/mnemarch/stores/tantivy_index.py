@@ -321,7 +321,7 @@ class TantivyIndex(Forkable):
             self._drop()
             raise StoreUnavailable(
                 f"The search index {self._folder} can't be written: {error}.",
-                hint="Check the disk and the folder's rights, then reindex; what is not indexed is still found.",
+                hint="Check the disk and the folder's rights, then reindex. Until then, everything is still found.",
             ) from None
         return True
 

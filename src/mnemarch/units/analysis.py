@@ -137,7 +137,7 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
     if isinstance(given, Analysis):
         analysis = given
     elif not isinstance(shape, dict):
-        raise AnalystFailed(f"An analysis is no {type(shape).__name__}.", hint=Hint("analysis"))
+        raise AnalystFailed(f"An analysis can't be a {type(shape).__name__}.", hint=Hint("analysis"))
     else:
         known = Analysis.__match_args__
         unknown = [str(name) for name in shape if name not in known]

@@ -100,7 +100,7 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     similarity = _similarity(content, other.content)
     if (ours.topic, _values(content)) == (theirs.topic, _values(other.content)):
         is_same = canonical(content) == canonical(other.content)
-        note = "the same words" if is_same else "the same but for words that say nothing"
+        note = "the same words" if is_same else "the same except for filler words"
         return Comparison(LinkType.DUPLICATES, other, similarity, note)
     if similarity >= rules.tau_dup:
         return Comparison(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")
@@ -352,7 +352,7 @@ def _packages(unit: Unit) -> frozenset[str]:
 
 def _repetition(replaced: Unit, successor: Unit) -> Comparison:
     """The contradiction between a superseded statement that is repeated and its successor (R8)."""
-    note = f"says again what unit {replaced.id} said before unit {successor.id} took its place"
+    note = f"repeats unit {replaced.id}, which unit {successor.id} replaced"
     return Comparison(LinkType.CONTRADICTS, successor, 0.0, note)
 
 

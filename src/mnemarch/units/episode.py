@@ -358,7 +358,7 @@ def _updated(act: Act, claim: Claim, before: Unit | None) -> Unit:
         and not _tells_more(claim, before)
     ):
         return before
-    return _superseding(act, claim, before, "a newer account of the same task")
+    return _superseding(act, claim, before, "a newer episode of the same task")
 
 
 def _superseding(act: Act, claim: Claim, before: Unit | None, reason: str) -> Unit:

@@ -166,7 +166,7 @@ def planned(act: Act, target_id: str, expected_version: int | None) -> Plan | No
     elif target.type not in _ENTRIES:
         raise InvalidInput(
             f"Event {target_id} is {target.type}, not an entry of the log.",
-            hint=f"Erase what it is about: {target.subject}." if target.subject else "It has no words of its own.",
+            hint=f"Erase its subject instead: {target.subject}." if target.subject else "It has no text of its own.",
         )
     elif target.erased:
         return None
@@ -291,7 +291,7 @@ def _refusals_of(act: Act, told: Sequence[Event]) -> list[Event]:
 def check_reason(plan: Plan, reason: str) -> None:
     """Raise if the reason repeats the erased text. Called before the log or a file is changed."""
     if _has_copy(plan.texts, reason):
-        raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
+        raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting it.")
 
 
 def carry_out(act: Act, plan: Plan, reason: str) -> None:

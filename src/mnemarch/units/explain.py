@@ -152,7 +152,7 @@ def _status_reason(unit: Unit, history: Sequence[Event], rejected: Sequence[tupl
         return f"verified and reused by {unit.uses} tasks (S10.3)"
     held = [event.payload for event in history if event.type is EventType.UNIT_HELD and event.payload]
     if unit.kind is Kind.EPISODE and unit.status is Status.HYPOTHESIS:
-        return "it tells what happened in a task; only a person can vouch for the story"
+        return "it is an episode: only a person can vouch for it"
     if unit.status is Status.HYPOTHESIS and rejected:
         other, rejection = rejected[-1]
         return f"{rejection.actor} rejected unit {other.id}, which says the same ({RULE})"

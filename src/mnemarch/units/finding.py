@@ -105,7 +105,7 @@ def _whole(typed: str, candidates_for: Callable[[str], dict[str, str]]) -> str:
         for id, text in list(candidates.items())[:_LISTED_MAX]
     ]
     more = f" and {len(candidates) - _LISTED_MAX} more" if len(candidates) > _LISTED_MAX else ""
-    raise InvalidInput(f"{typed!r} may be {', '.join(listed)}{more}.", hint="Name one of these.")
+    raise InvalidInput(f"{typed!r} could be {', '.join(listed)}{more}.", hint="Give more characters of one of these.")
 
 
 # By text
@@ -221,7 +221,7 @@ def refusal_to_repeat(
             return Refusal(
                 RULE,
                 f"{rejection.actor} rejected {what} on {rejection.recorded_at:%Y-%m-%d} as unit {unit.id}: {why}.",
-                f"If it holds after all, a person can approve unit {unit.id}.",
+                f"If it is true after all, a person can approve unit {unit.id}.",
                 unit.id,
             )
     return None

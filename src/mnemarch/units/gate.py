@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Note on a unit whose replacement does not hold in the reader's tree (R8).
 REPLACED_ELSEWHERE = "Replaced by {}, which does not hold in this tree."
 # The reason for an archived unit whose code is in the reader's tree again.
-BACK = "archived while its code was gone; the code is here now, so the janitor checks it again"
+BACK = "archived because its code was gone; the code is back, so the janitor checks it again"
 
 
 class Gate:

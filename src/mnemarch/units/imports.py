@@ -253,9 +253,9 @@ class Importer:
 
 def _refuse(act: Act) -> None:
     raise NotAllowed(
-        f"{act.caller.actor} may not import: a person or an orchestrator does (R4).",
+        f"{act.caller.actor} may not import: only a person or an orchestrator may (R4).",
         rule="R4",
-        hint="Ask a person or the lead to import it.",
+        hint="Ask a person or an orchestrator to import it.",
     )
 
 
@@ -319,9 +319,9 @@ def judge_imported(act: Act, import_id: str, unit_ids: Sequence[str], rejection:
     """Confirm or reject some units of one import, for a person. A confirmed unit supersedes the unit it replaces."""
     if act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
-            f"{act.caller.actor} may not confirm an import: only a person does (R2).",
+            f"{act.caller.actor} may not accept an import: only a person may (R2).",
             rule="R2",
-            hint="Ask a person, or claim what you can show by a test.",
+            hint="Ask a person, or claim single facts and cite tests.",
         )
     there = act.by(Caller(act.caller.actor, act.caller.scope.at(Level.PROJECT)))
     for unit in _unjudged([*act.transaction.units(unit_ids).values()], import_id):

@@ -84,7 +84,7 @@ def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None
         raise NotAllowed(
             f"{act.caller.actor} may not give the signal {given}: it is a person's (R2).",
             rule="R2",
-            hint="Let a human approve or reject the unit.",
+            hint="Ask a person to approve or reject the unit.",
         )
     return signal(act, EventType.UNIT_VALIDATED, unit, given, {})
 
@@ -94,7 +94,7 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
     task_key = act.caller.task_key
     if task_key is None:
-        raise InvalidInput("Use is counted by task, and this seat has none.", hint=Hint("name the task"))
+        raise InvalidInput("Uses are counted by task, and this seat has no task.", hint=Hint("name the task"))
     earlier = act.transaction.use(unit_id, task_key)
     if earlier is not None and earlier.used:
         return unit
@@ -146,7 +146,7 @@ def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) 
     """Archive a unit for its author. Raise if anybody else said, used or vouched for it (R4)."""
     unit = act.changeable_unit(unit_id, expected_version)
     if not unit.live:
-        raise InvalidInput(f"Unit {unit_id} is {unit.status}.", hint="Only a live claim can be taken back.")
+        raise InvalidInput(f"Unit {unit_id} is {unit.status}.", hint="Only a live claim can be withdrawn.")
     others = [source for source in unit.provenance if source.actor != act.caller.actor]
     own_tasks = {source.scope.key for source in unit.provenance}
     used = [use for use in act.transaction.uses_of_unit(unit_id) if use.used and use.task_key not in own_tasks]
@@ -154,7 +154,7 @@ def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) 
         item.ref for item in unit.citations if item.kind is CitationKind.HUMAN and item.ref != act.caller.actor.id
     ]
     if others or used or people or not unit.provenance:
-        who = f"{others[0].actor} said it too" if others else "another task used or cited it"
+        who = f"{others[0].actor} stated it" if others else "another task used or cited it"
         who = f"{people[0]} vouches for it" if people else who
         raise NotAllowed(
             f"{act.caller.actor} may not withdraw unit {unit_id}: {who} (R4).",
@@ -221,7 +221,7 @@ def _refuse_decided(*units: Unit) -> None:
     decided = next((unit for unit in units if unit.kind in DECIDED), None)
     if decided is not None:
         raise InvalidInput(
-            f"Unit {decided.id} is a {decided.kind}: another unit can't take its place, and it takes none (D4).",
+            f"Unit {decided.id} is a {decided.kind}: it can't replace a unit or be replaced by one (D4).",
             hint=Hint("revise the decision"),
         )
 
@@ -254,7 +254,7 @@ def contest(act: Act, new_id: str, old_id: str) -> None:
         return
     if any(winner.id in act.transaction.units_of_link(link.id) for link in act.transaction.links_of(new.id)):
         return
-    note = f"{REPLACEMENT}: unit {winner.id} had taken the place of unit {old_id} already"
+    note = f"{REPLACEMENT}: unit {winner.id} had already replaced unit {old_id}"
     link_units(act, new.id, winner.id, LinkType.CONTRADICTS, 1.0, note)
 
 
@@ -266,14 +266,14 @@ def resolve(
     commit = commit if act is here else None  # In another worktree, this one's HEAD means nothing.
     if winner_id not in units:
         raise InvalidInput(
-            f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose one of {_named(units)}."
+            f"Unit {winner_id!r} is not a side of conflict {dispute_id}.", hint=f"Choose one of {_named(units)}."
         )
     winner = act.changeable_unit(winner_id, None)
     losers = [unit for unit in units.values() if unit.id != winner_id and unit.erased_at is None]
     if expected_version is not None and len(losers) != 1:
         raise InvalidInput(
-            f"Conflict {dispute_id} has {len(losers)} losing sides, and expected_version speaks of one.",
-            hint="Resolve it without, or supersede them one by one.",
+            f"Conflict {dispute_id} has {len(losers)} losing sides, but expected_version names the version of one.",
+            hint="Resolve it without expected_version, or supersede them one by one.",
         )
     for loser in losers:
         act.check_version(loser, expected_version)
@@ -330,7 +330,7 @@ def _check_open(act: Act, link: Link, proposed: Unit | None) -> None:
         decided = f"for {link.winner}" if link.winner is not None else "so that both hold"
         raise Conflict(
             f"Conflict {link.id} was already resolved {decided}.",
-            hint="Read what stands; supersede it if it is wrong.",
+            hint="Read the result. If it is wrong, supersede it.",
             current=act.transaction.unit(link.winner or ""),
             proposed=proposed,
         )
@@ -381,7 +381,7 @@ def _refuse_twin(act: Act, unit: Unit) -> None:
     if other is not None:
         raise Conflict(
             f"Unit {unit.id} can't be revived: {other.id} says the same and is live.",
-            hint="Use the live one.",
+            hint="Use the live unit.",
             actual_version=unit.version,
             current=other,
             proposed=unit,

@@ -162,7 +162,7 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
     unit = act.transaction.unit(event.subject or "")
     if event.type not in _OF_A_CLAIM or payload is None or _said(payload) != claim.content:
         raise Conflict(
-            f"This key already stands for event {event.id}, which says something else or was erased.",
+            f"This key already stands for event {event.id}, whose content differs or was erased.",
             hint="Use a new key for a new claim; nothing was stored.",
             current=unit,
         )
@@ -390,4 +390,4 @@ class Intake:
         for recalled in contents_in(content):
             if self._log.store.read(lambda reader, text=recalled: live_with_same_text(reader, keys, text)):  # type: ignore[misc]
                 return recalled
-        raise InvalidInput("This is only recalled memory, which is not stored again.", hint="Say what is new in it.")
+        raise InvalidInput("This only repeats recalled memory. It is not stored again.", hint="State what is new.")

@@ -25,7 +25,7 @@ _SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 # Acts by which an actor backs a unit, as they are told.
 _BACKING = {
     EventType.UNIT_APPROVED: "approved it",
-    EventType.UNIT_PROMOTED: "let it through to the project",
+    EventType.UNIT_PROMOTED: "accepted it for the project",
     EventType.UNIT_VERIFIED: "verified it",
     EventType.UNIT_USED: "reused it with success",
 }
@@ -153,11 +153,11 @@ class Undoing(Frozen):
         cited = [event for ref in refs if (event := act.transaction.event(ref)) is not None]
         if unit.kind is Kind.EPISODE and cited:
             others = [event.actor for event in cited if not self.covers(event)]
-            return f"it tells of what {others[0]} logged too" if others else None
+            return f"it also describes what {others[0]} logged" if others else None
         others = [source.actor for source in _voices(act, unit) if not self.said(unit, source)]
         episode = unit.attributes.get("episode") if unit.kind is Kind.SKILL else None
         if others and not (episode and stays.get(str(episode), "it stays") is None):
-            return f"{others[0]} said it too"
+            return f"{others[0]} stated it too"
         for event in act.transaction.events_of_subject(unit.id):
             if event.type in _BACKING and self._backs(event):
                 return f"{event.actor} {_BACKING[event.type]}"
@@ -195,7 +195,7 @@ def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
     if not all(policy.allows(act.caller.actor.kind, Deed.UNDO, level) for level in (unit.level, scope.level)):
         return f"{act.caller.actor} may not undo at {unit.level} scope"
     twin = twin_of(act.transaction, unit, scope.key) if fields.get("status", unit.status) in LIVE else None
-    return None if twin is None else f"unit {twin.id} says the same by now"
+    return None if twin is None else f"unit {twin.id} says the same now"
 
 
 def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
@@ -238,10 +238,10 @@ def restore(act: Act, unit_id: str, why: str, reason: str) -> Fate | None:
     if unit.erased_at is not None:
         return None
     if unit.status is not Status.ARCHIVED or unit.archive_reason != why:
-        return fate_of(unit, f"it is {unit.status} for another reason by now")
+        return fate_of(unit, f"it is now {unit.status} for another reason")
     twin = twin_of(act.transaction, unit, unit.scope.key)
     if twin is not None:
-        return fate_of(unit, f"unit {twin.id} says the same by now")
+        return fate_of(unit, f"unit {twin.id} says the same now")
     return fate_of(change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": returning(unit)}), None)
 
 

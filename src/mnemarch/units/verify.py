@@ -49,7 +49,7 @@ _CHANGED = Refusal("S10.2", "Its test expects something else than when it verifi
 _OVERTAKEN = Refusal("S10.2", "Its test expects another value than when this was claimed.", "Claim what it shows now.")
 _REPORTED = Refusal(
     "R21",
-    "For the project only a test seen passing that is about it counts, or a person's word.",
+    "The project accepts only a witnessed test that is about the claim, or a person's word.",
     "Run it with `verify -- COMMAND`, or have a person approve it.",
 )
 
@@ -89,7 +89,7 @@ class Verification:
         )
         if act.caller.scope.level > Level.WORKTREE:
             raise InvalidInput(
-                "Verify judges what a task staged, and this seat has no task.", hint=Hint("name the task")
+                "Verify judges the claims of a task, and this seat has no task.", hint=Hint("name the task")
             )
 
     def judge(self) -> Promotion:

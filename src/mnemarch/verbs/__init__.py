@@ -1,4 +1,4 @@
-"""Verbs. Takes: nothing. Gives: the verbs of a memory, a seat and its decisions, one row each. Never: does one.
+"""Verbs. Takes: nothing. Gives: the verbs of a memory, a seat and its decisions, one row each. Never: runs a verb.
 
 Their help texts and examples are in `help.txt`.
 """
@@ -12,12 +12,12 @@ from mnemarch.verbs.types import Parameter, Verb, at_most, progress, record_type
 _unit = Lazy("mnemarch.model.unit")
 _CITATIONS = "commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME"
 _LEVELS = "task, worktree, project or org"
-_SIGNALS = "tests_passed, pr_merged, repeated_success, tests_failed, pr_reverted, contradicted; human_... from a human"
+_SIGNALS = "tests_passed, pr_merged, repeated_success, tests_failed, pr_reverted, contradicted; human_... by a person"
 
 _UNIT = Parameter("unit_id", of.ID, "the id of the unit, or 6 characters of it", metavar="UNIT")
 _REASON = Parameter("reason", of.TEXT, "why; it is kept in the log", flag="--reason", metavar="WHY")
 _WHY = Parameter("reason", of.TEXT, "why; - reads standard input", metavar="REASON")
-_KEY = Parameter("key", of.WORDS, "idempotency key: the same key again gives the first answer", None, metavar="KEY")
+_KEY = Parameter("key", of.WORDS, "idempotency key: a repeat with it gives the first answer", None, metavar="KEY")
 _SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
 _QUERY = Parameter("query", of.TEXT, "a question or some words, in English or Korean", metavar="QUERY|-")
 _FILE = Parameter("path", of.PATH, "the file")
@@ -25,7 +25,7 @@ _VERSION = version_of("the unit")
 _ENTRY = (
     Parameter("kind", of.WORDS, "thought, tool_output, error, decision, ...", metavar="KIND"),
     Parameter("text", of.TEXT, "what to log; - or nothing reads standard input", piped=True),
-    Parameter("data", of.OBJECT, "an object that goes with it", None),
+    Parameter("data", of.OBJECT, "a JSON object stored with it", None),
     _KEY,
     Parameter("occurred_at", of.INSTANT, "when it happened, if not now", None),
     _SESSION,
@@ -37,13 +37,13 @@ _CLAIM = (
     Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME"),
     Parameter("citations", of.CITATION, f"{_CITATIONS}; repeatable", (), "--cite", many=True),
     Parameter("importance", of.SHARE, "0 to 1 (default: 0.5)", 0.5),
-    Parameter("occurred_at", of.INSTANT, "since when it is true, if not now", None),
+    Parameter("occurred_at", of.INSTANT, "since when it is true, if not since now", None),
     _SESSION,
     _KEY,
-    Parameter("attributes", of.OBJECT, "more about it, by name", None, offered=False),
+    Parameter("attributes", of.OBJECT, "further fields, by name", None, offered=False),
 )
 _ENTRY_RECORD = record_type("log entry", _ENTRY, '{"kind": "thought", "text": "..."}')
-_FADING = Parameter("decay_policy", of.WORDS, "how its confidence fades", None)
+_FADING = Parameter("decay_policy", of.WORDS, "how its confidence decays", None)
 _CLAIM_RECORD = record_type(
     "claim", (*_CLAIM, _FADING), '{"content": "...", "kind": "fact"}', lambda **fields: _unit.Claim(**fields)
 )
@@ -52,14 +52,14 @@ _CLAIM_LINES = "on standard input, one a line: {content, kind?, level?, citation
 _ENTRIES = Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True)
 _CLAIMS = Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), progress("remembering claims")
 _VERIFICATION = (
-    Parameter("passed", of.FLAG, "report whether the verification passed", None, "--passed|--failed"),
+    Parameter("passed", of.FLAG, "your word whether the verification passed", None, "--passed|--failed"),
     Parameter("run", of.COMMAND, "run this test command, and verify by its tests", None, "--", True, "COMMAND ..."),
     Parameter("report", of.REPORT, "read the report of a run: JUnit XML, go test -json, TAP, jest or vitest", None),
     Parameter("tests", of.WORDS, "with --passed: a test that ran; repeatable", (), "--test", many=True, metavar="NAME"),
-    Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH"),
-    Parameter("analysis", of.OBJECT, "your own: critique, score, key_decisions, ...", None),
-    Parameter("error", of.OUTPUT, "of a failure: the error; - reads standard input", None),
-    Parameter("approach", of.TEXT, "what was tried; of a success it says what worked", None),
+    Parameter("commit", of.WORDS, "the commit that the tests ran on, or that was merged", None, metavar="HASH"),
+    Parameter("analysis", of.OBJECT, "your own analysis: critique, score, key_decisions, ...", None),
+    Parameter("error", of.OUTPUT, "the error of a failure; - reads standard input", None),
+    Parameter("approach", of.TEXT, "what was tried; after a success, what worked", None),
     Parameter("account", of.FLAG, "keep the episode now", True, offered=False),
 )
 _LISTED = (
@@ -73,13 +73,13 @@ _LISTED = (
 )
 _RESOLUTION = (
     Parameter("conflict_id", of.ID, "the id of the conflict or the proposal"),
-    Parameter("winner", of.ID, "the unit that stands", None, metavar="UNIT"),
-    Parameter("both", of.FLAG, "both hold: neither excludes the other", False),
+    Parameter("winner", of.ID, "the unit that wins", None, metavar="UNIT"),
+    Parameter("both", of.FLAG, "both are true: neither excludes the other", False),
     _REASON,
     version_of("the unit that loses"),
 )
 _SUCCESSION = (
-    Parameter("new_id", of.ID, "the id of the unit that takes the place", metavar="NEW"),
+    Parameter("new_id", of.ID, "the id of the new unit", metavar="NEW"),
     Parameter("old_id", of.ID, "the id of the unit that is replaced", metavar="OLD"),
     _REASON,
     version_of("the old unit"),
@@ -88,16 +88,16 @@ _ABOUT = (
     Parameter("kinds", of.KIND, "only this kind; repeatable", None, "--kind", many=True),
     Parameter("domain", of.WORDS, "only this domain, and global", None, metavar="NAME"),
     Parameter("phase", of.WORDS, "the stage of the work; it filters nothing", None, offered=False),
-    Parameter("at_commit", of.WORDS, "what holds at that commit, not at the one checked out", None, metavar="HASH"),
+    Parameter("at_commit", of.WORDS, "what holds at that commit, instead of the one checked out", None, metavar="HASH"),
     Parameter("as_of", of.INSTANT, "what was true at that moment", None),
-    Parameter("floor", of.FLOOR, "nothing unless an answer is so likely: 0 to 1, or auto", 0.0),
+    Parameter("floor", of.FLOOR, "return nothing if an answer is less likely than this: 0 to 1, or auto", 0.0),
 )
 
-_DECISION = Parameter("decision_id", of.ID, "of any version of the decision")
+_DECISION = Parameter("decision_id", of.ID, "the id of any version of the decision")
 _DOMAIN = Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME")
-_LEVEL = Parameter("level", of.LEVEL, f"{_LEVELS} (default: as narrow as may be)", None)
-OVERRIDE = Parameter("override", of.WORDS, "why, although it is blocked or opposes what binds", None, metavar="WHY")
-_PROPOSAL = Parameter("proposal", of.PROPOSAL, "what `propose` gave")
+_LEVEL = Parameter("level", of.LEVEL, f"{_LEVELS} (default: the narrowest that is allowed)", None)
+OVERRIDE = Parameter("override", of.WORDS, "why you commit it although it is blocked", None, metavar="WHY")
+_PROPOSAL = Parameter("proposal", of.PROPOSAL, "the proposal that `propose` returned")
 _RELATED = (
     Parameter("source_id", of.ID, "the decision"),
     Parameter("relation", of.RELATION, "DEPENDS_ON, CONSTRAINS, VALIDATES, SUPERSEDES or REFINES"),
@@ -106,11 +106,11 @@ _RELATED = (
 _LOADING = (
     Parameter("domain", of.WORDS, "what the work is about", None, metavar="NAME"),
     Parameter("phase", of.WORDS, "the stage of the work; it changes nothing (D17: phases filter no memory)", None),
-    Parameter("around", of.ID, "the decision that is being worked on", None),
+    Parameter("around", of.ID, "a decision to start from", None),
     at_most(200),
 )
 _EVIDENCE = (
-    Parameter("content", of.TEXT, "word for word; - reads standard input"),
+    Parameter("content", of.TEXT, "the text, word for word; - reads standard input"),
     Parameter("tags", of.WORDS, "a tag; repeatable", (), "--tag", many=True),
     _LEVEL,
 )
@@ -129,8 +129,8 @@ _POLICY = (
 _REQUEST = Parameter("request_id", of.ID, "the whole id of the request")
 _REACH = (
     _DECISION,
-    Parameter("depth", of.NUMBER, "so many steps at most", None),
-    Parameter("nodes", of.NUMBER, "so many decisions at most", None),
+    Parameter("depth", of.NUMBER, "at most so many steps", None),
+    Parameter("nodes", of.NUMBER, "at most so many decisions", None),
 )
 _PROPOSED = (
     Parameter("text", of.TEXT, "what is decided"),
@@ -140,7 +140,7 @@ _PROPOSED = (
     Parameter("strength", of.STRENGTH, "axis, lock or normal", None),
     Parameter("domain", of.WORDS, "what it is about", None),
     Parameter("level", of.LEVEL, _LEVELS, None),
-    Parameter("revises", of.ID, "the version that you saw and this is to follow", None),
+    Parameter("revises", of.ID, "the version that you saw; this one follows it", None),
 )
 
 _STAGE = (
@@ -153,7 +153,7 @@ _SAID = (
     Parameter("text", of.TEXT, "what was said; - or nothing reads standard input", piped=True),
     Parameter("source", of.WORDS, "user (default), assistant, tool, commit, ...", "user", metavar="SOURCE"),
     *_ENTRY[2:],
-    Parameter("classifier", of.PYTHON, "says which bucket it belongs to", None),
+    Parameter("classifier", of.PYTHON, "a function that returns its bucket", None),
 )
 _INGEST = (
     Verb("seat.ingest", "work", "Ingested", _SAID),
@@ -180,20 +180,20 @@ _GATE = (
 _ERASURE = (
     Parameter("unit_id", of.ID, "the id of the unit or the entry, or 6 characters of it", metavar="ID"),
     _REASON,
-    Parameter("copies", of.FLAG, "and every other place with the same text that is listed", False),
-    Parameter("dry_run", of.FLAG, "erase nothing: say what would go, and list the copies", False),
+    Parameter("copies", of.FLAG, "also erase the listed copies: other places with the same text", False),
+    Parameter("dry_run", of.FLAG, "erase nothing; show what would go, and list the copies", False),
     _VERSION,
 )
 _WHY_IF_SAID = Parameter("reason", of.TEXT, "why; it is kept in the log", "", metavar="WHY")
 _WHEN = "2h, 3d, today, 2026-11-01 or an instant"
 _UNDO = (
-    Parameter("actor", of.ACTOR, "whose writes are undone; who acts is MNEMARCH_ACTOR, or you", flag="--actor"),
+    Parameter("actor", of.ACTOR, "whose writes are undone; you act as MNEMARCH_ACTOR, or as yourself", flag="--actor"),
     _WHY_IF_SAID,
     Parameter("session", of.WORDS, "only those of this conversation", None, metavar="ID"),
     Parameter("since", of.SINCE, f"only those since {_WHEN}", None),
-    Parameter("dry_run", of.FLAG, "change nothing: say what would go, and what stays and why", False),
+    Parameter("dry_run", of.FLAG, "change nothing; show what would go, and what stays and why", False),
 )
-_UNDONE = Parameter("undo_id", of.ID, "the id that undo gave, or 6 characters of it", metavar="UNDO")
+_UNDONE = Parameter("undo_id", of.ID, "the id that undo printed, or 6 characters of it", metavar="UNDO")
 _KNOWLEDGE = (
     Verb("seat.get", "read", "Unit", (_UNIT,)),
     Verb("seat.units", "read", "list[Unit]", _LISTED),
@@ -221,10 +221,10 @@ _READ = (
     Parameter("task", of.WORDS, "what this task recorded", None, offered=False),
     Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
     Parameter("actor", of.ACTOR, "what this actor did", None, "--by"),
-    Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True),
+    Parameter("types", of.WORDS, "a type: unit.verified, or unit for all; repeatable", None, "--type", many=True),
     Parameter("since", of.SINCE, _WHEN, None),
-    Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
-    Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
+    Parameter("limit", of.NUMBER, "so many of the newest (default: 20)", 100, "--tail"),
+    Parameter("after", of.ID, "only entries older than this one", None, metavar="ENTRY"),
     Parameter("beyond", of.NUMBER, "after this position, the oldest first", None, offered=False),
 )
 _ANYTHING = Parameter("id", of.ID, "the id of anything, or 6 characters of it")
@@ -263,7 +263,7 @@ _RULE = Parameter("rule_id", of.ID, "the id of the rule, or 6 characters of it",
 _LISTED_RULES = (
     Parameter("category", of.WORDS, "null_safety, error_handling, readability, performance or security", None),
     Parameter("language", of.WORDS, "python, typescript, go, java or rust", None),
-    Parameter("confidence", of.SHARE, "at least so sure: 0.8 is trusted", 0.0),
+    Parameter("confidence", of.SHARE, "the least confidence; from 0.8 a rule is trusted", 0.0),
 )
 _PATCH = (
     Parameter("before", of.TEXT, "the code before the change"),
@@ -277,11 +277,11 @@ _HELPED = Parameter("success", of.FLAG, "whether the rule was right", flag="--wo
 _SOURCE = (
     Parameter("source", of.TEXT, "the code"),
     _PATCH[2],
-    Parameter("candidates", of.FLAG, "also by rules that are not trusted yet", False),
+    Parameter("candidates", of.FLAG, "also apply rules that are not trusted yet", False),
 )
 _LIKE = (Parameter("name", of.WORDS, "the name of a rule"), Parameter("category", of.WORDS, "its category"))
-_OBSERVED = Parameter("min_observations", of.NUMBER, "judged so often (default: 3)", 3)
-_ALPHA = Parameter("ema_alpha", of.SHARE, "how much this counts (default: 0.2)", 0.2, offered=False)
+_OBSERVED = Parameter("min_observations", of.NUMBER, "only rules judged at least so often (default: 3)", 3)
+_ALPHA = Parameter("ema_alpha", of.SHARE, "the weight of this outcome (default: 0.2)", 0.2, offered=False)
 _RULES = (
     Verb("rules.find_code_rules", "read", "list[CodeRule]", _LISTED_RULES, "rules list"),
     Verb("rules.get_code_rule", "read", "CodeRule", (_RULE,), "rules show"),
@@ -298,8 +298,8 @@ _SECTION = Parameter("section", of.WORDS, "persona, human, project or task", met
 _SECTION_VERSION = Parameter("expected_version", of.NUMBER, "the version of the section that you saw", None)
 _ADDED = Parameter("content", of.TEXT, "what to add; - or nothing reads standard input", piped=True)
 _CHANGE = (
-    Parameter("old", of.WORDS, "a text that the section has once", metavar="OLD"),
-    Parameter("new", of.WORDS, 'what takes its place; "" removes it', metavar="NEW"),
+    Parameter("old", of.WORDS, "a text that occurs once in the section", metavar="OLD"),
+    Parameter("new", of.WORDS, 'the new text; "" removes the old one', metavar="NEW"),
 )
 _PAGE = Parameter("page", of.NUMBER, "0 is the first page", 0)
 _STYLE = Parameter("style", of.WORDS, "openai (default) or anthropic", "openai", metavar="NAME")
@@ -320,19 +320,19 @@ _CORE = (
     Verb("core.call", "work", "str", _TOOL_CALL, "core call"),
 )
 _IMPORT = (
-    Parameter("path", of.PATH, "what another memory wrote: a file, or a folder of notes", metavar="PATH"),
-    Parameter("format", of.WORDS, "its format, if that is not plain (see docs/howto/move.md)", None, "--from"),
-    Parameter("only", of.WORDS, "of several projects, users or namespaces this one; '*' for all", None),
-    Parameter("dry_run", of.FLAG, "store nothing: say what would come in", False),
+    Parameter("path", of.PATH, "a file that another memory wrote, or a folder of notes", metavar="PATH"),
+    Parameter("format", of.WORDS, "its format, if it is not recognised (see docs/howto/move.md)", None, "--from"),
+    Parameter("only", of.WORDS, "import only this project, user or namespace; '*' for all", None),
+    Parameter("dry_run", of.FLAG, "store nothing; show what would be imported", False),
     Parameter("strict", of.FLAG, "store nothing if anything can't be read", False),
 )
 _EPISODES = (
-    Parameter("error", of.OUTPUT, "those that met this error; - reads standard input", None),
-    Parameter("query", of.TEXT, "those about this, in English or Korean", None, "--like"),
+    Parameter("error", of.OUTPUT, "tasks that met this error; - reads standard input", None),
+    Parameter("query", of.TEXT, "tasks about this, in English or Korean", None, "--like"),
     at_most(20),
 )
 _COUNT = Parameter("count", of.PYTHON, "counts the tokens of a text", None)
-_WITHOUT = Parameter("without", of.ID, "not these units", (), many=True, offered=False)
+_WITHOUT = Parameter("without", of.ID, "units to leave out", (), many=True, offered=False)
 _TOKENS = Parameter("tokens", of.NUMBER, "the budget (default: 2000)", 2_000)
 _K = Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k")
 _PATHS = Parameter("paths", of.PATH, "files, from the root", many=True)
@@ -343,24 +343,24 @@ _RECALL = (
     Verb("seat.about", "read", "list[Recalled]", (_PATHS,), None),
     Verb("episodes.search", "read", "list[Recalled]", _EPISODES, "episodes"),
 )
-_DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")
+_DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without this option they are only listed", True, "--apply")
 _TARGET = Parameter("path", of.PATH, "the file; - writes to standard output", metavar="FILE|-")
 _AUDIT = (
-    Parameter("full", of.FLAG, "check again what an earlier audit has seen, and the keys of texts", False),
-    Parameter("accept", of.FLAG, "an older copy was put back on purpose: take the log as it ends now", False),
+    Parameter("full", of.FLAG, "also check what an earlier audit saw, and the keys of texts", False),
+    Parameter("accept", of.FLAG, "accept the log as it ends now, because you put back an older copy", False),
     progress("auditing events"),
 )
 _RECEIPT = Parameter("receipt", of.RECEIPT, "a receipt as --json printed it: the text, a file, or - for standard input")
-_SEAT = Parameter("seat", of.SEAT, "whose project")
-_NOTHING_DONE = Parameter("dry_run", of.FLAG, "change nothing: say what would be done", False)
+_SEAT = Parameter("seat", of.SEAT, "the seat whose project is meant")
+_NOTHING_DONE = Parameter("dry_run", of.FLAG, "change nothing; show what would be done", False)
 _REFLECTION = (
-    Parameter("limit", of.NUMBER, "make or change so many lessons at most", None),
-    Parameter("seconds", of.NUMBER, "go on for so many seconds at most; the next time goes on from there", None),
+    Parameter("limit", of.NUMBER, "make or change at most so many lessons", None),
+    Parameter("seconds", of.NUMBER, "run for at most so many seconds; the next run continues there", None),
     _NOTHING_DONE,
     progress("reflecting lessons"),
 )
-_NIGHT = (Parameter("seat", of.SEAT, "whose tree is compared with"), _NOTHING_DONE, progress("maintaining steps"))
-_MEANING = Parameter("meaning", of.FLAG, "search by meaning too from now on, by mnemarch[semantic]", False)
+_NIGHT = (Parameter("seat", of.SEAT, "the seat whose tree is compared"), _NOTHING_DONE, progress("maintaining steps"))
+_MEANING = Parameter("meaning", of.FLAG, "also search by meaning from now on (needs mnemarch[semantic])", False)
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
@@ -384,15 +384,15 @@ _OPERATE = (
 
 # In the order of the data's path.
 SECTIONS = {
-    "stage: append freely": (*_STAGE, *_INGEST),
-    "loops: whether a task goes round in circles": _LOOPS,
-    "gate: verification is what raises": _GATE,
-    "look: the log and the work that goes on": _LOOK,
+    "stage: log and claim": (*_STAGE, *_INGEST),
+    "loops: failed attempts": _LOOPS,
+    "gate: verify and promote": _GATE,
+    "look: the log, the work and the inbox": _LOOK,
     "knowledge: the life of a unit": _KNOWLEDGE,
-    "decisions: versioned, ranked, with their blast radius": _DECISIONS,
-    "rules: what patches taught": _RULES,
+    "decisions: versions, and what a change would reach": _DECISIONS,
+    "rules: learned from patches": _RULES,
     "recall": _RECALL,
-    "core: what stands in every prompt": _CORE,
+    "core: what is in every prompt": _CORE,
     "operate": _OPERATE,
 }
 VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)

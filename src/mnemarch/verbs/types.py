@@ -195,7 +195,7 @@ def _number(item: Any, what: str) -> int:
     except ValueError:
         number = None
     if type(number) is not int:
-        raise InvalidInput(f"{what} must be a whole number, not {item!r}.", hint="Write 8, say.")
+        raise InvalidInput(f"{what} must be a whole number, not {item!r}.", hint="For example 8.")
     return number
 
 
@@ -203,7 +203,7 @@ def _share(item: Any, what: str) -> float:
     try:
         return float(item)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{what} must be a number from 0 to 1, not {item!r}.", hint="Write 0.5, say.") from None
+        raise InvalidInput(f"{what} must be a number from 0 to 1, not {item!r}.", hint="For example 0.5.") from None
 
 
 def _floor(item: Any, what: str) -> float | str:
@@ -217,7 +217,7 @@ def _instant(item: Any, what: str) -> datetime:
     except (ValueError, TypeError):
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise InvalidInput(f"{what} {item!r} is no instant with a zone.", hint="Write 2026-01-31T09:30Z, say.")
+        raise InvalidInput(f"{what} {item!r} is not an instant with a zone.", hint="For example 2026-01-31T09:30Z.")
     return moment
 
 
@@ -227,7 +227,7 @@ def _duration(item: Any, what: str) -> timedelta:
     units = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
     count = text.rstrip("minhdw")
     if not count.isdecimal() or text[len(count) :] not in units or not int(count):
-        raise InvalidInput(f"{what} {item!r} is no length of time.", hint="Write 30m, 6h, 1d or 2w.")
+        raise InvalidInput(f"{what} {item!r} is not a length of time.", hint="Write 30m, 6h, 1d or 2w.")
     return timedelta(**{units[text[len(count) :]]: int(count)})
 
 
@@ -250,7 +250,7 @@ def _since(item: Any, what: str) -> datetime:
         return _instant(item, what)
     except InvalidInput:
         hint = "Write 2h, 3d, today, 2026-01-31 or 2026-01-31T09:30Z."
-        raise InvalidInput(f"{what} {item!r} is no moment.", hint=hint) from None
+        raise InvalidInput(f"{what} {item!r} is not a date or time.", hint=hint) from None
 
 
 def json_object(item: Any, what: str) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str =
         if hasattr(words, "parse"):
             return words.parse(word)
         if word not in words:
-            raise InvalidInput(f"{word!r} is no {name}.", hint=f"Use one of: {', '.join(words)}.")
+            raise InvalidInput(f"{word!r} is not a {name}.", hint=f"Use one of: {', '.join(words)}.")
         return word
 
     def schema() -> dict[str, Any]:
@@ -338,7 +338,7 @@ STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
 SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
 STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")
 RELATION = _one_of("relation", "mnemarch.model.decision", "RelationType", "RELATION")
-ANCHOR_KIND = _one_of("anchor kind", "mnemarch.model.decision", "AnchorKind", "KIND")
+ANCHOR_KIND = _one_of("kind of anchor", "mnemarch.model.decision", "AnchorKind", "KIND")
 NUMBER = Type("number", _number, lambda: {"type": "integer"}, "N")
 SHARE = Type("share", _share, lambda: {"type": "number", "minimum": 0, "maximum": 1}, "N")
 FLOOR = Type("floor", _floor, lambda: {"anyOf": [SHARE.schema(), {"const": "auto"}]}, "N|auto")
@@ -382,7 +382,7 @@ def record_type(name: str, takes: tuple[Parameter, ...], example: str, made: Cal
 
 
 def version_of(what: str) -> Parameter:
-    says = f"the version of {what} that you saw; a conflict if it moved on"
+    says = f"the version of {what} that you saw; a conflict if it changed since"
     return Parameter("expected_version", NUMBER, says, None)
 
 
@@ -516,7 +516,7 @@ def recognised(content: Any) -> Any:
 
 def read_value(kind: Any, content: Any, what: str) -> Any:
     """Make a value from received JSON. Raises unless converting the value back gives the same JSON."""
-    hint = "Give it back as it was answered."
+    hint = "Pass it unchanged, as the server returned it."
     try:
         value = from_json(kind, content)
         is_same = to_json(value) == content

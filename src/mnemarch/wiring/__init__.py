@@ -136,7 +136,7 @@ def _address(target: Any) -> str:
     """The address of a memory as text. Raises for invalid ones, before anything of that name is created."""
     path = target if isinstance(target, str) else getattr(target, "__fspath__", lambda: None)()
     if not isinstance(path, str):
-        raise InvalidInput(f"{target!r} names no memory.", hint="Give a folder, or nothing for this repository's.")
+        raise InvalidInput(f"{target!r} is not a memory.", hint="Give a folder, or nothing for this repository's.")
     address = os.path.expanduser(path)
     _refuse_unknown(address)
     return address
@@ -144,7 +144,7 @@ def _address(target: Any) -> str:
 
 def _refuse_unknown(address: str) -> None:
     if not address.strip():
-        raise InvalidInput("The memory to open has no name.", hint="Give a folder, or nothing for this repository's.")
+        raise InvalidInput("The name of the memory is empty.", hint="Give a folder, or nothing for this repository's.")
     if address.startswith(("qdrant:", "qdrants:")):
         raise InvalidInput(
             f"Qdrant keeps vectors, not a memory: {address!r}.",
@@ -154,7 +154,7 @@ def _refuse_unknown(address: str) -> None:
         return
     if ":/" in address[2:] and not address.startswith(POSTGRES):  # From 2: a Windows drive, as in C:/, is no scheme.
         raise InvalidInput(
-            f"No store is known by {address!r}.",
+            f"There is no kind of store for {address!r}.",
             hint="Name a folder, file:FOLDER or postgresql://HOST/DATABASE, or nothing for this repository's.",
         )
     if os.path.exists(address) and not os.path.isdir(address):

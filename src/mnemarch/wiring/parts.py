@@ -264,8 +264,8 @@ def _key(variable: str, setting: str, address: str, is_own: bool) -> tuple[str |
     key = os.environ.get(variable) or None
     if key is None or is_own or checkout.is_users_own("recall", **{setting: address}):
         return key, ""
-    withheld = f"{variable} was not sent: it goes only to an address of your own configuration."
-    return None, f"{withheld} Put recall.{setting} into {user.path_of('config.toml')} if it is meant for this one."
+    withheld = f"{variable} was not sent, because only addresses in your own configuration get it."
+    return None, f"{withheld} If this address may have it, put recall.{setting} into {user.path_of('config.toml')}."
 
 
 def _wait(stop: Event, wait_s: float) -> None:
@@ -335,7 +335,7 @@ class Opening:
         """A memory in PostgreSQL. Each tenant has a search index in the database, and one in the user's cache."""
         if not url.startswith(POSTGRES):
             hint = "postgresql://user@host/database, or file:FOLDER"
-            raise InvalidInput("store.url is no address of a database or of a folder of files.", hint=hint)
+            raise InvalidInput("store.url is not the address of a database or of a folder of files.", hint=hint)
         try:
             rules = self._config.store
             shared = postgres.PostgresStore(

@@ -39,7 +39,7 @@ _LEFT_BEHIND = {
 _TAP_LINE = r"(?i)( *)(ok|not ok)\b(?: +\d+)?(?: +-)? *(.*?)(?: +# *(skip|todo)\b.*)?$"
 _ERROR_LINES_MAX = 40
 _TAP_ERROR = r" *(?:error|message): *(.+)"
-_HINT = "JUnit XML, `go test -json`, TAP, and the JSON of jest and vitest are read; a folder may hold JUnit XML files."
+_HINT = "Known formats: JUnit XML (also a folder of it), `go test -json`, TAP, and the JSON of jest and vitest."
 
 
 def read_report(path: str, *, root: str | None = None) -> TestRun:
@@ -86,8 +86,8 @@ def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
         elif results := list(of_tap(text)):
             return "tap", results
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidInput(f"{path} is no report that can be read: {error}.", hint=_HINT) from None
-    raise InvalidInput(f"{path} is no report of a test runner that is known here.", hint=_HINT)
+        raise InvalidInput(f"{path} is not a readable report: {error}.", hint=_HINT) from None
+    raise InvalidInput(f"{path} is not a report of a known test runner.", hint=_HINT)
 
 
 def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:

@@ -62,7 +62,7 @@ def run_tests(
     """
     known, line = runner_of(command, configured), " ".join(command)
     if known is None or not known.decides:
-        why = "is no test command that Mnemarch knows" if known is None else "can succeed while its tests fail"
+        why = "is not a test command that Mnemarch knows" if known is None else "can succeed while its tests fail"
         raise InvalidInput(f"`{line}` {why}, so it was not run.", hint=Hint("test command"))
     here = os.getcwd()
     top = root or cwd or here

@@ -145,7 +145,7 @@ def holds_records(folder: str) -> bool:
 def _texts_in(folder: str) -> tuple[dict[str, str], list[AdrOutcome]]:
     """The texts of the files in a folder that may be records, and an outcome for each unreadable file."""
     if not os.path.isdir(folder):
-        raise InvalidInput(f"{folder!r} is no folder.", hint="Name a folder of Markdown files.")
+        raise InvalidInput(f"{folder!r} is not a folder.", hint="Name a folder of Markdown files.")
     texts, unread = {}, []
     for name in filter(is_name_of_record, sorted(os.listdir(folder))):
         path = os.path.join(folder, name)
@@ -189,7 +189,7 @@ class _Import:
         for name in sorted(self._before - names) if self._before & names else ():
             one = self._known.made.get(name)
             if one is not None and one.id not in here and self._known.active.get(one.root_id) == one:
-                yield AdrOutcome(name, one.id, "no longer in the folder; still in force")
+                yield AdrOutcome(name, one.id, "no longer in the folder, but still in force")
 
     def _holds(self, name: str) -> tuple[bool, str]:
         """Whether a record is in force in this folder, and the reason if it is not."""
@@ -233,7 +233,7 @@ class _Import:
         if is_same and current is not None and current == made:
             return "unchanged", False, None
         if is_same and not is_new:
-            return "unchanged, and decided otherwise since", False, None
+            return "unchanged; it was decided otherwise since", False, None
         return "revised" if current is not None else "decided anew", True, current
 
     def _decide(self, name: str, base: Decision | None) -> None:
@@ -269,7 +269,7 @@ class _Import:
         if holds or current is None or self._refused.intersection([name, *self._newer[name]]):
             return
         if made is not None and current != made:
-            self._notes[name] = f"{why}; what was decided here since still holds"
+            self._notes[name] = f"{why}; the newer decision made here still holds"
             return
         try:
             self._seat.reject(current.id, f"{name}: {why}")

@@ -51,7 +51,7 @@ _VARIABLES = ("CLAUDE_ENV_FILE", *(f"MNEMARCH_{name}" for name in ("STORE", "ORG
 _NO_FILE = (0, 0)
 SILENT = (
     "Mnemarch: the memory of this repository is on PostgreSQL, and no local server answers its hooks, so nothing is"
-    " recalled or recorded by itself. A person starts the server in this repository: mnemarch serve"
+    " recalled or recorded automatically. A person starts the server in this repository: mnemarch serve"
 )
 
 
@@ -66,7 +66,7 @@ def run(argv: Sequence[str], *, is_timed: bool = True) -> int:
     If `is_timed`, the process exits with 0 when its time is over.
     """
     if sys.stdin is None or sys.stdin.isatty():
-        print("mnemarch hook is called by a coding agent's host. Set it up: mnemarch install", file=sys.stderr)
+        print("A coding agent's host calls mnemarch hook. To set it up: mnemarch install", file=sys.stderr)
         return 0
     stop_after = _stop_after if is_timed else lambda *_: None
     stop_after(_SECONDS_MAX, "", "")

@@ -37,9 +37,9 @@ else:
     prompts = Lazy("mnemarch.text.prompt")
 
 _ABOUT = (
-    "Mnemarch is this repository's shared memory. Prompts, edits and commands are recorded by themselves, and test runs"
-    ' verify what was claimed. What others need: mnemarch remember "..." --cite test:NAME (or file:PATH).'
-    ' To ask: mnemarch recall "...". The same as MCP tools, if they are there.'
+    "Mnemarch is this repository's shared memory. Prompts, edits and commands are recorded automatically, and test"
+    ' runs verify claims. To tell others: mnemarch remember "..." --cite test:NAME (or file:PATH).'
+    ' To ask: mnemarch recall "...". If MCP tools of Mnemarch are there, they do the same.'
 )
 _NOTICE = "<task-notification>"
 _PROMPT_CHARS_MAX = 16_000
@@ -257,7 +257,7 @@ def _raised(judged: Promotion) -> list[str]:
     for unit in judged.units:
         lines += [f"The tests verified, for {unit.level}: {quoted(unit.content)}", *local.get(unit.id, ())]
     if judged.set_aside:
-        lines.append(f"Not counted, since they failed before this task began: {', '.join(judged.set_aside[:5])}")
+        lines.append(f"Not counted, because they failed before this task began: {', '.join(judged.set_aside[:5])}")
     return lines
 
 

@@ -95,7 +95,7 @@ class Tokens:
         if not 0 < days <= _DAYS_MAX:
             raise InvalidInput(f"A token lasts 1 to {_DAYS_MAX} days, not {days}.", hint="Write --days 90, say.")
         if scope.project is None:
-            raise InvalidInput("A token is for one project.", hint="Add --project NAME.")
+            raise InvalidInput("A token needs a project.", hint="Add --project NAME.")
         id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         token = Token(
             id=id,
@@ -142,7 +142,7 @@ class Tokens:
                 self._read = state, {row["id"]: Token(**row) for row in rows}
             except (OSError, ValueError, TypeError, KeyError) as error:
                 raise StoreUnavailable(
-                    f"{self._path} can't be read: {error}.", hint="Remove it, and make the tokens anew."
+                    f"{self._path} can't be read: {error}.", hint="Remove it, and create the tokens again."
                 ) from None
         return self._read[1]
 
@@ -193,7 +193,7 @@ def _serve(call: Call) -> Answer:
         import uvicorn
     except ImportError:
         raise InvalidInput(
-            "The server needs parts that are not installed.", hint="Install them: pip install 'mnemarch[server]'"
+            "The server needs packages that are not installed.", hint="Install them: pip install 'mnemarch[server]'"
         ) from None
     from mnemarch.interfaces.hooks import serving
     from mnemarch.interfaces.http.app import Server
@@ -244,7 +244,7 @@ def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
             raise OverflowError(f"a port is a number up to {_PORT_MAX}")
         place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, OverflowError) as error:
-        raise InvalidInput(f"{host}:{port} is no address: {error}.", hint="Write --host 127.0.0.1, say.") from None
+        raise InvalidInput(f"{host}:{port} is not an address: {error}.", hint="Write --host 127.0.0.1, say.") from None
     if not is_exposed and not ip_address(place[4][0]).is_loopback:
         raise InvalidInput(
             f"{host} can be reached from other computers, and tokens would travel in plain text.",
@@ -256,9 +256,7 @@ def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:
-        raise InvalidInput(
-            f"{host}:{port} can't be listened on: {error}.", hint="Write --port 0 for a free one."
-        ) from None
+        raise InvalidInput(f"{host}:{port} can't be used: {error}.", hint="Write --port 0 for a free one.") from None
 
 
 COMMANDS = {
@@ -267,20 +265,20 @@ COMMANDS = {
         (
             Parameter("host", WORDS, f"the address to listen on (default: {_LOOPBACK})", _LOOPBACK, metavar="ADDRESS"),
             Parameter("port", NUMBER, f"the port; 0 is a free one (default: {_PORT})", _PORT),
-            Parameter("expose", FLAG, "let other computers reach it, without encryption", False),
-            Parameter("rate", NUMBER, f"requests a second that a token may make (default: {_RATE})", _RATE),
+            Parameter("expose", FLAG, "let other computers connect, without encryption", False),
+            Parameter("rate", NUMBER, f"how many requests a second a token may make (default: {_RATE})", _RATE),
         ),
         begins_memory=True,
     ),
     "token create": Command(
         _create,
         (
-            Parameter("who", ACTOR, "who acts with it: agent:NAME, say", metavar="KIND:ID"),
+            Parameter("who", ACTOR, "the actor that it acts as, for example agent:NAME", metavar="KIND:ID"),
             Parameter("profile", WORDS, "what it may do: read, work (default) or admin", "work", metavar="NAME"),
             Parameter("days", NUMBER, f"how long it lasts (default: {_DAYS})", _DAYS),
         ),
         begins_memory=True,
     ),
     "token list": Command(_list, only_reads=True),
-    "token revoke": Command(_revoke, (Parameter("id", WORDS, "its id, which token list shows", metavar="TOKEN"),)),
+    "token revoke": Command(_revoke, (Parameter("id", WORDS, "the id that token list shows", metavar="TOKEN"),)),
 }

@@ -116,7 +116,7 @@ class Server:
                 self._endpoint(verb),
                 methods=["POST"],
                 summary=says.partition(". ")[0],
-                description=f"{says} For tokens of the profile {verb.needs} or wider.",
+                description=f"{says} It needs a token of the profile {verb.needs} or wider.",
                 operation_id=verb.name,
                 tags=[verb.name.partition(".")[0]],
                 responses=responses | {200: {"content": {"application/json": {"schema": schema}}}},
@@ -150,7 +150,7 @@ class Server:
     def _token(self, request: Request, profile: str) -> Token:
         """The token of a request. Raises if it is missing or invalid, has too narrow a profile, or exceeds its rate."""
         if self._hosts and request.url.hostname not in self._hosts:
-            raise Refusal(421, InvalidInput("This server has another name.", hint=f"Call it {self._hosts[0]}."))
+            raise Refusal(421, InvalidInput("The request names another host.", hint=f"Call {self._hosts[0]}."))
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         token = self.tokens.named_by(text.strip()) if scheme.lower() == "bearer" else None
         if token is None:
@@ -159,7 +159,7 @@ class Server:
             raise Refusal(401, error, **{"WWW-Authenticate": "Bearer"})
         if not token.allows(profile):
             raise NotAllowed(
-                f"Token {token.id} has the profile {token.profile}, and this needs {profile}.",
+                f"Token {token.id} has the profile {token.profile}, but this needs {profile}.",
                 rule="token",
                 hint=f"Ask for a token with --profile {profile}.",
             )
@@ -250,7 +250,7 @@ class Server:
             newest = await to_thread.run_sync(partial(seat.events, limit=1))
             position = newest[0].position if newest else 0
         if self._following >= _FOLLOWERS_MAX:
-            hint = "Close another one, or ask again later."
+            hint = "Close one of them, or try again later."
             raise Refusal(503, StoreUnavailable(f"{_FOLLOWERS_MAX} streams are open.", hint=hint))
         return StreamingResponse(self._stream(seat, token, position), media_type="text/event-stream")
 
@@ -296,7 +296,7 @@ class Server:
             error = kind(f"{failure.detail}: {request.method} {request.url.path}.", hint="See /openapi.json.")
             headers = dict(failure.headers or {})
         else:
-            status, error = 500, StoreUnavailable("The server failed.", hint="Its log says why; please report it.")
+            status, error = 500, StoreUnavailable("The server failed.", hint="See its log; please report it.")
         self._requests.labels(getattr(request.state, "verb", "other"), str(status)).inc()
         told = {"type": type(error).__name__, "message": error.message, "hint": error.hint} | carried(error)
         return Response(_written({"error": told}), status, headers, media_type="application/json")
@@ -348,7 +348,7 @@ async def _body_of(request: Request) -> bytes:
                 if len(body) > BODY_BYTES_MAX:
                     raise too_long
     except TimeoutError:
-        raise Refusal(408, InvalidInput("The body did not come.", hint="Send it at once.")) from None
+        raise Refusal(408, InvalidInput("The body did not arrive in time.", hint="Send it at once.")) from None
     return bytes(body)
 
 
@@ -356,13 +356,13 @@ def _parsed(body: bytes) -> dict[str, Any]:
     """A JSON object of valid Unicode and finite numbers."""
 
     def refuse(word: str) -> Any:
-        raise ValueError(f"{word} is no JSON")
+        raise ValueError(f"{word} is not JSON")
 
     try:
         content = json.loads(body or b"{}", parse_constant=refuse)
         json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"The body is no JSON: {error}.", hint='Send {"name": "value"}.') from None
+        raise InvalidInput(f"The body is not JSON: {error}.", hint='Send {"name": "value"}.') from None
     if not isinstance(content, dict):
-        raise InvalidInput("The body is no JSON object.", hint='Send {"name": "value"}.')
+        raise InvalidInput("The body is not a JSON object.", hint='Send {"name": "value"}.')
     return content

@@ -70,16 +70,16 @@ def planned(path: str, entries: Entries, *, installs: bool) -> Change:
         if installs:
             then = entries.put(original, form)
             if entries.taken(then, form, original, is_noted=True) != original:
-                raise ValueError("its entries could not be taken out again exactly")
+                raise ValueError("its entries could not be removed again exactly")
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} was left as it is: {error}.", hint="Correct it, then run this again.") from None
+        raise InvalidInput(f"{path} was not changed: {error}.", hint="Correct it, then run this again.") from None
     return Change(path=path, now=now, then=then, original=original)
 
 
 def carried_out(change: Change, base: str) -> None:
     """Write the file and its backup, or restore the original and remove the backup and empty folders below `base`."""
     if text_of(change.path) != change.now:  # Hosts also write to these files.
-        raise InvalidInput(f"{change.path} changed in this moment; it was left as it is.", hint="Run this again.")
+        raise InvalidInput(f"{change.path} changed at this moment. It was left as it is.", hint="Run this again.")
     place, folder = _place_of(change.path), os.path.dirname(os.path.realpath(change.path))
     if change.then == change.original:
         if change.then is None:
@@ -112,7 +112,7 @@ def text_of(path: str) -> str | None:
         return read_small(path, _FILE_BYTES_MAX).decode()
     except FileNotFoundError:
         if os.path.islink(path):
-            raise InvalidInput(f"{path} is a link to nothing.", hint="Remove the link, or make its target.") from None
+            raise InvalidInput(f"{path} is a link to nothing.", hint="Remove the link, or create its target.") from None
         return None
     except UnicodeDecodeError:
         raise InvalidInput(f"{path} is not valid UTF-8; it was left as it is.", hint="Save it as UTF-8.") from None
@@ -231,21 +231,21 @@ def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
 
     places = places_of(name, call.home.root, of_user=call.options.user)
     notes = [
-        f"{change.path} has a server {SERVER} that was not written by this command; it stays as it is."
+        f"{change.path} has a server {SERVER} that was not written by this command. It stays as it is."
         for change in changes
         if places[change.path].has_server
         and change.original is not None
         and has_server(places[change.path], change.original, form_of(change.path))
     ]
     if find_spec("mcp") is None:
-        notes.append("The MCP server needs a part that is not installed: pip install 'mnemarch[mcp]'. The hooks don't.")
+        notes.append("The MCP server lacks a package: pip install 'mnemarch[mcp]'. The hooks work without it.")
     if call.is_on_server:
-        notes.append("The memory is on PostgreSQL, so hooks ask a local server: keep mnemarch serve running here.")
+        notes.append("The memory is on PostgreSQL, so the hooks need a local server. Keep mnemarch serve running here.")
     if call.options.user:
-        return [*notes, "A repository takes part once it has a memory: mnemarch init there."]
+        return [*notes, "The hooks work in each repository that has a memory. To create one: mnemarch init"]
     return [
         *notes,
-        "Other worktrees of this repository have these files once they are committed; the path of the command in them"
+        "Other worktrees of this repository get these files with a commit. The path of the command in them"
         f" is this machine's. mnemarch install {name} --user covers every worktree without a commit.",
     ]
 
@@ -277,15 +277,15 @@ def _words(data: dict[str, Any], diff: str) -> str:
     if data["todo"]:
         lines += ["", "next", *(f"  {todo}" for todo in data["todo"])]
         lines.append(
-            f"  mnemarch doctor shows whether the hooks run. mnemarch uninstall {data['host']} undoes all this."
+            f"  mnemarch doctor shows whether the hooks run. mnemarch uninstall {data['host']} reverts all this."
         )
     return "\n".join(lines)
 
 
 _TAKES = (
     Parameter("host", WORDS, ", ".join(HOSTS), metavar="HOST"),
-    Parameter("user", FLAG, "in your own files, for every repository", False),
-    Parameter("dry_run", FLAG, "change nothing: show the difference", False),
+    Parameter("user", FLAG, "write to your own files, for every repository", False),
+    Parameter("dry_run", FLAG, "change nothing; show the difference", False),
 )
 COMMANDS = {
     "install": Command(partial(_run, installs=True), _TAKES, begins_memory=True),
@@ -343,7 +343,7 @@ def _tried(name: str, command: str, call: Call) -> Finding:
     title, hooks = HOSTS[name].title, HOSTS[name].hooks
     words = shlex.split(command)
     if words != [*own_command(), "hook", "--host", name]:
-        what = f"{title}: its hooks don't start this program, so they were not tried: {command}"
+        what = f"{title}: its hooks start another program, so they were not tried: {command}"
         return wrong(what, f"mnemarch install {name} writes the path of this program.")
     session = f"{DOCTOR}-{os.getpid()}"
     event = "session.created" if hooks is None else next(iter(hooks.events))
@@ -369,10 +369,10 @@ def _tried(name: str, command: str, call: Call) -> Finding:
         shutil.rmtree(proof, ignore_errors=True)
     # With a small `start_tokens` setting, the sentence may not fit.
     if is_proved and (SENTENCE.encode() in told or call.memory.config.hook.start_tokens < _TOKENS_MIN):
-        return good(f"{title}: its hooks run, and hand over what the memory knows.")
-    trouble = "runs, but hands nothing over" if is_proved else "doesn't run, or leaves no trace"
+        return good(f"{title}: its hooks run, and pass on what the memory knows.")
+    trouble = "runs, but passes nothing on" if is_proved else "doesn't run, or leaves no trace"
     served = "Start it: mnemarch serve, and leave it running."
-    anew = f"mnemarch install {name} writes it anew; {_sessions(call)}/trouble.log may say more."
+    anew = f"mnemarch install {name} writes it again. {_sessions(call)}/trouble.log may say more."
     return wrong(f"{title}: the command of its hooks {trouble}: {command}", served if call.is_on_server else anew)
 
 
@@ -387,14 +387,14 @@ def _last_seen(name: str, title: str, todo: list[str], folder: str) -> Finding:
     what = f"{title}: a hook ran last at {at[:19].replace('T', ' ')}Z ({event})"
     given, transcript = state.get("context_bytes", 0), state.get("transcript")
     if not given:
-        return good(f"{what}; in that session there was nothing to tell the agent.")
-    what += f"; in that session {given:,} bytes of context went to the agent"
+        return good(f"{what}. In that session there was nothing to tell the agent.")
+    what += f". In that session {given:,} bytes of context went to the agent"
     try:
         content = read_small(str(transcript), _TRANSCRIPT_BYTES_MAX) if transcript else None
     except OSError:
         content = None
     if content is None:
-        return good(f"{what}. Its transcript is not there to show that they arrived.")
+        return good(f"{what}. There is no transcript to show that they arrived.")
     if any(mark in content for mark in _MARKS):
         return good(f"{what}, and its transcript shows that they arrived.")
     return wrong(f"{what}, but its transcript has none of it.", todo[0])

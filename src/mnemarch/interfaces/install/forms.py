@@ -227,7 +227,7 @@ def _taken_toml(entries: Entries, text: str, before: str | None, is_noted: bool)
     except ValueError:
         is_safe = False
     if not is_safe:
-        raise ValueError(f"{_TABLE} stands in it in a form that can't be taken out safely")
+        raise ValueError(f"{_TABLE} is in it in a form that can't be removed safely")
     if is_inside and before and not before.endswith("\n"):
         rest = rest.removesuffix("\n").removesuffix("\r")  # The line end before the table was added with the table.
     return rest or (before if is_noted else None)
@@ -238,7 +238,7 @@ def _taken_toml(entries: Entries, text: str, before: str | None, is_noted: bool)
 
 def _put_script(entries: Entries, text: str | None) -> str:
     if text is not None:
-        raise ValueError("another file has this name")
+        raise ValueError("another file already has this name")
     script = (files("mnemarch.interfaces.install") / "opencode.js").read_text(encoding="utf-8")
     return script.replace('["mnemarch", "hook", "--host", "opencode"]', json.dumps(entries.hook_command))
 
@@ -273,7 +273,7 @@ class _Item(Frozen):
 
 
 def parsed_json(text: str) -> _Node:
-    """Parse a text. Raises ValueError with the number of the line that is no JSON."""
+    """Parse a text. Raises ValueError with the number of the line that is not JSON."""
     node = _value(text, _skip(text, 0), 0)
     if _skip(text, node.end) != len(text):
         raise _wrong(text, _skip(text, node.end))
@@ -321,7 +321,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _wrong(text: str, at: int) -> ValueError:
-    return ValueError(f"line {text.count(chr(10), 0, at) + 1} is no JSON")
+    return ValueError(f"line {text.count(chr(10), 0, at) + 1} is not JSON")
 
 
 def _child(node: _Node, key: str | int) -> _Node | None:
@@ -343,7 +343,7 @@ def _inserted(text: str, path: tuple[str, ...], content: Any, *, is_element: boo
     node = parsed_json(text)
     for depth, key in enumerate(path):
         if not isinstance(node.value, dict):
-            raise ValueError(f"{'.'.join(path[:depth]) or 'the whole'} is no object")
+            raise ValueError(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
         child = _child(node, key)
         if child is None:
             content = [content] if is_element else content
@@ -352,7 +352,7 @@ def _inserted(text: str, path: tuple[str, ...], content: Any, *, is_element: boo
             return _put(text, node, content, f"{json.dumps(key)}: ")
         node = child
     if not isinstance(node.value, list):
-        raise ValueError(f"{'.'.join(path)} is no list")
+        raise ValueError(f"{'.'.join(path)} is not a list")
     return _put(text, node, content, "")
 
 

@@ -99,7 +99,7 @@ class Folder:
         try:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES_MAX:
-                raise OSError(errno.EINVAL, "It is no file, or too large", path)
+                raise OSError(errno.EINVAL, "It is not a file, or too large", path)
             return os.read(handle, status.st_size)
         finally:
             os.close(handle)
@@ -124,7 +124,7 @@ class Folder:
                 event = _event_in(line, "" if writer == _IMPORTED else writer)
                 yield place, self._with_payload(event)
             except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-                raise Broken(place, f"this is no entry: {error}") from None
+                raise Broken(place, f"this is not an entry: {error}") from None
 
     def _with_payload(self, event: Event) -> Event:
         """The event with the payload of its file. It has none if that is gone, as the audit reports, or was erased."""
@@ -167,7 +167,7 @@ class Folder:
         handle = os.open(self.at(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
         try:
             if os.fstat(handle).st_size != size:
-                raise OSError(errno.EAGAIN, "Its files were changed at this moment", path)
+                raise OSError(errno.EAGAIN, "Its files changed at this moment", path)
             rest = memoryview(content)
             while rest:
                 rest = rest[os.write(handle, rest) :]
@@ -198,7 +198,7 @@ class Folder:
         for name in path.split("/")[:-1]:
             folder = os.path.join(folder, name)
             if os.path.islink(folder):
-                raise OSError(errno.ELOOP, "It is a link, and none is followed", folder)
+                raise OSError(errno.ELOOP, "It is a link, and links are not followed", folder)
             if not os.path.isdir(folder):
                 make_folder(folder)
 

@@ -327,7 +327,7 @@ class FileStore(SqliteStore):
 
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         if not self.writable:
-            hint = "It can be read. To write, get the right to its folder."
+            hint = "It can be read here. To write, get the right to its folder."
             raise StoreUnavailable(f"{self.name} can't be written from here.", hint=hint)
         result = super().write(work, durable=durable, wait_s_max=wait_s_max)
         self._tell_erased()
@@ -461,13 +461,13 @@ class FileStore(SqliteStore):
                 for place, event in self.folder.entries(path):
                     known = stored.pop(event.id, None)
                     if known is None or known.hash != event.hash:
-                        return f"{place}: the entry was changed, or put in by hand"
+                        return f"{place}: somebody changed the entry, or added it by hand"
                     if event.body != known.body:
-                        return f"{payload_path(event)}: it is not what {place} says"
+                        return f"{payload_path(event)}: it differs from what {place} says"
             except Broken as broken:
                 return ": ".join(broken.args)
         for event in stored.values():
-            return f"event {event.id} of {event.stream} is in no file"
+            return f"event {event.id} of {event.stream} is not in any file"
         return None
 
     def backup(self, path: str) -> None:
@@ -491,5 +491,5 @@ def _is_shared(event: Event) -> bool:
 
 
 def _trouble(name: str, error: OSError) -> StoreUnavailable:
-    hint = "Free some disk space, or get the right to the folder, and call again; nothing was half-written."
+    hint = "Nothing was half-written. Free some disk space or get the right to the folder, then call again."
     return StoreUnavailable(f"{name} can't be used now: {error.strerror or error}.", hint=hint)

@@ -42,7 +42,7 @@ class PostgresStore:
 
     format_version = tables.FORMAT_VERSION
     writable = is_shared = True
-    keeps_erased = "The server's replicas, archived logs and backups may still hold it: they are not within reach"
+    keeps_erased = "The server's replicas, archived logs and backups may still hold it: Mnemarch can't reach them"
 
     def __init__(self, url: str, *, lock_wait_s_max: float = 30.0, partitions: int = 0, replica: str = "") -> None:
         self._sessions = Sessions(url)
@@ -208,7 +208,7 @@ class PostgresStore:
                 for job in jobs:  # Run one by one to find out which job failed.
                     self._attempt([job], work_of)
                 return
-        self._fail(jobs, StoreUnavailable(f"{self.name} is written by too many at once.", hint="Call again."))
+        self._fail(jobs, StoreUnavailable(f"{self.name} has too many writers at once.", hint="Call again."))
 
     def _fail(self, jobs: list[Job], error: Exception) -> None:
         for job in jobs:  # One error for each job: a shared one would collect the tracebacks of all threads.
@@ -322,7 +322,7 @@ class PostgresStore:
     def backup(self, path: str) -> None:
         raise InvalidInput(
             f"{self.name} is backed up by PostgreSQL, not into {path!r}.",
-            hint="Use pg_dump, or continuous archiving; mnemarch export writes the log as JSON lines.",
+            hint="Use pg_dump or continuous archiving of PostgreSQL. mnemarch export writes the log as JSON lines.",
         )
 
     @property
@@ -355,7 +355,7 @@ class PostgresStore:
             role, name = self._role if self._role in text else "mnemarch_app", self._sessions.user
             hint = f"As its administrator: GRANT {role} TO {name}."
             if role == "mnemarch_operator":
-                return StoreUnavailable(f"{name} may look at projects of {self.name}, not at all of it.", hint=hint)
+                return StoreUnavailable(f"{name} may see projects of {self.name}, but not all of it.", hint=hint)
             hint += " If it has no tables yet, open it once as a user who may make tables and roles."
             return StoreUnavailable(f"{self.name} is not open to {name}: {text}.", hint=hint)
         if isinstance(error, psycopg.errors.InvalidSchemaName):
@@ -363,12 +363,12 @@ class PostgresStore:
             return StoreUnavailable(f"{self.name} has no such schema: {text}.", hint=hint)
         if isinstance(error, psycopg.errors.ProgramLimitExceeded):
             return InvalidInput(
-                "PostgreSQL keeps no name of more than some 2,700 bytes, and one here is longer; nothing was stored.",
-                hint="Shorten it, or use a hash of it: the name of a test, say, or of what is cited.",
+                "PostgreSQL can't index a name of over 2,700 bytes, and one here is longer. Nothing was stored.",
+                hint="Shorten it, or use a hash of it. It may be the name of a test or of a cited thing.",
             )
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.DataCorrupted):
             return StoreCorrupt(f"{self.name} is damaged: {text}.", hint="Restore a backup, or import an export.")
-        hint = "Nothing was half-written; call again."
+        hint = "Nothing was half-written. Call again."
         if isinstance(error, psycopg.Error) and is_loss(error):
             hint = f"Is the server up, and store.url right? A password goes into ~/.pgpass or PGPASSWORD. {hint}"
         return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint=hint)

@@ -59,7 +59,7 @@ def _format(connection: Any, name: str) -> int:
     if not is_ours:
         if has_units:
             raise StoreCorrupt(
-                f"{name} has a table of the name units that is not Mnemarch's; it was left untouched.",
+                f"{name} has a table `units` that is not Mnemarch's. It was left untouched.",
                 hint="Give Mnemarch a schema of its own: …?options=-csearch_path%3Dmnemarch",
             )
         return 0
@@ -119,7 +119,7 @@ def scrubbed(connection: Any, name: str, wait_s_max: float, *, rewrite: bool) ->
     except InsufficientPrivilege as error:
         raise StoreUnavailable(
             f"The content was erased, but files of {name} may still hold bytes of it: {first_line(error)}.",
-            hint="Let its administrator run VACUUM FULL, switch the write-ahead log and make a checkpoint.",
+            hint="Ask its administrator to run VACUUM FULL, switch the write-ahead log and make a checkpoint.",
         ) from None
     return len(tables)
 
@@ -132,7 +132,7 @@ def _rewrite_tables(connection: Any, tables: list[str], name: str, wait_s_max: f
         if time.monotonic() > give_up_at:
             raise StoreUnavailable(
                 f"The content was erased, but files of {name} may still hold bytes of it: others are reading.",
-                hint="Let them finish, then erase it again.",
+                hint="Wait until they are done, then erase it again.",
             )
         time.sleep(_NAP_S)
     skipped: list[str] = []

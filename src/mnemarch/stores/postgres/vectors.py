@@ -58,7 +58,7 @@ class PgVectors:
         except StoreCorrupt:
             self._schema, self._head = "", Head()
             raise StoreUnavailable(
-                f"The vectors in {self._store.name} are gone.", hint="Make them anew: mnemarch reindex --meaning"
+                f"The vectors in {self._store.name} are gone.", hint="To make them again: mnemarch reindex --meaning"
             ) from None
 
     # Tables: made when first needed, so a server without pgvector works too
@@ -68,7 +68,7 @@ class PgVectors:
             has_tables, is_available, schema, _ = self._run(lambda ask: ask("tables", extension=_EXTENSION).fetchone())
             if not is_available:
                 raise StoreUnavailable(
-                    f"{self._store.name} has no pgvector, which vectors need.",
+                    f"{self._store.name} has no pgvector. Vectors need it.",
                     hint="Install pgvector 0.8 or newer on the server, or keep vectors in Qdrant (recall.vectors).",
                 )
             self._schema = schema if has_tables and schema else ""
@@ -91,7 +91,7 @@ class PgVectors:
         except (psycopg.Error, OSError) as error:
             raise StoreUnavailable(
                 f"The tables for vectors can't be made in {self._store.name}: {first_line(error)}.",
-                hint="Have whoever owns the other tables run: mnemarch reindex --meaning",
+                hint="The owner of the other tables can run: mnemarch reindex --meaning",
             ) from error
         self._schema = schema
 

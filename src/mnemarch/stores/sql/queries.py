@@ -143,8 +143,8 @@ def event_of(row: Any) -> Event:
         event = None
     if event is None:
         raise StoreCorrupt(
-            f"Event {id} at position {position} is not readable: its row, or its stream's, was changed.",
-            hint="Restore a backup; mnemarch audit names the entry.",
+            f"Event {id} at position {position} can't be read: its row or its stream's row was changed.",
+            hint="Restore a backup. mnemarch audit names the entry.",
             event_id=str(id),
         )
     return event
@@ -162,7 +162,7 @@ def _decoded(what: str, id: str, read: Callable[..., T], *given: Any) -> T:
     except DAMAGE as error:
         raise StoreCorrupt(
             f"The row of {what} {id} is not readable: {error!r}.",
-            hint="Run mnemarch rebuild: it makes the row again from the log.",
+            hint="To make the row again from the log: mnemarch rebuild",
         ) from None
 
 

@@ -277,7 +277,7 @@ class SqlStore(Forkable):
         if self._is_torn:
             raise StoreUnavailable(
                 f"{self.name} was in use by another thread when this process was forked.",
-                hint="Open the memory in the child process only, or fork while no thread uses it.",
+                hint="Open the memory only in the child process, or fork while no thread uses it.",
             )
 
     def _require_open(self) -> None:

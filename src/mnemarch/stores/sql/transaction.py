@@ -147,8 +147,8 @@ class Transaction(Reader):
             if version_key is None:
                 raise
             raise Conflict(
-                f"Decision {version_key.root} has a version {version_key.number}, or another one in force, already.",
-                hint="Read the version in force and decide anew.",
+                f"Decision {version_key.root} already has a version {version_key.number}, or another one in force.",
+                hint="Read the version in force, then decide again.",
             ) from None
         before = self._written.get(unit.id)
         self._written[unit.id] = unit

@@ -142,7 +142,7 @@ class RawFile:
             self.close()
             raise StoreUnavailable(
                 f"{path} was in use by another thread when this process was forked.",
-                hint="Start the process anew (spawn), or fork while no thread uses the memory.",
+                hint="Start the process with spawn, or fork while no thread uses the memory.",
             )
 
     def is_at(self, path: str) -> bool:
@@ -194,7 +194,7 @@ def _lost(path: str) -> str:
         emptied = os.path.exists(path) and os.path.exists(path + MADE_END)
         return "is empty, but was not when it was last open" if emptied else ""
     missing = 0 if log else _missing_bytes(path)
-    return f"is truncated or no database: {missing} bytes are missing" if missing else ""
+    return f"is truncated or not a database: {missing} bytes are missing" if missing else ""
 
 
 def _missing_bytes(path: str) -> int:

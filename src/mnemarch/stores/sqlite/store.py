@@ -163,8 +163,8 @@ class SqliteStore(SqlStore):
                 hint="Upgrade Mnemarch. The file was left untouched.",
             )
         if 0 < version < _FIRST_FORMAT:
-            hint = "Export it with the version that made it, and import that. It was left untouched."
-            raise Incompatible(f"{self._path} has format {version}; this begins at {_FIRST_FORMAT}.", hint=hint)
+            hint = "It was left untouched. Export it with the version that made it, then import the export."
+            raise Incompatible(f"{self._path} has format {version}; formats begin at {_FIRST_FORMAT}.", hint=hint)
         return int(version)
 
     def _migrate(self, version: int) -> None:
@@ -246,7 +246,7 @@ class SqliteStore(SqlStore):
                 if time.monotonic() > deadline:
                     raise StoreUnavailable(
                         f"{self._path} was locked by other writers for {wait_s_max:g} s.",
-                        hint="See which process holds it, or raise store.lock_wait_s_max in mnemarch.toml.",
+                        hint="Find the process that holds it, or raise store.lock_wait_s_max in mnemarch.toml.",
                     ) from None
             time.sleep(nap_s * (0.5 + int.from_bytes(os.urandom(2), "big") / 65_536))
             nap_s = min(nap_s * 1.5, _NAP_S_MAX)
@@ -275,7 +275,7 @@ class SqliteStore(SqlStore):
         if not self._has_emptied_log(self._lock_wait_s_max):
             raise StoreUnavailable(
                 f"The content was erased, but {self._path}{_LOG_END} may still hold bytes of it: others are reading.",
-                hint="Let the others finish, then erase it again.",
+                hint="Wait until they are done, then erase it again.",
             )
 
     def backup(self, path: str) -> None:
@@ -343,12 +343,12 @@ class SqliteStore(SqlStore):
                 f"{self.name} is damaged or not a database: {error}.",
                 hint="Restore a backup (mnemarch backup makes them), or import an export into a new memory.",
             )
-        hint = _HINTS.get(code, "Look at the disk: its space, its limits, its health. Nothing was half-written.")
+        hint = _HINTS.get(code, "Nothing was half-written. Check the disk: its space, limits and health.")
         return StoreUnavailable(f"{self.name} can't be used now: {error}.", hint=hint)
 
 
 _HINTS = {
-    sqlite3.SQLITE_FULL: "Free some disk space and call again; nothing was half-written.",
+    sqlite3.SQLITE_FULL: "Nothing was half-written. Free some disk space, then call again.",
     sqlite3.SQLITE_READONLY: "It can be read here. To write, make room on the disk, get the right to its file "
     "and folder, or run the command outside the sandbox.",
     sqlite3.SQLITE_CANTOPEN: "Check that the folder exists and may be written.",
