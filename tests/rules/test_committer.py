@@ -74,6 +74,15 @@ def test_those_who_wait_share_one_commit(writes):
     assert writes.answers["three"] == "three is written"
 
 
+def test_a_batch_is_half_of_all_so_that_the_other_half_gets_ready_meanwhile(writes):
+    names = [str(number) for number in range(7)]
+    for name in ("held up", *names):
+        writes.begin(name)
+    writes.end()
+    assert writes.batches == [["held up"], names[:4], names[4:]]
+    assert writes.committer._in_flight == 0
+
+
 def test_the_next_one_writes_while_the_last_one_waits_for_the_disk(writes):
     writes.frees_at_once = True
     writes.begin("held up")
@@ -105,8 +114,8 @@ def test_what_was_given_up_is_not_written_and_what_is_being_written_is_not_given
 def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(writes):
     """Else it would be done again, though it was done."""
     committer = writes.committer
-    first, second = (Job(name, wait_s_max=HURRY_S) for name in ("held up", "second"))
-    committer._queue.extend([first, second])
+    first, second, third = (Job(name, wait_s_max=HURRY_S) for name in ("held up", "second", "third"))
+    committer._queue.extend([first, second, third])  # A batch is half of all.
     with committer._lock:
         committer._hand_on()
     assert first.wake.acquire(timeout=PATIENCE_S)

@@ -1,6 +1,7 @@
-"""Threads that write to one stream share commits. One thread leads and does the work of all that wait.
+"""Threads that write to one stream share commits. One thread leads and does the work of others that wait.
 
-The leader hands over as soon as the stream is free, and waits for the disk after that.
+The leader hands over as soon as the stream is free, and waits for the disk after that. A batch is at most half of all
+jobs: while it is written, the threads of the other half take their results and get their next jobs ready.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Committer:
         self._queue: list[Job] = []
         self._lock = allocate_lock()
         self._is_led = False
+        # How many jobs leaders have taken that are not finished.
+        self._in_flight = 0
 
     @property
     def is_writing(self) -> bool:
@@ -103,9 +106,11 @@ class Committer:
         self._is_led = bool(self._queue)
         if self._queue:
             first = self._queue[0]
+            half = (len(self._queue) + self._in_flight + 1) // 2
             alike = takewhile(lambda job: (job.give_up_at is None) is (first.give_up_at is None), self._queue)
-            first.batch = list(alike)[:_BATCH_MAX]
+            first.batch = list(alike)[: min(half, _BATCH_MAX)]
             del self._queue[: len(first.batch)]
+            self._in_flight += len(first.batch)
             first.wake.release()
 
     def _lead(self, job: Job) -> None:
@@ -130,6 +135,8 @@ class Committer:
         finally:
             _writing.discard(get_ident())
             pass_on()
+            with self._lock:
+                self._in_flight -= len(jobs)
             for each in jobs:
                 each.finished = True
                 each.wake.release()
@@ -140,5 +147,6 @@ class Committer:
             if job in self._queue:
                 self._queue.remove(job)
             if job.batch:  # It was chosen to lead.
+                self._in_flight -= len(job.batch)
                 self._queue[:0] = job.batch[1:]
                 self._hand_on()
