@@ -26,22 +26,23 @@ class Writes:
         self.answers: dict[str, object] = {}
 
     def _do(self, jobs, wait_s_max, is_free) -> None:
-        self.batches.append([job.work for job in jobs])
+        self.batches.append([job.entry or job.work for job in jobs])
         self.waits.append(wait_s_max)
         if self.frees_at_once:
             is_free()
-        if jobs[0].work == "held up":
+        if "held up" in self.batches[-1]:
             self.began.set()
             assert self.may_end.wait(PATIENCE_S)
         for job in jobs:
-            job.result = f"{job.work} is written"
+            job.result = f"{job.entry or job.work} is written"
 
-    def begin(self, name: str, wait_s_max: float | None = None) -> None:
+    def begin(self, name: str, wait_s_max: float | None = None, *, is_entry: bool = False) -> None:
         """Write in a thread of its own, which is waiting when this returns."""
+        job = Job(None, entry=name) if is_entry else Job(name, wait_s_max=wait_s_max)
 
         def run() -> None:
             try:
-                self.answers[name] = self.committer.done(Job(name, wait_s_max=wait_s_max))
+                self.answers[name] = self.committer.done(job)
             except StoreUnavailable as error:
                 self.answers[name] = error
 
@@ -74,13 +75,26 @@ def test_those_who_wait_share_one_commit(writes):
     assert writes.answers["three"] == "three is written"
 
 
-def test_a_batch_is_half_of_all_so_that_the_other_half_gets_ready_meanwhile(writes):
-    names = [str(number) for number in range(7)]
-    for name in ("held up", *names):
-        writes.begin(name)
+def test_a_batch_of_entries_is_half_of_all_so_that_the_other_half_gets_ready_meanwhile(writes):
+    for name in ("held up", *"abcdefg"):
+        writes.begin(name, is_entry=True)
     writes.end()
-    assert writes.batches == [["held up"], names[:4], names[4:]]
-    assert writes.committer._in_flight == 0
+    assert writes.batches == [["held up"], [*"abcd"], [*"ef"], ["g"]]
+    jobs = [Job(None, entry=name) for name in "abcdefgh"]
+    writes.committer._queue.extend(jobs)
+    assert [writes.committer._taken() for _ in range(2)] == [jobs[:4], jobs[4:]]
+
+
+def test_what_comes_while_the_next_one_wakes_up_is_in_its_batch(writes):
+    committer = writes.committer
+    first, second = Job("first"), Job("second")
+    committer._queue.append(first)
+    with committer._lock:
+        committer._hand_on()
+    assert first.wake.acquire(blocking=False)
+    committer._queue.append(second)
+    committer._lead()
+    assert writes.batches == [["first", "second"]]
 
 
 def test_the_next_one_writes_while_the_last_one_waits_for_the_disk(writes):
@@ -114,12 +128,12 @@ def test_what_was_given_up_is_not_written_and_what_is_being_written_is_not_given
 def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(writes):
     """Else it would be done again, though it was done."""
     committer = writes.committer
-    first, second, third = (Job(name, wait_s_max=HURRY_S) for name in ("held up", "second", "third"))
-    committer._queue.extend([first, second, third])  # A batch is half of all.
+    first, second = (Job(name, wait_s_max=HURRY_S) for name in ("held up", "second"))
+    committer._queue.extend([first, second])
     with committer._lock:
         committer._hand_on()
     assert first.wake.acquire(timeout=PATIENCE_S)
-    writes.threads = [threading.Thread(target=committer._lead, args=(first,))]
+    writes.threads = [threading.Thread(target=committer._lead)]
     writes.threads[0].start()
     assert writes.began.wait(PATIENCE_S)
     assert not second.wake.acquire(timeout=HURRY_S)

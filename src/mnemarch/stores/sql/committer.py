@@ -1,7 +1,7 @@
 """Threads that write to one stream share commits. One thread leads and does the work of others that wait.
 
-The leader hands over as soon as the stream is free, and waits for the disk after that. A batch is at most half of all
-jobs: while it is written, the threads of the other half take their results and get their next jobs ready.
+The leader hands over as soon as the stream is free, and waits for the disk after that. Of entries it takes half: while
+they are appended, the threads of the other half take their results and get their next entries ready.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _writing: set[int] = set()
 class Job:
     """A piece of work, and the lock on which its thread waits for it."""
 
-    __slots__ = ("batch", "entry", "error", "finished", "give_up_at", "needs_org", "result", "wake", "work")
+    __slots__ = ("entry", "error", "finished", "give_up_at", "leads", "needs_org", "result", "wake", "work")
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.finished = self.needs_org = False
-        # If this job's thread leads: the jobs to do.
-        self.batch: list[Job] = []
+        # Whether this job's thread does the next batch.
+        self.leads = False
         self.wake = allocate_lock()
         self.wake.acquire()
 
@@ -83,8 +83,8 @@ class Committer:
                     self._hand_on()
             if not job.wake.acquire(timeout=-1 if job.wait_s is None else job.wait_s) and not self._is_taken(job):
                 raise StoreUnavailable(f"{self._name} is being written by another thread.", hint="Call again.")
-            if job.batch:
-                self._lead(job)
+            if job.leads:
+                self._lead()
         finally:
             if not job.finished:
                 self._withdraw(job)
@@ -95,27 +95,30 @@ class Committer:
     def _is_taken(self, job: Job) -> bool:
         """Whether a leader has already taken the job. If so, wait until it is done."""
         with self._lock:
-            is_taken = job not in self._queue
+            is_taken = job.leads or job not in self._queue
         return is_taken and job.wake.acquire()
 
     def _hand_on(self) -> None:
-        """Make the first waiting job's thread the leader. The caller holds the lock.
-
-        Its batch takes the jobs behind it, up to the first that differs in whether it has a time limit.
-        """
+        """Make the first waiting job's thread the leader. The caller holds the lock."""
         self._is_led = bool(self._queue)
         if self._queue:
+            self._queue[0].leads = True
+            self._queue[0].wake.release()
+
+    def _taken(self) -> list[Job]:
+        """The first jobs of the queue, up to the first that differs in whether it has a time limit."""
+        with self._lock:
             first = self._queue[0]
             half = (len(self._queue) + self._in_flight + 1) // 2
             alike = takewhile(lambda job: (job.give_up_at is None) is (first.give_up_at is None), self._queue)
-            first.batch = list(alike)[: min(half, _BATCH_MAX)]
-            del self._queue[: len(first.batch)]
-            self._in_flight += len(first.batch)
-            first.wake.release()
+            jobs = list(alike)[: min(half, _BATCH_MAX) if first.entry else _BATCH_MAX]
+            del self._queue[: len(jobs)]
+            self._in_flight += len(jobs)
+        return jobs
 
-    def _lead(self, job: Job) -> None:
-        """Do the work of the whole batch."""
-        jobs, job.batch = job.batch, []
+    def _lead(self) -> None:
+        """Do the work of a whole batch. It is taken now, since more jobs came while this thread woke up."""
+        jobs: list[Job] = []
         is_leading = True
 
         def pass_on() -> None:
@@ -127,16 +130,17 @@ class Committer:
 
         _writing.add(get_ident())
         try:
-            self._do(jobs, job.wait_s, pass_on)
+            jobs = self._taken()
+            self._do(jobs, jobs[0].wait_s, pass_on)
         except BaseException:
             for each in jobs:
                 each.error = each.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
             raise
         finally:
             _writing.discard(get_ident())
-            pass_on()
             with self._lock:
                 self._in_flight -= len(jobs)
+            pass_on()
             for each in jobs:
                 each.finished = True
                 each.wake.release()
@@ -146,7 +150,5 @@ class Committer:
         with self._lock:
             if job in self._queue:
                 self._queue.remove(job)
-            if job.batch:  # It was chosen to lead.
-                self._in_flight -= len(job.batch)
-                self._queue[:0] = job.batch[1:]
-                self._hand_on()
+                if job.leads:
+                    self._hand_on()
