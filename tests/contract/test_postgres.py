@@ -230,13 +230,9 @@ def test_an_index_that_follows_a_project_and_its_org_misses_nothing_whoever_comm
 
     def slow(transaction):
         recorded(transaction, scope=Scope(org="acme", project="shop"))
-        thread = threading.Thread(
-            target=lambda: seat(shared, "bank", kind="human").remember(
-                "Tabs, not spaces", level="org", citations=[Citation.human("a")]
-            )
-        )
-        thread.start()
-        thread.join()
+        person = seat(shared, "bank", kind="human")
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(person.remember, "Tabs, not spaces", level="org", citations=[Citation.human("a")])
         seen["org"] = follower.read(lambda reader: reader.searchable_after(position, 9))
         for number in range(2):
             put(transaction, made_unit(f"u-{number}"))
@@ -487,9 +483,8 @@ def test_a_writer_who_waits_too_long_for_another_process_says_so(opened, postgre
 
     def work(transaction):
         recorded(transaction)
-        thread = threading.Thread(target=late)
-        thread.start()
-        thread.join()
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(late)
 
     one.write(work)
     assert outcomes == ["late"]

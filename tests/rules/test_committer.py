@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 
@@ -141,3 +143,12 @@ def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(wr
     assert committer._is_taken(second)
     assert second.result == "second is written"
     writes.end()
+
+
+def test_a_child_process_writes_though_a_thread_of_its_parent_leads(writes):
+    writes.begin("held up")
+    if not (child := os.fork()):
+        signal.alarm(int(PATIENCE_S))
+        os._exit(writes.committer.done(Job("its own")) != "its own is written")
+    writes.end()
+    assert os.waitpid(child, 0)[1] == 0

@@ -376,7 +376,9 @@ class FileStore(SqliteStore):
         for event in erased:
             with suppress(OSError):
                 self.folder.put(event, [], durable=self._is_durable)
-        self.folder.remove(made)
+        for path in made:
+            with suppress(OSError):
+                self.folder.cut(path, 0)
 
     def _write_files(
         self, transaction: FileTransaction, events: list[Event], made: list[str], sizes: dict[str, int]

@@ -218,7 +218,6 @@ class PostgresStore:
         where = {"org": self.stream.org, "project": self.stream.project or ""}
         rows = ",".join([job.entry[-1] for job in jobs])
         said = {**self._settings(self._lock_wait_s_max), **where, "rows": f"[{rows}]"}
-        first = {"first": jobs[0].entry[0].id}
 
         def run(session: Session) -> None:
             try:
@@ -229,7 +228,7 @@ class PostgresStore:
                 if len(jobs) > 1:
                     raise  # Perhaps not all of them: each is tried alone then.
                 session.recover()
-                query = _QUERIES.texts["end_before"]
+                query, first = _QUERIES.texts["end_before"], {"first": jobs[0].entry[0].id}
                 seq, hash, position, _ = self.aside(lambda s: s.execute(query, first).fetchone(), writes=True)
             for number, job in enumerate(jobs, 1):
                 event, before, after, _ = job.entry

@@ -11,6 +11,7 @@ from _thread import allocate_lock, get_ident
 from itertools import takewhile
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.forks import Forkable, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Job:
         return None if self.give_up_at is None else max(0.0, self.give_up_at - time.monotonic())
 
 
-class Committer:
+class Committer(Forkable):
     """The queue of writes to one stream.
 
     `do` runs jobs in one transaction and stores their results. It calls its last argument once the stream is free.
@@ -63,11 +64,20 @@ class Committer:
     def __init__(self, name: str, do: Callable[[list[Job], float | None, Callable[[], None]], None]) -> None:
         self._name = name
         self._do = do
+        self._begin()
+        watch(self)
+
+    def _begin(self) -> None:
         self._queue: list[Job] = []
         self._lock = allocate_lock()
         self._is_led = False
         # How many jobs leaders have taken that are not finished.
         self._in_flight = 0
+
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:  # Those who lead and wait are threads of the parent.
+            _writing.intersection_update({get_ident()})
+            self._begin()
 
     @property
     def is_writing(self) -> bool:
