@@ -89,18 +89,6 @@ class Store(Protocol):
         """Accept no more work. The resources of running reads are released when they end."""
 
 
-class Merging(Protocol):
-    """How a store in files applies the events of other clones. `services.merging` does; stores must not import it."""
-
-    def fold(
-        self, transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool
-    ) -> list[tuple[str, str]]:
-        """Append and project them in order. Returns the refused entries: place and reason."""
-
-    def settle(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
-        """Resolve what concurrent writers could not know of each other. Returns erased units that left traces."""
-
-
 class SearchIndex(Protocol):
     """A derived full-text index that lags behind the store by a known position."""
 

@@ -35,12 +35,22 @@ from mnemarch.stores.sqlite.store import SqliteStore
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
+    from typing import Any, Protocol, TypeVar
 
-    from mnemarch.ports import Merging
     from mnemarch.stores.sql.reader import Reader
 
     T = TypeVar("T")
+
+    class Merging(Protocol):
+        """How events from files are applied. `services.merging` does it, which stores must not import."""
+
+        def fold(
+            self, transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool
+        ) -> list[tuple[str, str]]:
+            """Append and project them in order. Returns the refused entries: place and reason."""
+
+        def settle(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
+            """Resolve what concurrent writers could not know of each other. Returns erased units that left traces."""
 
 
 _BEHIND = ("events", "streams", "journals", "clocks", "broken")
