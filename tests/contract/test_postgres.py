@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -210,21 +211,13 @@ def test_what_rises_to_the_org_is_seen_by_its_other_projects_and_by_no_other_org
 def test_two_projects_that_say_the_same_to_their_org_at_once_get_one_unit(shared):
     people = [seat(shared, project, kind="human", name=project) for project in ("a", "b", "c", "d")]
     start = threading.Barrier(len(people))
-    outcomes = []
 
     def say(person):
         start.wait()
-        outcomes.append(
-            person.remember("Tabs, not spaces", level="org", citations=[Citation.human(person.actor.id)]).unit.id
-        )
+        return person.remember("Tabs, not spaces", level="org", citations=[Citation.human(person.actor.id)]).unit.id
 
-    threads = [threading.Thread(target=say, args=(person,)) for person in people]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(outcomes) == len(people)
-    assert len(set(outcomes)) == 1
+    with ThreadPoolExecutor(len(people)) as threads:
+        assert len(set(threads.map(say, people))) == 1
 
 
 def test_an_index_that_follows_a_project_and_its_org_misses_nothing_whoever_commits_first(shared):
@@ -237,13 +230,9 @@ def test_an_index_that_follows_a_project_and_its_org_misses_nothing_whoever_comm
 
     def slow(transaction):
         recorded(transaction, scope=Scope(org="acme", project="shop"))
-        thread = threading.Thread(
-            target=lambda: seat(shared, "bank", kind="human").remember(
-                "Tabs, not spaces", level="org", citations=[Citation.human("a")]
-            )
-        )
-        thread.start()
-        thread.join()
+        person = seat(shared, "bank", kind="human")
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(person.remember, "Tabs, not spaces", level="org", citations=[Citation.human("a")])
         seen["org"] = follower.read(lambda reader: reader.searchable_after(position, 9))
         for number in range(2):
             put(transaction, made_unit(f"u-{number}"))
@@ -259,13 +248,11 @@ def test_an_index_that_follows_a_project_and_its_org_misses_nothing_whoever_comm
 def test_many_processes_write_one_stream_without_a_loss_or_a_gap(opened, postgres_url):
     stores = [opened(postgres_url) for _ in range(4)]
     seen: list[int] = []
-    written: list[str] = []
     is_over = threading.Event()
     scope = Scope(org="acme", project="shop", task="t")
 
     def write(store):
-        bound = store.of(SHOP)
-        written.extend(bound.write(lambda transaction: recorded(transaction, scope=scope)).id for _ in range(10))
+        return [store.of(SHOP).write(lambda transaction: recorded(transaction, scope=scope)).id for _ in range(10)]
 
     def follow():
         position = 0
@@ -277,22 +264,18 @@ def test_many_processes_write_one_stream_without_a_loss_or_a_gap(opened, postgre
             if is_last:
                 return
 
-    writers = [threading.Thread(target=write, args=(store,)) for store in stores for _ in range(8)]
-    follower = threading.Thread(target=follow)
-    for thread in (follower, *writers):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    is_over.set()
-    follower.join()
+    with ThreadPoolExecutor(33) as threads:
+        threads.submit(follow)
+        written = [event_id for ids in threads.map(write, stores * 8) for event_id in ids]
+        is_over.set()
     assert len(set(written)) == 320
     assert seen == list(range(1, 321))
 
 
 _WRITER = """
-import sys, threading
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from mnemarch import Scope
-from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.testing import recorded
@@ -300,18 +283,11 @@ from mnemarch.testing import recorded
 store = PostgresStore(sys.argv[1])
 scope = Scope(org="acme", project="shop", task="t")
 
-written = []
+def write(_):
+    return store.of(Stream("acme", "shop")).write(lambda transaction: recorded(transaction, scope=scope)).id
 
-def write():
-    for _ in range(10):
-        written.append(store.of(Stream("acme", "shop")).write(lambda transaction: recorded(transaction, scope=scope)))
-
-threads = [threading.Thread(target=write) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(*(event.id for event in written))
+with ThreadPoolExecutor(8) as threads:
+    print(*threads.map(write, range(80)))
 """
 
 
@@ -507,9 +483,8 @@ def test_a_writer_who_waits_too_long_for_another_process_says_so(opened, postgre
 
     def work(transaction):
         recorded(transaction)
-        thread = threading.Thread(target=late)
-        thread.start()
-        thread.join()
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(late)
 
     one.write(work)
     assert outcomes == ["late"]

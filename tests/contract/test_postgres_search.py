@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import psycopg
@@ -346,9 +346,8 @@ def test_a_refresh_by_the_indexing_thread_takes_no_counts_from_a_question_under_
 
         def refreshed_meanwhile(*given, **options):
             answer = asked(*given, **options)
-            thread = Thread(target=index.refresh)
-            thread.start()
-            thread.join()
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(index.refresh)
             return answer
 
         monkeypatch.setattr(PostgresStore, "aside", refreshed_meanwhile)

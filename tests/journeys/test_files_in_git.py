@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tarfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -431,16 +432,13 @@ def test_an_erasure_that_fails_beside_other_writes_leaves_its_files_alone(ann):
         with suppress(ValueError):
             store.write(work)
 
-    threads = [threading.Thread(target=write, args=[work]) for work in (slow, failing, lambda _: None)]
-    threads[0].start()
-    assert begun.wait(30)
-    for thread in threads[1:]:
-        thread.start()
-    while len(store._jobs) < 2:  # Then the two share a transaction.
-        threading.Event().wait(0.01)
-    go_on.set()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as threads:
+        threads.submit(write, slow)
+        assert begun.wait(30)
+        threads.map(write, (failing, lambda _: None))
+        while len(store._jobs) < 2:  # Then the two share a transaction.
+            threading.Event().wait(0.01)
+        go_on.set()
     assert ann.files_with("turquoise")
     ann.require_whole()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 
@@ -26,22 +28,23 @@ class Writes:
         self.answers: dict[str, object] = {}
 
     def _do(self, jobs, wait_s_max, is_free) -> None:
-        self.batches.append([job.work for job in jobs])
+        self.batches.append([job.entry or job.work for job in jobs])
         self.waits.append(wait_s_max)
         if self.frees_at_once:
             is_free()
-        if jobs[0].work == "held up":
+        if "held up" in self.batches[-1]:
             self.began.set()
             assert self.may_end.wait(PATIENCE_S)
         for job in jobs:
-            job.result = f"{job.work} is written"
+            job.result = f"{job.entry or job.work} is written"
 
-    def begin(self, name: str, wait_s_max: float | None = None) -> None:
+    def begin(self, name: str, wait_s_max: float | None = None, *, is_entry: bool = False) -> None:
         """Write in a thread of its own, which is waiting when this returns."""
+        job = Job(None, entry=name) if is_entry else Job(name, wait_s_max=wait_s_max)
 
         def run() -> None:
             try:
-                self.answers[name] = self.committer.done(Job(name, wait_s_max=wait_s_max))
+                self.answers[name] = self.committer.done(job)
             except StoreUnavailable as error:
                 self.answers[name] = error
 
@@ -72,6 +75,28 @@ def test_those_who_wait_share_one_commit(writes):
     writes.end()
     assert writes.batches == [["held up"], ["two", "three"]]
     assert writes.answers["three"] == "three is written"
+
+
+def test_a_batch_of_entries_is_half_of_all_so_that_the_other_half_gets_ready_meanwhile(writes):
+    for name in ("held up", *"abcdefg"):
+        writes.begin(name, is_entry=True)
+    writes.end()
+    assert writes.batches == [["held up"], [*"abcd"], [*"ef"], ["g"]]
+    jobs = [Job(None, entry=name) for name in "abcdefgh"]
+    writes.committer._queue.extend(jobs)
+    assert [writes.committer._taken() for _ in range(2)] == [jobs[:4], jobs[4:]]
+
+
+def test_what_comes_while_the_next_one_wakes_up_is_in_its_batch(writes):
+    committer = writes.committer
+    first, second = Job("first"), Job("second")
+    committer._queue.append(first)
+    with committer._lock:
+        committer._hand_on()
+    assert first.wake.acquire(blocking=False)
+    committer._queue.append(second)
+    committer._lead()
+    assert writes.batches == [["first", "second"]]
 
 
 def test_the_next_one_writes_while_the_last_one_waits_for_the_disk(writes):
@@ -110,7 +135,7 @@ def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(wr
     with committer._lock:
         committer._hand_on()
     assert first.wake.acquire(timeout=PATIENCE_S)
-    writes.threads = [threading.Thread(target=committer._lead, args=(first,))]
+    writes.threads = [threading.Thread(target=committer._lead)]
     writes.threads[0].start()
     assert writes.began.wait(PATIENCE_S)
     assert not second.wake.acquire(timeout=HURRY_S)
@@ -118,3 +143,12 @@ def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(wr
     assert committer._is_taken(second)
     assert second.result == "second is written"
     writes.end()
+
+
+def test_a_child_process_writes_though_a_thread_of_its_parent_leads(writes):
+    writes.begin("held up")
+    if not (child := os.fork()):
+        signal.alarm(int(PATIENCE_S))
+        os._exit(writes.committer.done(Job("its own")) != "its own is written")
+    writes.end()
+    assert os.waitpid(child, 0)[1] == 0

@@ -188,11 +188,6 @@ class Folder:
             else:
                 os.remove(self.at(path))
 
-    def remove(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            with suppress(OSError):
-                os.remove(self.at(path))
-
     def _make_folders(self, path: str) -> None:
         folder = self.path
         for name in path.split("/")[:-1]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     class Merging(Protocol):
-        """How events from files are applied. `log.merging` implements it; stores must not import the log."""
+        """How events from files are applied. `services.merging` does it, which stores must not import."""
 
         def fold(
             self, transaction: Transaction, entries: Sequence[tuple[str, Event]], *, whole: bool
@@ -242,15 +242,7 @@ class FileStore(SqliteStore):
     )
     queries = Queries(named_queries(*(os.path.join(_HERE, name) for name in _SHARED)))
 
-    def __init__(
-        self,
-        folder: str,
-        merging: Merging,
-        *,
-        local: str | None = None,
-        durability: str = "process",
-        lock_wait_s_max: float = 30.0,
-    ) -> None:
+    def __init__(self, folder: str, merging: Merging, *, local: str | None = None, **settings: Any) -> None:
         self.folder = Folder(folder)
         self._follower = Follower(self.folder, merging)
         self._seen: dict[str, str] | None = None
@@ -264,14 +256,13 @@ class FileStore(SqliteStore):
         except OSError as error:
             raise _trouble(folder, error) from None
         path = os.path.join(local or self.folder.at(LOCAL), DATABASE)
-        more: Any = {"durability": durability, "lock_wait_s_max": lock_wait_s_max}
         try:
-            super().__init__(path, **more)
+            super().__init__(path, **settings)
         except (StoreCorrupt, Incompatible):
             # The database only holds what the files say, so it can be made again.
             for name in [name for name in os.listdir(os.path.dirname(path)) if name.startswith(DATABASE)]:
                 os.remove(os.path.join(os.path.dirname(path), name))
-            super().__init__(path, **more)
+            super().__init__(path, **settings)
         self.name = folder
         self._catch_up_now(wait_s_max=None)
 
@@ -309,14 +300,11 @@ class FileStore(SqliteStore):
     def _was_read(self, stamps: dict[str, str]) -> bool:
         """Whether another process of this folder has already read, or written, the current files."""
 
-        def work(reader: Reader) -> tuple[dict[str, str], int]:
-            read = {path: stamp for path, _, _, stamp in reader.query("journals")}
-            return read, int(reader.query("epoch").fetchone()[0])
-
-        read, epoch = super().read(work)
-        if read == stamps:
-            self._seen, self.epoch = stamps, epoch
-        return read == stamps
+        journals, epoch = super().read(lambda reader: [reader.query(name).fetchall() for name in ("journals", "epoch")])
+        was_read = {path: stamp for path, _, _, stamp in journals} == stamps
+        if was_read:
+            self._seen, self.epoch = stamps, int(epoch[0][0])
+        return was_read
 
     def _tell_erased(self) -> None:
         gone, self._follower.erased = self._follower.erased, []
@@ -398,7 +386,9 @@ class FileStore(SqliteStore):
         for event in erased:
             with suppress(OSError):
                 self.folder.put(event, [], durable=self._is_durable)
-        self.folder.remove(made)
+        for path in made:
+            with suppress(OSError):
+                self.folder.cut(path, 0)
 
     def _write_files(
         self, transaction: FileTransaction, events: list[Event], made: list[str], sizes: dict[str, int]

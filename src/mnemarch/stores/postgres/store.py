@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from _thread import _local
-from contextlib import contextmanager
 from functools import partial
 
 import psycopg
@@ -19,7 +18,7 @@ from mnemarch.stores.sql.queries import Queries, event_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
     from mnemarch.model.caller import Stream
@@ -51,8 +50,7 @@ class PostgresStore:
         self._lock_wait_s_max = lock_wait_s_max
         self._streams: dict[Stream, PostgresStore] = {}
         self._bind(None)
-        with self._operating() as connection:
-            self.id = tables.prepared(connection, self.name, partitions)
+        self.id = self._operated(lambda connection: tables.prepared(connection, self.name, partitions))
 
     def _bind(self, stream: Stream | None) -> None:
         self.name = self._sessions.name
@@ -84,11 +82,14 @@ class PostgresStore:
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view; again if the connection was lost."""
+        result, self._read_last.carried = self._patiently(lambda session: self._read(session, work))
+        return result
+
+    def _patiently(self, work: Callable[[Session], T]) -> T:
         try:
-            result, self._read_last.carried = self._sessions.use_patiently(lambda session: self._read(session, work))
+            return self._sessions.use_patiently(work)
         except (psycopg.Error, OSError) as error:
             raise self._translation(error) from error
-        return result
 
     def read_elsewhere(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on a view that may lag behind: on the replica if there is one and it answers."""
@@ -121,21 +122,17 @@ class PostgresStore:
                 session.sync()
             return result
 
-        try:
-            return self._sessions.use_patiently(run)
-        except (psycopg.Error, OSError) as error:
-            raise self._translation(error) from error
+        return self._patiently(run)
 
     def plain(self) -> Any:
         """A connection with the rights of the connecting user, for statements outside of tenants and transactions."""
         return self._sessions.plain()
 
-    @contextmanager
-    def _operating(self) -> Iterator[Any]:
-        """The same, with translated errors."""
+    def _operated(self, work: Callable[[Any], T]) -> T:
+        """Run `work` on such a connection."""
         try:
             with self.plain() as connection:
-                yield connection
+                return work(connection)
         except psycopg.Error as error:
             raise self._translation(error) from error
 
@@ -221,7 +218,6 @@ class PostgresStore:
         where = {"org": self.stream.org, "project": self.stream.project or ""}
         rows = ",".join([job.entry[-1] for job in jobs])
         said = {**self._settings(self._lock_wait_s_max), **where, "rows": f"[{rows}]"}
-        first = {"first": jobs[0].entry[0].id}
 
         def run(session: Session) -> None:
             try:
@@ -232,7 +228,7 @@ class PostgresStore:
                 if len(jobs) > 1:
                     raise  # Perhaps not all of them: each is tried alone then.
                 session.recover()
-                query = _QUERIES.texts["end_before"]
+                query, first = _QUERIES.texts["end_before"], {"first": jobs[0].entry[0].id}
                 seq, hash, position, _ = self.aside(lambda s: s.execute(query, first).fetchone(), writes=True)
             for number, job in enumerate(jobs, 1):
                 event, before, after, _ = job.entry
@@ -316,8 +312,9 @@ class PostgresStore:
 
         Replicas, archives and backups are out of reach.
         """
-        with self._operating() as connection:
-            return tables.scrubbed(connection, self.name, self._lock_wait_s_max, rewrite=rewrite)
+        return self._operated(
+            lambda connection: tables.scrubbed(connection, self.name, self._lock_wait_s_max, rewrite=rewrite)
+        )
 
     def backup(self, path: str) -> None:
         raise InvalidInput(
@@ -327,13 +324,12 @@ class PostgresStore:
 
     @property
     def sees_all(self) -> bool:
-        with self._operating() as connection:
-            return bool(connection.execute("SELECT pg_has_role('mnemarch_operator', 'MEMBER')").fetchone()[0])
+        query = "SELECT pg_has_role('mnemarch_operator', 'MEMBER')"
+        return bool(self._operated(lambda connection: connection.execute(query).fetchone()[0]))
 
     def check(self) -> str | None:
         """What is wrong with the tables, or None."""
-        with self._operating() as connection:
-            return tables.problem(connection)
+        return self._operated(tables.problem)
 
     def close(self) -> None:
         """Refuse new work. Connections in use are closed when they are returned."""

@@ -126,9 +126,8 @@ class PgVectors:
 
     def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
         ids, tenants = list(unit_ids), list(self._tenants)
-        return best_first(
-            self._run(lambda ask: ask("compared", vector=_text(vector), ids=ids, tenants=tenants).fetchall())
-        )
+        rows = self._run(lambda ask: ask("compared", vector=_text(vector), ids=ids, tenants=tenants).fetchall())
+        return best_first(rows)
 
     def known(self, units: Sequence[Searchable]) -> set[str]:
         ids, tenants = [unit.id for unit in units], list(self._tenants)

@@ -93,8 +93,7 @@ class OfTenants(RemoteReader):
             return
         self.show_own()
         name = f"log_{next(_numbers)}"
-        text = self._queries.texts["all_events"]
-        self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {text}", {"after": after})
+        self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {self._queries.texts['all_events']}", {"after": after})
         while page := self._execute(f"FETCH {_PAGE} FROM {name}", {}).fetchall():
             yield from map(event_of, page)
         self._execute(f"CLOSE {name}", {})

@@ -1,6 +1,7 @@
-"""Threads that write to one stream share commits. One thread leads and does the work of all that wait.
+"""Threads that write to one stream share commits. One thread leads and does the work of others that wait.
 
-The leader hands over as soon as the stream is free, and waits for the disk after that.
+The leader hands over as soon as the stream is free, and waits for the disk after that. Of entries it takes half: while
+they are appended, the threads of the other half take their results and get their next entries ready.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from _thread import allocate_lock, get_ident
 from itertools import takewhile
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.forks import Forkable, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _writing: set[int] = set()
 class Job:
     """A piece of work, and the lock on which its thread waits for it."""
 
-    __slots__ = ("batch", "entry", "error", "finished", "give_up_at", "needs_org", "result", "wake", "work")
+    __slots__ = ("entry", "error", "finished", "give_up_at", "leads", "needs_org", "result", "wake", "work")
 
     def __init__(
         self,
@@ -42,8 +44,8 @@ class Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.finished = self.needs_org = False
-        # If this job's thread leads: the jobs to do.
-        self.batch: list[Job] = []
+        # Whether this job's thread does the next batch.
+        self.leads = False
         self.wake = allocate_lock()
         self.wake.acquire()
 
@@ -53,7 +55,7 @@ class Job:
         return None if self.give_up_at is None else max(0.0, self.give_up_at - time.monotonic())
 
 
-class Committer:
+class Committer(Forkable):
     """The queue of writes to one stream.
 
     `do` runs jobs in one transaction and stores their results. It calls its last argument once the stream is free.
@@ -62,9 +64,20 @@ class Committer:
     def __init__(self, name: str, do: Callable[[list[Job], float | None, Callable[[], None]], None]) -> None:
         self._name = name
         self._do = do
+        self._begin()
+        watch(self)
+
+    def _begin(self) -> None:
         self._queue: list[Job] = []
         self._lock = allocate_lock()
         self._is_led = False
+        # How many jobs leaders have taken that are not finished.
+        self._in_flight = 0
+
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:  # Those who lead and wait are threads of the parent.
+            _writing.intersection_update({get_ident()})
+            self._begin()
 
     @property
     def is_writing(self) -> bool:
@@ -80,8 +93,8 @@ class Committer:
                     self._hand_on()
             if not job.wake.acquire(timeout=-1 if job.wait_s is None else job.wait_s) and not self._is_taken(job):
                 raise StoreUnavailable(f"{self._name} is being written by another thread.", hint="Call again.")
-            if job.batch:
-                self._lead(job)
+            if job.leads:
+                self._lead()
         finally:
             if not job.finished:
                 self._withdraw(job)
@@ -92,25 +105,30 @@ class Committer:
     def _is_taken(self, job: Job) -> bool:
         """Whether a leader has already taken the job. If so, wait until it is done."""
         with self._lock:
-            is_taken = job not in self._queue
+            is_taken = job.leads or job not in self._queue
         return is_taken and job.wake.acquire()
 
     def _hand_on(self) -> None:
-        """Make the first waiting job's thread the leader. The caller holds the lock.
-
-        Its batch takes the jobs behind it, up to the first that differs in whether it has a time limit.
-        """
+        """Make the first waiting job's thread the leader. The caller holds the lock."""
         self._is_led = bool(self._queue)
         if self._queue:
-            first = self._queue[0]
-            alike = takewhile(lambda job: (job.give_up_at is None) is (first.give_up_at is None), self._queue)
-            first.batch = list(alike)[:_BATCH_MAX]
-            del self._queue[: len(first.batch)]
-            first.wake.release()
+            self._queue[0].leads = True
+            self._queue[0].wake.release()
 
-    def _lead(self, job: Job) -> None:
-        """Do the work of the whole batch."""
-        jobs, job.batch = job.batch, []
+    def _taken(self) -> list[Job]:
+        """The first jobs of the queue, up to the first that differs in whether it has a time limit."""
+        with self._lock:
+            first = self._queue[0]
+            half = (len(self._queue) + self._in_flight + 1) // 2
+            alike = takewhile(lambda job: (job.give_up_at is None) is (first.give_up_at is None), self._queue)
+            jobs = list(alike)[: min(half, _BATCH_MAX) if first.entry else _BATCH_MAX]
+            del self._queue[: len(jobs)]
+            self._in_flight += len(jobs)
+        return jobs
+
+    def _lead(self) -> None:
+        """Do the work of a whole batch. It is taken now, since more jobs came while this thread woke up."""
+        jobs: list[Job] = []
         is_leading = True
 
         def pass_on() -> None:
@@ -122,13 +140,16 @@ class Committer:
 
         _writing.add(get_ident())
         try:
-            self._do(jobs, job.wait_s, pass_on)
+            jobs = self._taken()
+            self._do(jobs, jobs[0].wait_s, pass_on)
         except BaseException:
             for each in jobs:
                 each.error = each.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
             raise
         finally:
             _writing.discard(get_ident())
+            with self._lock:
+                self._in_flight -= len(jobs)
             pass_on()
             for each in jobs:
                 each.finished = True
@@ -139,6 +160,5 @@ class Committer:
         with self._lock:
             if job in self._queue:
                 self._queue.remove(job)
-            if job.batch:  # It was chosen to lead.
-                self._queue[:0] = job.batch[1:]
-                self._hand_on()
+                if job.leads:
+                    self._hand_on()
