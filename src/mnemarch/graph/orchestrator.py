@@ -345,7 +345,7 @@ class Promotion:
 
     def _promote(self, query: Vertex) -> Promoted | None:
         text = query.text or ""
-        known = self._agent.known(text)
+        known = self._agent.known_query(text)
         try:
             node = self._agent.ask(text, self._now)
         except Full:
@@ -382,7 +382,7 @@ class Promotion:
 
     def _lowered(self, query: Vertex) -> str | None:
         is_bad = query.feedback < 0 and self._rules.carry_weights
-        node = self._agent.known(query.text or "") if is_bad else None
+        node = self._agent.known_query(query.text or "") if is_bad else None
         if node is not None:
             self._agent.state.weigh(node, 0.0, query.feedback, None)
         return node

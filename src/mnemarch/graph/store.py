@@ -102,12 +102,8 @@ class GraphStore(core.Graph):
         """The node that a question would be merged into. Nothing is recorded."""
         question = core.storable(text, "The question")
         with self.reading():
-            return self.known(question)
-
-    def known(self, text: str) -> str | None:
-        """The node that a question would be merged into. The caller holds the lock."""
-        same = self.state.with_key(NodeType.QUERY, canonical_key(text), text)
-        return same or self._duplicate(text, self._similar(self._vector(text)))
+            same = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
+            return same or self._duplicate(question, self._similar(self._vector(question)))
 
     def _similar(self, vector: Vector) -> list[tuple[float, Vertex]]:
         return self.table().similar(vector, min(self.config.tau_sim, self.config.tau_dup))
