@@ -73,28 +73,25 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
         return Refusal(
             "S10.1", "It cites nothing, so it stays a hypothesis.", "Cite a test or have a human approve it."
         )
-    if warranted(citations, tests) is Status.HYPOTHESIS:
-        pending = [item.ref for item in citations if item.kind is CitationKind.TEST]
-        failed = [ref for ref in pending if ref in tests and tests[ref].failed]
-        if failed:
-            return Refusal("S10.2", f"{failed[0]} fails.", "Make it pass and verify the task.")
-        flaky = [ref for ref in pending if ref in tests and tests[ref].flaky]
-        if flaky:
-            return Refusal(
-                "S10.2", f"{flaky[0]} is flaky: it passes and fails on the same code.", "Mend the test first."
-            )
-        named = [tests[ref] for ref in pending if ref in tests and tests[ref].namesakes]
-        if named:
-            reason = (
-                f"{named[0].ref!r} names {len(named[0].namesakes)} tests: {', '.join(named[0].namesakes[:_SHOWN_MAX])}."
-            )
-            return Refusal("S10.2", reason, "Cite one of them by its whole name.")
-        if pending:
-            return Refusal("S10.2", f"No verification recorded {pending[0]} as passed.", "Run it and verify the task.")
-        return Refusal(
-            "S10.2", "Only a test or a human citation verifies.", "Cite a passing test, or have a human approve it."
-        )
-    return None
+    if warranted(citations, tests) is not Status.HYPOTHESIS:
+        return None
+    cited = [tests.get(name, CitedTest(name)) for name in cited_names(citations)]
+    failed, flaky, ambiguous = (
+        next((test for test in cited if getattr(test, problem)), None) for problem in ("failed", "flaky", "namesakes")
+    )
+    if failed is not None:
+        reason, hint = f"{failed.ref} fails.", "Make it pass and verify the task."
+    elif flaky is not None:
+        reason, hint = f"{flaky.ref} is flaky: it passes and fails on the same code.", "Mend the test first."
+    elif ambiguous is not None:
+        names = ", ".join(ambiguous.namesakes[:_SHOWN_MAX])
+        reason = f"{ambiguous.ref!r} names {len(ambiguous.namesakes)} tests: {names}."
+        hint = "Cite one of them by its whole name."
+    elif cited:
+        reason, hint = f"No verification recorded {cited[0].ref} as passed.", "Run it and verify the task."
+    else:
+        reason, hint = "Only a test or a human citation verifies.", "Cite a passing test, or have a human approve it."
+    return Refusal("S10.2", reason, hint)
 
 
 def publishable(unit: Unit, reuse_min: int) -> bool:

@@ -93,9 +93,9 @@ def approach(text: str) -> Approach:
 
 def _without_reason(part: str) -> Sentence:
     reason = _PATTERNS["reason"].search(part)
-    told = Sentence(part[: reason.start()] if reason else part)
-    is_enough = sum(term.weight for term in told.terms) >= _WEIGHT_BEFORE_REASON_MIN
-    return told if is_enough or reason is None else Sentence(part)
+    before = Sentence(part[: reason.start()] if reason else part)
+    is_enough = _weight(before.terms) >= _WEIGHT_BEFORE_REASON_MIN
+    return before if is_enough or reason is None else Sentence(part)
 
 
 def _analysed(terms: list[Term], plan: list[Sentence], *, is_plan: bool) -> Approach:
@@ -201,8 +201,6 @@ def _roles(own: Approach) -> dict[str, str]:
 
 def _replaced(left: Approach, right: Approach, ours_lacked: list[Term], theirs_lacked: list[Term]) -> bool:
     """Whether one plan has another thing in the same place, or both have a name that the other lacks."""
-    if not ours_lacked or not theirs_lacked:
-        return False
     other_name = all(any(term.weight >= _NAMED for term in lacked) for lacked in (ours_lacked, theirs_lacked))
     return other_name or not _places(left, ours_lacked).isdisjoint(_places(right, theirs_lacked))
 
