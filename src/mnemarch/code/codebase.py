@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from mnemarch.code import git
 from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected
+from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected, tests_of
 from mnemarch.code.worktree import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, WorkTree, checked, trouble_with
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
@@ -375,8 +375,8 @@ def _checkable(unit: Unit) -> list[Citation]:
 
 def _paths(unit: Unit) -> set[str]:
     """The files that a check of the unit reads."""
-    tests = (place_of(citation.ref).path for citation in unit.citations if citation.kind is CitationKind.TEST)
-    return {citation.ref for citation in _checkable(unit)} or set(filter(None, tests))
+    cited = {citation.ref for citation in _checkable(unit)}
+    return cited or {place_of(test).path for test in tests_of(unit)} - {""}
 
 
 def _begins(unit: Unit) -> list[str]:

@@ -87,9 +87,8 @@ def _in_python(node: SgNode) -> Iterator[Named]:
                 yield name, None, [node]
     elif kind in {"function_definition", "class_definition"}:
         yield from _by_field(node)
-    elif kind == "assignment" and (
-        around is None or around.kind() != "assignment"
-    ):  # `a = b = 1` is told by the outer one.
+    elif kind == "assignment" and (around is None or around.kind() != "assignment"):
+        # `a = b = 1` is read at its outer assignment.
         for target in _python_targets(node):
             names = _named_in(target) if "pattern" in target.kind() else [target]
             for item in names:

@@ -39,7 +39,7 @@ class History:
     def __init__(self, root: str) -> None:
         self._root = root
         # The state of the repository, and the answers by head and commit, valid until the state changes.
-        self._known: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
+        self._cached: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
         # The answer, and the time limit that it was found within, in seconds.
         self._moves: dict[object, tuple[str | None, float]] = {}
 
@@ -83,15 +83,12 @@ class History:
     ) -> dict[str, bool | None]:
         """The answers about commits, from the cache or from `ask`."""
         state = _state_of(repository)
-        known = self._known[1] if self._known[0] == state else {}
-        answers = {commit: known[head, commit] for commit in commits if (head, commit) in known}
-        unknown = [commit for commit in commits if commit not in answers]
-        if unknown:
-            asked = ask(unknown)
-            before = known if len(known) <= _ANSWERS_MAX else {}
-            self._known = (state, before | {(head, commit): answer for commit, answer in asked.items()})
-            answers |= {commit: asked.get(commit) for commit in unknown}
-        return answers
+        cached = self._cached[1] if self._cached[0] == state else {}
+        unknown = [commit for commit in commits if (head, commit) not in cached]
+        new = {(head, commit): answer for commit, answer in ask(unknown).items()} if unknown else {}
+        if new:
+            self._cached = (state, (cached if len(cached) <= _ANSWERS_MAX else {}) | new)
+        return {commit: new.get((head, commit), cached.get((head, commit))) for commit in commits}
 
     def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
         """The new path of a file that is missing at `head` or in the index. None if git doesn't know it.

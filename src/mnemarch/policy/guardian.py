@@ -157,12 +157,12 @@ def _steps(
 ) -> dict[str, tuple[str, Relation]]:
     """The decisions that one step from `edge` newly reaches, each with its predecessor and their relation."""
     at = {root: number for number, root in enumerate(edge)}
-    found: dict[str, tuple[str, Relation]] = {}
+    newly_reached: dict[str, tuple[str, Relation]] = {}
     for relation in sorted(relations, key=lambda one: (one.type, one.source, one.target)):
         for root in dict.fromkeys((relation.source, relation.target)):
             other = reached(relation, root) if root in at else None
             if other is None or other in known:
                 continue
-            if other not in found or at[root] < at[found[other][0]]:
-                found[other] = (root, relation)
-    return found
+            if other not in newly_reached or at[root] < at[newly_reached[other][0]]:
+                newly_reached[other] = (root, relation)
+    return newly_reached

@@ -78,23 +78,23 @@ def speaker_of(text: str) -> str:
 def signs_of(text: str, speaker: str = "") -> str:
     """The signs of a turn's kind. The name of its speaker at the beginning is skipped."""
     words = text[len(speaker) + 1 if speaker else 0 :].replace("\u2019", "'").split(None, _WORDS_MAX)[:_WORDS_MAX]
-    told, asks = _told(words)
-    if not told:
+    stating, asks = _stating_words(words)
+    if not stating:
         return ASKS if asks else COURTESY
-    signs = {*"".join([signs for _, signs in told])}
+    signs = {*"".join([signs for _, signs in stating])}
     if asks:
         signs.add(ASKS)
-    if len(told) <= _NOTHING_SAID_MAX:
+    if len(stating) <= _NOTHING_SAID_MAX:
         signs.add(COURTESY)
-    if len(told) >= _LONG_MIN:
+    if len(stating) >= _LONG_MIN:
         signs.add(LONG)
     return "".join(sorted(signs))
 
 
-def _told(written: list[str]) -> tuple[list[_Word], bool]:
+def _stating_words(written: list[str]) -> tuple[list[_Word], bool]:
     """The words without questions and short courtesies, and whether the text ends with a question."""
     words = [*map(_known_words.__getitem__, [word.strip(_AROUND) for word in written])]
-    told: list[_Word] = []
+    stating: list[_Word] = []
     start, asks = 0, False
     ends = [end for end, word in enumerate(written, start=1) if word[-1] in _ENDING]
     for end in [*ends, len(words)]:
@@ -102,9 +102,9 @@ def _told(written: list[str]) -> tuple[list[_Word], bool]:
             asks = written[end - 1][-1] in _ASKING
             is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _listed()[0]
             if not asks and not is_courtesy:
-                told += [word for word in words[start:end] if word[0]]
+                stating += [word for word in words[start:end] if word[0]]
             start = end
-    return told, asks
+    return stating, asks
 
 
 @cache

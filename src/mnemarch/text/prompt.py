@@ -39,7 +39,7 @@ _PER_BYTE = 0.75
 def fenced(entries: list[str]) -> str:
     """The entries in a fence that no entry can forge, since its mark is a digest of all entries."""
     # No entry may open or close a fence.
-    body = pattern(_LIKE_A_FENCE).sub(lambda found: f"<{found[1]}mnemarch memory", "\n".join(entries))
+    body = pattern(_LIKE_A_FENCE).sub(lambda match: f"<{match[1]}mnemarch memory", "\n".join(entries))
     mark = _mark(body)
     return f'{_OPEN} {mark} note="{_NOTICE}">\n{body}\n{_CLOSE} {mark}>'
 
@@ -67,8 +67,8 @@ def without_fenced(text: str) -> str:
 
 def contents_in(text: str) -> list[str]:
     """The texts of the memories in fences, in order."""
-    found = [lines[1] for block in _fences(text) for lines in pattern(_ENTRY).finditer(text, *block)]
-    return ["\n".join(line[2:] for line in lines.splitlines()) for lines in found]
+    contents = [entry[1] for fence in _fences(text) for entry in pattern(_ENTRY).finditer(text, *fence)]
+    return ["\n".join(line[2:] for line in content.splitlines()) for content in contents]
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
