@@ -118,8 +118,11 @@ class History:
             return []
         until = time.monotonic() + wait_s_max
         files: list[str] = []
-        last = ["log", "--max-count=1", "--format=", "--full-diff", "-m", "--name-only", "-z", f"-S{name}", head]
-        for asked in ([["diff", "--name-only", "-z", f"-S{name}", head]] if in_tree else []) + [[*last, "--", path]]:
+        search = ["--name-only", "-z", f"-S{name}", head]
+        commands = [["log", "--max-count=1", "--format=", "--full-diff", "-m", *search, "--", path]]
+        if in_tree:
+            commands.insert(0, ["diff", *search])
+        for asked in commands:
             left_s = until - time.monotonic()
             listed = output(repository.top, ["--literal-pathspecs", *asked], wait_s_max=left_s) if left_s > 0 else b""
             files += [os.fsdecode(file.strip(b"\n")) for file in (listed or b"").split(b"\0")]

@@ -265,7 +265,7 @@ def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:
         return frozenset()
     symbols, lines = codebase.tree.symbols(path), lines_of(source.text)
     steps = place_of(test).steps
-    start = [] if isinstance(symbols, Check) else _functions(symbols, steps)
+    start = [] if isinstance(symbols, Check) else _definitions_of(symbols, steps)
     if isinstance(symbols, Check) or not start:
         text = source.text
     else:
@@ -354,7 +354,7 @@ def _body(tree: WorkTree, path: str, symbol: Symbol) -> str:
     return "\n".join(line.strip() for line in lines if line.strip())
 
 
-def _functions(symbols: Symbols, steps: Sequence[str]) -> list[Symbol]:
+def _definitions_of(symbols: Symbols, steps: Sequence[str]) -> list[Symbol]:
     """The definitions that a test's steps lead to, with their setup functions."""
     for depth in range(len(steps), 0, -1):
         name = ".".join(steps[:depth]) if ".".join(steps[:depth]) in symbols else steps[depth - 1]

@@ -122,25 +122,19 @@ def impact(
     paths: dict[str, tuple[str, ...]] = {root: (root,)}
     nodes: list[ImpactNode] = []
     edge = [root]
-    for _ in range(depth_max):
-        steps = _steps(edge, relations_of(edge), paths)
+    for distance in range(depth_max + 1):
+        steps = _steps(edge, relations_of(edge), paths) if edge else {}
         edge = []
         for other in _seen(steps, is_seen):
+            if distance == depth_max:
+                return Impact(nodes=tuple(nodes), cut=f"the search ended {depth_max} steps away")
             if len(nodes) >= nodes_max:
                 return Impact(nodes=tuple(nodes), cut=f"more than {nodes_max} decisions are reached")
             before, relation = steps[other]
-            paths[other] = (*paths[before], other)
-            nodes.append(
-                ImpactNode(
-                    id=other, path=paths[other], relation=relation.type, source=relation.source, target=relation.target
-                )
-            )
+            path = paths[other] = (*paths[before], other)
+            nodes.append(ImpactNode(other, path, relation.type, relation.source, relation.target))
             edge.append(other)
-        if not edge:
-            return Impact(nodes=tuple(nodes))
-    beyond = _steps(edge, relations_of(edge), paths)
-    is_cut = next(_seen(beyond, is_seen), None) is not None
-    return Impact(nodes=tuple(nodes), cut=f"the search ended {depth_max} steps away" if is_cut else None)
+    return Impact(nodes=tuple(nodes))
 
 
 def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:

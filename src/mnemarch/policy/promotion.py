@@ -206,19 +206,19 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
     if len(names) > 1 and ref not in names:
         return CitedTest(ref, namesakes=tuple(sorted(names)))
     here = [item for item in covered if places is None or item.place in places]
-    witnessed = [item for item in here if item.witnessed]
-    best: CitedTest | None = None
-    for place in sorted({item.place for item in witnessed or here}, reverse=True):
-        there = [item for item in witnessed or here if item.place == place]
-        outcome = CitedTest(
+    best = [item for item in here if item.witnessed] or here
+
+    def outcome_in(place: str) -> CitedTest:
+        there = [item for item in best if item.place == place]
+        return CitedTest(
             ref=ref,
             passed=all(item.passed and not item.flaky for item in there),
             failed=any(not item.passed and not item.flaky for item in there),
-            witnessed=bool(witnessed),
+            witnessed=there[0].witnessed,
             flaky=any(item.flaky for item in there),
             place=place,
             greened_by=frozenset(item.greened_by for item in there if item.greened_by),
         )
-        if best is None or (outcome.passed and not best.passed):
-            best = outcome
-    return best or CitedTest(ref)
+
+    outcomes = map(outcome_in, sorted({item.place for item in best}, reverse=True))
+    return max(outcomes, key=lambda outcome: outcome.passed, default=CitedTest(ref))

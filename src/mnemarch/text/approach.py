@@ -53,6 +53,7 @@ _LIGHT, _PLAIN, _NAMED = 0.15, 1.0, 1.25
 _PATTERNS = Patterns("approaches", "patterns")
 # Concepts of running and looking. A plan with these alone tries nothing.
 _LOOKING = frozenset(listed("approaches", "looking"))
+_NOUN_ENDINGS = tuple(listed("approaches", "noun endings"))
 # The length of the longest listed Korean word.
 _KOREAN_CHARS_MAX = 8
 # How many terms back a word searches for the term it modifies.
@@ -413,14 +414,9 @@ class Sentence:
         self.ranks.append((self.clause, -self.phrase) if self.terms else (-1, 0))
         self.terms.append(term)
 
-    def latest(self) -> range:
-        """The places of the last terms, backwards."""
-        return range(len(self.terms) - 1, max(0, len(self.terms) - _TERMS_BACK_MAX) - 1, -1)
-
     def turn_last(self) -> None:
         """Negate the last term, since a Korean negation follows its verb. Light verbs are skipped: 캐시를 쓰지 않고."""
-        for at in self.latest():
-            term = self.terms[at]
+        for at, term in [*enumerate(self.terms)][: -_TERMS_BACK_MAX - 1 : -1]:
             if term.weight > _LIGHT or term.concept in _words("negatable"):
                 self.terms[at] = replace(term, sign=-term.sign, weight=max(term.weight, _PLAIN))
                 return
@@ -494,7 +490,7 @@ def senses() -> dict[str, Sense]:
 def _english_sense(word: str) -> Sense | None:
     """The meaning of a word. A noun made from a verb (generator, attachment) is no action."""
     sense = senses().get(stem_of(word))
-    if sense and sense[3] == "action" and word.endswith(_noun_endings()) and word not in _words("actions"):
+    if sense and sense[3] == "action" and word.endswith(_NOUN_ENDINGS) and word not in _words("actions"):
         return None
     return sense
 
@@ -530,8 +526,3 @@ def _words(section: str) -> frozenset[str]:
 @cache
 def _words_and_stems(section: str) -> frozenset[str]:
     return _words(section).union(map(stem_of, _words(section)))
-
-
-@cache
-def _noun_endings() -> tuple[str, ...]:
-    return tuple(listed("approaches", "noun endings"))
