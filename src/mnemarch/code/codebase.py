@@ -89,12 +89,13 @@ class Codebase:
         """
         if self.head() is None:
             return self.view(project, by_commit=True)  # A plain folder, or a repository without commits.
-        branch = git.default_branch(self.root) if worktree is None else None
-        root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
+        branch, root = None, None
         if worktree is None:
+            branch = git.default_branch(self.root)
             # The remote branch decides: the local one may be behind it, or have unpushed commits.
             commit = None if branch is None else git.tip(self.root, branch, remote_first=True)
         else:
+            root = self.root if own else self.worktrees().get(worktree)
             commit = None if root is None else git.head(root)
         if commit is None:
             return None
@@ -273,10 +274,10 @@ class CodeView:
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
         """Check the cited code or, if there is none, the commits. Missing tests alone never withhold a unit."""
         citations = _checkable(unit)
-        is_claim = unit.proof is None
-        has_other_tests = (
-            is_overtaken(self._tree, unit) if is_claim else still_expected(self._tree, unit.proof) is False
-        )
+        if unit.proof is None:
+            has_other_tests = is_overtaken(self._tree, unit)
+        else:
+            has_other_tests = still_expected(self._tree, unit.proof) is False
         if citations:
             return replace(self._check_code(citations), has_other_tests=has_other_tests)
         begins = _begins(unit)

@@ -63,10 +63,11 @@ def _by_field(node: SgNode) -> Iterator[Named]:
         name = item.field("name") or _child_of(item, "identifier")
         if name is not None:
             yield name.text(), _if_upper(name.text()), [*children[: children.index(declarators[0])], name]
-    names = [item for item in node.field_children("name") if item.is_named()] or [
-        item for item in node.children() if item.kind() in _NAMES
-    ][:1]
-    for item in names if not declarators else ():
+    if declarators:
+        return
+    names = [item for item in node.field_children("name") if item.is_named()]
+    identifiers = [item for item in node.children() if item.kind() in _NAMES]
+    for item in names or identifiers[:1]:
         yield item.text(), None, [node]
 
 

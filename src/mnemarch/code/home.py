@@ -227,8 +227,9 @@ def home_of(start: str, memory_in: str = "") -> Home:
         if repository is not None:
             return _in_repository(repository)
         # A .git file without a target marks a former repository.
-        is_one = os.path.isfile(os.path.join(folder, ".git")) or folder == memory_in
-        if is_one or any(os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS):
+        is_former = os.path.isfile(os.path.join(folder, ".git"))
+        has_sign = any(os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS)
+        if is_former or has_sign or folder == memory_in:
             root = folder
             break
     return Home(folder=root, root=root, project=_base_name(root), worktree=_MAIN)

@@ -15,8 +15,6 @@ from datetime import datetime
 from threading import Lock, Timer
 from typing import Any, Self, TypeVar
 
-from xxhash import xxh3_128_hexdigest
-
 from mnemarch.embedding.sparse import BagOfWordsEmbedder, NgramHashEmbedder, QuestionEmbedder
 from mnemarch.errors import (
     Conflict,
@@ -36,7 +34,7 @@ from mnemarch.graph.store import GraphStore
 from mnemarch.model.caller import Scope
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
-from mnemarch.text.canonical import NORM_VERSION, canonical_key, is_identifying
+from mnemarch.text.canonical import NORM_VERSION, canonical_key, hashed, is_identifying
 from mnemarch.text.secrets import redacted
 
 FORMAT = "mnemarch-graph"
@@ -262,7 +260,7 @@ def _damaged(path: str, how: str) -> StoreCorrupt:
 
 
 def _digest(record: Mapping[str, Any]) -> str:
-    return xxh3_128_hexdigest(canonical_json(dict(record)).encode("utf-8", "surrogatepass"))
+    return hashed(canonical_json(dict(record)))
 
 
 def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:

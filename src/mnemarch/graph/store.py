@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import deepcopy
 
-from xxhash import xxh3_128_hexdigest
-
 from mnemarch.embedding.sparse import cosine
 from mnemarch.errors import InvalidInput
 from mnemarch.graph import Edge, EdgeType, EmbeddingProvider, GraphHit, GraphStats, Node, NodeType, Weights, core
@@ -16,7 +14,7 @@ from mnemarch.model.stamps import instant
 from mnemarch.model.value import member_of
 from mnemarch.policy.admission import changed_settings, checked_count, checked_text
 from mnemarch.policy.heat import FEEDBACK, GraphConfig, spread
-from mnemarch.text.canonical import canonical, canonical_key
+from mnemarch.text.canonical import canonical, canonical_key, hashed
 from mnemarch.text.guarded import differences
 from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
 
@@ -378,4 +376,4 @@ class GraphStore(core.Graph):
 
 
 def _hashed(*parts: str) -> str:
-    return xxh3_128_hexdigest("\x1f".join(parts).encode("utf-8", "surrogatepass"))
+    return hashed("\x1f".join(parts))

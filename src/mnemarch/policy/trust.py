@@ -186,9 +186,8 @@ def _shown(test: str) -> str:
 
     last = short_name(test).rpartition(" > ")[2]
     name = ".".join(last.split(".")[-2:]) if "/" not in last else last
-    return (
-        name if len(name) <= _NAME_CHARS_MAX else f"{name[: _NAME_CHARS_MAX // 2]}…{name[1 - _NAME_CHARS_MAX // 2 :]}"
-    )
+    half = _NAME_CHARS_MAX // 2
+    return name if len(name) <= _NAME_CHARS_MAX else f"{name[:half]}…{name[1 - half :]}"
 
 
 def _kept(unit: Unit, became: str) -> str:

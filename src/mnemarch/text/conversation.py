@@ -37,6 +37,7 @@ _SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
 # The signs of a turn, one character each.
 ASKS, COURTESY, PERSONAL, EVENT, AMOUNT, TIME, LONG = "qgientl"
 
+_COURTESIES, _PAST_ENDINGS = frozenset(listed("turns", "courtesies")), tuple(listed("turns", "past endings"))
 # A longer sentence that begins with a courtesy is no mere courtesy.
 _COURTESY_WORDS_MAX = 6
 _NOTHING_SAID_MAX = 4
@@ -100,7 +101,7 @@ def _stating_words(written: list[str]) -> tuple[list[_Word], bool]:
     for end in [*ends, len(words)]:
         if end > start:
             asks = written[end - 1][-1] in _ASKING
-            is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _listed()[0]
+            is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _COURTESIES
             if not asks and not is_courtesy:
                 stating += [word for word in words[start:end] if word[0]]
             start = end
@@ -119,16 +120,10 @@ def _signs() -> dict[str, str]:
     return signs
 
 
-@cache
-def _listed() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Courtesies, and the endings of past forms."""
-    return frozenset(listed("turns", "courtesies")), tuple(listed("turns", "past endings"))
-
-
 def _read(written: str) -> _Word:
     word = written.casefold()
     signs = _signs().get(word, "")
-    if word.endswith("ed") and len(word) >= _ED_CHARS_MIN if word.isascii() else word.endswith(_listed()[1]):
+    if word.endswith("ed") and len(word) >= _ED_CHARS_MIN if word.isascii() else word.endswith(_PAST_ENDINGS):
         signs += EVENT
     if not word.isalpha() and any(map(str.isdigit, word)):
         signs += AMOUNT
