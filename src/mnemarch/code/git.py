@@ -162,14 +162,14 @@ def tree_digest(root: str) -> str | None:
     return digest.hexdigest()
 
 
-def _is_of_memory(top: bytes, path: bytes, known: dict[bytes, bool]) -> bool:
+def _is_of_memory(top: bytes, path: bytes, memories: dict[bytes, bool]) -> bool:
     """Whether a file belongs to a memory in files. Such a memory has a `.local/maker` on this machine."""
     folder = os.path.dirname(path)
     while folder:
         folder = os.path.dirname(folder)
-        if folder not in known:
-            known[folder] = os.path.isfile(os.path.join(top, folder, b".local", b"maker"))
-        if known[folder]:
+        if folder not in memories:
+            memories[folder] = os.path.isfile(os.path.join(top, folder, b".local", b"maker"))
+        if memories[folder]:
             return os.path.relpath(path, folder or b".").split(b"/")[0] in (b"log", b"payloads", b"units")
     return False
 

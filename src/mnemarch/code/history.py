@@ -200,11 +200,11 @@ class OtherBranches:
         return list(having)
 
     def _holds(self, citation: Citation, commit: str, content: str) -> bool:
-        known = self._holding.get((citation, content))
-        if known is None:
+        holds = self._holding.get((citation, content))
+        if holds is None:
             tree = WorkTree(CommitFiles(self._root, commit))
-            known = self._holding[citation, content] = checked(tree, citation).state != GONE
-        return known
+            holds = self._holding[citation, content] = checked(tree, citation).state != GONE
+        return holds
 
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:

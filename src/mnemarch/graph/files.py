@@ -297,11 +297,11 @@ def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool
     """Write a graph to a file. Returns whether it was written."""
     path = os.path.abspath(os.fspath(file))
     with _locked_folder(path):
-        known, revision = store.saved.get(path, (None, -1))
+        last_mark, revision = store.saved.get(path, (None, -1))
         mark = _mark(path)
-        if mark is not None and known is None:
+        if mark is not None and last_mark is None:
             read(path)  # Raises for files of other kinds or later versions, so that they are not overwritten.
-        elif mark is not None and mark != known:
+        elif mark is not None and mark != last_mark:
             changed = f"{path} was written by somebody else since this graph read or wrote it."
             raise Conflict(changed, hint="Load it again, or save under another name; nothing was overwritten.")
         elif mark is not None and only_if_dirty and store.revision == revision:

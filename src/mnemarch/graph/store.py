@@ -72,20 +72,20 @@ class GraphStore(core.Graph):
         """
         question = core.storable(text, "The question")
         with self.reading():
-            known = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
-        vector = {} if known is not None else self._vector(question)
+            existing = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
+        vector = {} if existing is not None else self._vector(question)
         return self.change("asked", lambda now: self.ask(question, now, vector))
 
     def ask(self, text: str, now: int, vector: Vector | None = None) -> str:
         """The node of a checked question, as part of an act. Compute its vector before, to keep the act short."""
         key = canonical_key(text)
-        known = self.state.with_key(NodeType.QUERY, key, text)
-        near = [] if known is not None else self._similar(vector := vector or self._vector(text))
-        known = known or self._duplicate(text, near)
-        if known is not None:
-            self.state.weigh(known, 1.0, 0.0, now)
-            self.state.alias(known, key)
-            return known
+        existing = self.state.with_key(NodeType.QUERY, key, text)
+        near = [] if existing is not None else self._similar(vector := vector or self._vector(text))
+        existing = existing or self._duplicate(text, near)
+        if existing is not None:
+            self.state.weigh(existing, 1.0, 0.0, now)
+            self.state.alias(existing, key)
+            return existing
         id = self._new(NodeType.QUERY, key, text, now, {}, vector)
         linked = [(sim, other.id) for sim, other in near[: self.config.similar_max] if sim >= self.config.tau_sim]
         # The nearest come last: if there is room for few edges, their edges stay.
@@ -138,9 +138,9 @@ class GraphStore(core.Graph):
         """Link a question to its checked answer, as part of an act."""
         query = self.vertex(query_id, NodeType.QUERY)
         key = _hashed("unit", unit_id or "") if text is None else canonical_key(text)
-        known = self.state.with_key(NodeType.ANSWER, key, text)
+        existing = self.state.with_key(NodeType.ANSWER, key, text)
         about = {} if unit_id is None else {"unit": unit_id}
-        answer = self._other_end(query, EdgeType.RESPONDED_WITH, known, (key, text, about), now)
+        answer = self._other_end(query, EdgeType.RESPONDED_WITH, existing, (key, text, about), now)
         self.state.weigh(query.id, 0.0, 0.0, now)
         self.join(query.id, EdgeType.RESPONDED_WITH, answer, 1.0, now)
         return answer
@@ -153,9 +153,9 @@ class GraphStore(core.Graph):
             query = self.vertex(query_id, NodeType.QUERY)
             # Repeated feedback is one node whose edge gains weight.
             key = _hashed(query.id, checked_label, "" if clean_note is None else canonical(clean_note))
-            known = self.state.by_key.get((NodeType.FEEDBACK, key))
+            existing = self.state.by_key.get((NodeType.FEEDBACK, key))
             new = key, clean_note, {"label": checked_label}
-            feedback = self._other_end(query, EdgeType.HAS_FEEDBACK, known, new, now)
+            feedback = self._other_end(query, EdgeType.HAS_FEEDBACK, existing, new, now)
             self.join(query.id, EdgeType.HAS_FEEDBACK, feedback, 1.0, now)
             delta = FEEDBACK[checked_label]
             self.state.weigh(query.id, 0.0, delta, now)
@@ -168,18 +168,18 @@ class GraphStore(core.Graph):
         self.keeper.note_help(units)
         return feedback
 
-    def _other_end(self, query: Vertex, type: EdgeType, known: str | None, new: Any, now: int) -> str:
+    def _other_end(self, query: Vertex, type: EdgeType, existing: str | None, new: Any, now: int) -> str:
         """The node of an answer or feedback, existing or new. Raises before any change if the graph is full."""
         self.keep.add(query.id)
-        if known is None:
+        if existing is None:
             self._require_room_for_a_node()
-        if known is None or edge_id(query.id, type, known) not in self.state.arcs:
-            self._edge_to_cut(query.id, known)
-        if known is None:
+        if existing is None or edge_id(query.id, type, existing) not in self.state.arcs:
+            self._edge_to_cut(query.id, existing)
+        if existing is None:
             key, text, about = new
             return self._new(_ENDS[type][1], key, text, now, about)
-        self.state.weigh(known, 1.0, 0.0, now)
-        return known
+        self.state.weigh(existing, 1.0, 0.0, now)
+        return existing
 
     # Entities
 
@@ -193,15 +193,15 @@ class GraphStore(core.Graph):
         users, thing, clean_text, names = core.checked_entity(user_id, canonical_id, text, aliases)
 
         def name(now: int) -> str:
-            known = self._entity(thing)
+            existing = self._entity(thing)
             # A text too long for a name is a description.
             title = [clean_text] if clean_text and len(clean_text) <= NAME_CHARS_MAX else []
-            all_names = list(dict.fromkeys([*(known.about["names"] if known else [thing]), *title, *names]))
+            all_names = list(dict.fromkeys([*(existing.about["names"] if existing else [thing]), *title, *names]))
             if len(all_names) > _NAMES_MAX:
                 too_many = f"Entity {thing!r} would have {len(all_names)} names; the limit is {_NAMES_MAX}."
                 raise InvalidInput(too_many, hint="Give it fewer aliases.")
             id = self._have_entity(users, thing, clean_text, all_names, now)
-            if known is not None:
+            if existing is not None:
                 self.state.weigh(id, 1.0, 0.0, now)
             return id
 
@@ -211,10 +211,10 @@ class GraphStore(core.Graph):
         """Copy an entity from another graph, with as many names as fit. This doesn't count as a mention."""
 
         def bring(now: int) -> str:
-            known = self._entity(about["entity"])
-            names = list(dict.fromkeys([*(known.about["names"] if known else []), *about["names"]]))
-            if known is not None and len(names) == len(known.about["names"]):
-                return known.id
+            existing = self._entity(about["entity"])
+            names = list(dict.fromkeys([*(existing.about["names"] if existing else []), *about["names"]]))
+            if existing is not None and len(names) == len(existing.about["names"]):
+                return existing.id
             return self._have_entity(about["users"], about["entity"], text, names[:_NAMES_MAX], now)
 
         return self.change("named", bring)
@@ -226,12 +226,16 @@ class GraphStore(core.Graph):
     def _have_entity(self, users: Sequence[str], thing: str, text: str | None, names: list[str], now: int) -> str:
         mentions = Mentions()
         mentions.add(thing, names)  # Raises for an unreadable name before anything changes.
-        known = self._entity(thing)
-        about = {"entity": thing, "users": sorted({*(known.about["users"] if known else ()), *users}), "names": names}
-        if known is None:
+        existing = self._entity(thing)
+        about = {
+            "entity": thing,
+            "users": sorted({*(existing.about["users"] if existing else ()), *users}),
+            "names": names,
+        }
+        if existing is None:
             id = self._new(NodeType.ENTITY, _hashed("entity", thing), text, now, about)
         else:
-            id = known.id
+            id = existing.id
             self.state.tell(id, about, text)
         for query in [one.id for one in self.state.of_type(NodeType.QUERY) if mentions.found_in(one.text or "")]:
             if edge_id(query, EdgeType.REFERS_TO_ENTITY, id) not in self.state.arcs:

@@ -147,7 +147,7 @@ def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -
 
 
 def _steps(
-    edge: Sequence[str], relations: Iterable[Relation], known: dict[str, tuple[str, ...]]
+    edge: Sequence[str], relations: Iterable[Relation], paths: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, Relation]]:
     """The decisions that one step from `edge` newly reaches, each with its predecessor and their relation."""
     at = {root: number for number, root in enumerate(edge)}
@@ -155,7 +155,7 @@ def _steps(
     for relation in sorted(relations, key=lambda one: (one.type, one.source, one.target)):
         for root in dict.fromkeys((relation.source, relation.target)):
             other = reached(relation, root) if root in at else None
-            if other is None or other in known:
+            if other is None or other in paths:
                 continue
             if other not in newly_reached or at[root] < at[newly_reached[other][0]]:
                 newly_reached[other] = (root, relation)

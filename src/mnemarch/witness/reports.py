@@ -122,9 +122,9 @@ def merged(results: Iterable[TestResult]) -> list[TestResult]:
     """One result for each test, the worst of its setup, body, teardown and repeated runs."""
     by_name: dict[str, TestResult] = {}
     for result in results:
-        known = by_name.setdefault(result.name, result)
-        is_worse = _WORST_FIRST.index(result.outcome) < _WORST_FIRST.index(known.outcome)
-        if is_worse or (result.outcome is known.outcome and not known.message):
+        worst = by_name.setdefault(result.name, result)
+        is_worse = _WORST_FIRST.index(result.outcome) < _WORST_FIRST.index(worst.outcome)
+        if is_worse or (result.outcome is worst.outcome and not worst.message):
             by_name[result.name] = result
     return list(by_name.values())
 
