@@ -234,14 +234,15 @@ class MemoryOrchestrator(Forkable):
         If the checkpoint can't be written, the session stays open and nothing is lost. A checkpoint is the default,
         except in a memory without files.
         """
-        is_written = self._keeps_files or checkpoint_name is not None if checkpoint is None else checkpoint
+        if checkpoint is None:
+            checkpoint = self._keeps_files or checkpoint_name is not None
         if checkpoint_name is not None:
             files.checked_file_name(checkpoint_name)
 
         def end(now: int) -> Finalized:
             outcome = Finalized(session_id=session_id)
             # In the same act, so that no question comes in between.
-            if is_written:
+            if checkpoint:
                 path = self._write_checkpoint(store, session_id, checkpoint_name, now)
                 outcome = replace(outcome, checkpoint=path)
             if promote:

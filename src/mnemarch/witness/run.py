@@ -100,26 +100,21 @@ def _run(
     is_json = test_command.runner == "go" and argv != list(command)
     translated = GoText(os.path.join(folder, "report.json")).text if is_json else None
     sinks = [_sink(streams[0], printed, translated), _sink(streams[1], printed)]
-    with contextlib.ExitStack() as stack:
-        pipes = os.pipe(), os.pipe()
-        for reading, _ in pipes:
-            stack.callback(os.close, reading)
-        try:
-            process = subprocess.Popen(  # noqa: S603 - the caller's own test command
-                argv,
-                cwd=cwd,
-                env=_environment(folder, has_colours=all(stream.isatty() for stream in streams)),
-                stdin=subprocess.DEVNULL,
-                stdout=pipes[0][1],
-                stderr=pipes[1][1],
-                process_group=0,
-            )
-        except (OSError, ValueError) as error:
-            raise InvalidInput(f"{command[0]!r} can't be started: {error}.", hint=Hint("test command")) from None
-        finally:
-            for _, writing in pipes:
-                os.close(writing)
-        _watch(process, {reading: sink for (reading, _), sink in zip(pipes, sinks, strict=True)})
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the caller's own test command
+            argv,
+            cwd=cwd,
+            env=_environment(folder, has_colours=all(stream.isatty() for stream in streams)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{command[0]!r} can't be started: {error}.", hint=Hint("test command")) from None
+    with process:
+        pipes = filter(None, (process.stdout, process.stderr))
+        _watch(process, {pipe.fileno(): sink for pipe, sink in zip(pipes, sinks, strict=True)})
     return process.returncode, bytes(printed)
 
 
