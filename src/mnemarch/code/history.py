@@ -242,11 +242,8 @@ def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dic
     patches = output(repository.top, [*_PATCHES, *one_by_one], _lines(commits)) or b""
     answers: dict[str, bool | None] = dict.fromkeys(commits, False)
     for patch in patches.split(_COMMIT_MARK)[1:]:
-        commit, paths, changed = (
-            os.fsdecode(patch[: patch.find(b"\0")]),
-            re.findall(rb":\d+ \d+ \w+ \w+ \w\0([^\0]+)", patch),
-            _changed_lines(patch),
-        )
+        commit, changed = os.fsdecode(patch[: patch.find(b"\0")]), _changed_lines(patch)
+        paths = re.findall(rb":\d+ \d+ \w+ \w+ \w\0([^\0]+)", patch)
         lines = {(file, line) for file, line in changed if line.startswith(b"+")} or changed
         if not lines:
             continue

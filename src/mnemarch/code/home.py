@@ -114,11 +114,11 @@ def settings_of(repository: Repository) -> Settings:
             if section == "remote" and key == "url" and content:
                 remotes.setdefault(subsection, content)
             core[section, key] = content
-    chosen = "origin" if "origin" in remotes else next(iter(remotes)) if len(remotes) == 1 else None
+    names = ["origin"] if "origin" in remotes else [*remotes]
     return Settings(
         bare=_is_true(core.get(("core", "bare"), "no")),
         worktree=core.get(("core", "worktree")),
-        remote=None if chosen is None else (chosen, remotes[chosen]),
+        remote=(names[0], remotes[names[0]]) if len(names) == 1 else None,
     )
 
 

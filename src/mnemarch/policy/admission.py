@@ -286,6 +286,5 @@ def changed_settings(default: T, changes: Any, name: str) -> T:
     fields: Any = type(default).__match_args__  # type: ignore[attr-defined]
     if unknown := [field for field in changes if field not in fields]:
         raise InvalidInput(f"There is no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}.")
-    return replace(
-        default, **{field: tuple(item) if isinstance(item, list) else item for field, item in changes.items()}
-    )
+    settings = {field: tuple(item) if isinstance(item, list) else item for field, item in changes.items()}
+    return replace(default, **settings)

@@ -14,6 +14,8 @@ from mnemarch.text import words
 
 _EVERYWHERE = "global"
 _NAMED_CHARS = 80
+# The verdict on a change against a firm decision, and its name.
+_FIRM = {Strength.AXIS: (Verdict.BLOCK, "an axis"), Strength.LOCK: (Verdict.WARN, "a lock")}
 
 
 def judged(
@@ -32,10 +34,9 @@ def judged(
     """
     against: list[tuple[Verdict, str, str]] = []
     if base is not None:
-        if base.strength is Strength.AXIS:
-            against.append((Verdict.BLOCK, f"It revises an axis: {_named(base)}.", base.id))
-        elif base.strength is Strength.LOCK:
-            against.append((Verdict.WARN, f"It revises a lock: {_named(base)}.", base.id))
+        if base.strength in _FIRM:
+            verdict, firm = _FIRM[base.strength]
+            against.append((verdict, f"It revises {firm}: {_named(base)}.", base.id))
         if strength < base.strength:
             weaker = f"It would stand weaker than what it replaces: {strength} instead of {base.strength}."
             against.append((Verdict.BLOCK, weaker, base.id))
@@ -53,18 +54,17 @@ def judged(
 def parting(base: Decision, constraining: Sequence[Decision]) -> GuardianVerdict:
     """The verdict on taking a decision out of force. An axis or a lock blocks it, as weakening one would."""
     against = list(_bonds(constraining))
-    if base.strength > Strength.NORMAL:
-        firm = "an axis" if base.strength is Strength.AXIS else "a lock"
+    if base.strength in _FIRM:
+        _, firm = _FIRM[base.strength]
         against.insert(0, (Verdict.BLOCK, f"It takes {firm} out of force: {_named(base)}.", base.id))
     return _verdict(against)
 
 
 def _bonds(constraining: Sequence[Decision]) -> Iterator[tuple[Verdict, str, str]]:
     for other in constraining:
-        if other.strength is Strength.AXIS:
-            yield Verdict.BLOCK, f"An axis constrains it: {_named(other)}.", other.id
-        elif other.strength is Strength.LOCK:
-            yield Verdict.WARN, f"A lock constrains it: {_named(other)}.", other.id
+        if other.strength in _FIRM:
+            verdict, firm = _FIRM[other.strength]
+            yield verdict, f"{firm.capitalize()} constrains it: {_named(other)}.", other.id
 
 
 def _verdict(against: Sequence[tuple[Verdict, str, str]]) -> GuardianVerdict:

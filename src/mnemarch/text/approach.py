@@ -416,7 +416,8 @@ class Sentence:
 
     def turn_last(self) -> None:
         """Negate the last term, since a Korean negation follows its verb. Light verbs are skipped: 캐시를 쓰지 않고."""
-        for at, term in [*enumerate(self.terms)][: -_TERMS_BACK_MAX - 1 : -1]:
+        for at in reversed(range(len(self.terms))[-_TERMS_BACK_MAX:]):
+            term = self.terms[at]
             if term.weight > _LIGHT or term.concept in _words("negatable"):
                 self.terms[at] = replace(term, sign=-term.sign, weight=max(term.weight, _PLAIN))
                 return
