@@ -86,7 +86,7 @@ class GraphStore(core.Graph):
             self.state.weigh(existing, 1.0, 0.0, now)
             self.state.alias(existing, key)
             return existing
-        id = self._new(NodeType.QUERY, key, text, now, {}, vector)
+        id = self._add_node(NodeType.QUERY, key, text, now, {}, vector)
         linked = [(sim, other.id) for sim, other in near[: self.config.similar_max] if sim >= self.config.tau_sim]
         # The nearest come last: if there is room for few edges, their edges stay.
         for sim, other in reversed(linked):
@@ -177,7 +177,7 @@ class GraphStore(core.Graph):
             self._edge_to_cut(query.id, existing)
         if existing is None:
             key, text, about = new
-            return self._new(_ENDS[type][1], key, text, now, about)
+            return self._add_node(_ENDS[type][1], key, text, now, about)
         self.state.weigh(existing, 1.0, 0.0, now)
         return existing
 
@@ -233,7 +233,7 @@ class GraphStore(core.Graph):
             "names": names,
         }
         if existing is None:
-            id = self._new(NodeType.ENTITY, _hashed("entity", thing), text, now, about)
+            id = self._add_node(NodeType.ENTITY, _hashed("entity", thing), text, now, about)
         else:
             id = existing.id
             self.state.tell(id, about, text)
@@ -367,7 +367,7 @@ class GraphStore(core.Graph):
     def from_snapshot(self, record: Mapping[str, Any]) -> None:
         """Replace the graph by a snapshot. Vectors of another embedder are computed again from the texts (R18)."""
         state = files.restored(record, self.embedder)
-        self.change("restored", lambda now: self._become(state, now))
+        self.change("restored", lambda now: self._replace_state(state, now))
 
     def save_to_file(self, file: str | os.PathLike[str], *, only_if_dirty: bool = False) -> bool:
         """Write the graph to a file atomically. Returns whether it was written."""

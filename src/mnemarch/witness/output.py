@@ -9,11 +9,10 @@ from mnemarch.model.testrun import TestResult, TestRun
 from mnemarch.model.value import replace
 from mnemarch.text.words import Patterns
 from mnemarch.witness import TestCommand, runner_of, selected
-from mnemarch.witness.reports import LINE_CHARS_MAX, merged, of_tap, prefix_of, rebased, result_of
+from mnemarch.witness.reports import LINE_CHARS_MAX, PATTERNS, merged, of_tap, prefix_of, rebased, result_of
 
 _TAIL_CHARS = 4_000
 _CUT = "..."
-_PATTERNS = Patterns("runners", "output")
 _SUMMARIES, _FAILING = Patterns("runners", "summaries"), Patterns("runners", "failing")
 
 
@@ -41,7 +40,7 @@ def from_output(
     runner, results = results_in(test_command, text, code, prefix_of(folder, root))
     if not results and failed is None and not code:
         return None
-    if not results and not code and _PATTERNS["all passed"].search(text):
+    if not results and not code and PATTERNS["all passed"].search(text):
         results = [result_of(name, "passed") for name in selected(test_command, awaited(), folder, root)]
     return TestRun(
         runner=runner,
@@ -55,7 +54,7 @@ def from_output(
 
 def plain(printed: str) -> str:
     """The output without colours. Lines are cut at a length that no line with a test's name exceeds."""
-    clean = _PATTERNS["control"].sub("", printed) if "\x1b" in printed or "\r" in printed else printed
+    clean = PATTERNS["control"].sub("", printed) if "\x1b" in printed or "\r" in printed else printed
     return "\n".join(line[:LINE_CHARS_MAX] for line in clean.splitlines())
 
 
@@ -89,9 +88,9 @@ def _failed_by_summary(runner: str, text: str) -> int | None:
 def _of_pytest(text: str) -> Iterator[TestResult]:
     """The results in pytest's output. Its summary cuts messages off, so they are completed from the error lines."""
     errors = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
-    for match in _PATTERNS["pytest line"].finditer(text):
+    for match in PATTERNS["pytest line"].finditer(text):
         yield result_of(match["name"], match["outcome"])
-    for match in _PATTERNS["pytest summary"].finditer(text):
+    for match in PATTERNS["pytest summary"].finditer(text):
         yield result_of(match["name"], match["outcome"], _completed(match["message"] or "", errors))
 
 
@@ -104,7 +103,7 @@ def _completed(message: str, errors: list[str]) -> str:
 
 def _of_unittest(text: str) -> Iterator[TestResult]:
     """The results in unittest's output. Before Python 3.11 it names only the class."""
-    for match in _PATTERNS["unittest"].finditer(text):
+    for match in PATTERNS["unittest"].finditer(text):
         test, where = match["test"] or match["failed"], match["where"] or match["place"]
         name = where if where.endswith(f".{test}") else f"{where}.{test}"
         last = (match["trace"] or "").strip().rpartition("\n")[2]
@@ -116,7 +115,7 @@ def _of_go(text: str) -> Iterator[TestResult]:
     tests: list[tuple[str, str]] = []
     printed: list[str] = []
     for line in text.splitlines():
-        match = _PATTERNS["go"].match(line)
+        match = PATTERNS["go"].match(line)
         if match is None:
             continue
         if match[2]:
@@ -132,8 +131,8 @@ def _of_go(text: str) -> Iterator[TestResult]:
 
 
 def _of_cargo(text: str) -> Iterator[TestResult]:
-    yield from (result_of(match[1], "FAILED", match[2]) for match in _PATTERNS["cargo failure"].finditer(text))
-    for match in _PATTERNS["cargo line"].finditer(text):
+    yield from (result_of(match[1], "FAILED", match[2]) for match in PATTERNS["cargo failure"].finditer(text))
+    for match in PATTERNS["cargo line"].finditer(text):
         yield result_of(match["name"], match["outcome"])
 
 
@@ -143,13 +142,13 @@ def _of_javascript(text: str) -> Iterator[TestResult]:
     suites: dict[int, str] = {}
     lines = text.splitlines()
     for number, line in enumerate(lines):
-        if match := _PATTERNS["javascript path"].match(line):
+        if match := PATTERNS["javascript path"].match(line):
             below = lines[number + 1].strip() if number + 1 < len(lines) else ""
             yield result_of(f"{match[2]}::{match[3]}", match[1], below)
-        elif match := _PATTERNS["javascript file"].match(line):
+        elif match := PATTERNS["javascript file"].match(line):
             file, in_tree, suites = os.path.normpath(match[2]), match[1] in {"PASS", "FAIL"}, {}
             yield result_of(file, match[1])
-        elif match := _PATTERNS["javascript bullet"].match(line):
+        elif match := PATTERNS["javascript bullet"].match(line):
             message = "\n".join(lines[number + 1 : number + 8]).strip()
             yield result_of(f"{file}::{match[1].replace(' › ', ' > ')}", "FAIL", message)
         elif not line.strip():
@@ -157,7 +156,7 @@ def _of_javascript(text: str) -> Iterator[TestResult]:
         elif in_tree:
             indent = len(line) - len(line.lstrip())
             suites = {at: name for at, name in suites.items() if at < indent}
-            if match := _PATTERNS["javascript test"].match(line):
+            if match := PATTERNS["javascript test"].match(line):
                 yield result_of(f"{file}::{' > '.join([*suites.values(), match[3]])}", match[2])
             else:
                 suites[indent] = line.strip()
@@ -167,7 +166,7 @@ def _of_node(text: str) -> Iterator[TestResult]:
     """The results of `node --test` on a terminal. Elsewhere it prints TAP."""
     suites: dict[int, str] = {}
     for line in text.splitlines():
-        match = _PATTERNS["node"].match(line)
+        match = PATTERNS["node"].match(line)
         if line.startswith("ℹ tests"):
             return
         if match is None:

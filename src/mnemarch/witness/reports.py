@@ -8,8 +8,7 @@ from itertools import takewhile
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
-from mnemarch.text.cache import pattern
-from mnemarch.text.words import entries
+from mnemarch.text.words import Patterns, entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,14 +27,10 @@ _DEPTH_MAX = 64
 _WORST_FIRST = (Outcome.FAIL, Outcome.SKIP, Outcome.PASS)
 # The words and signs of all runners, in their reports and on the terminal.
 _OUTCOMES = {outcome: meaning for meaning in Outcome for outcome in entries("runners", f"outcomes: {meaning}")}
-# Where the runners of a JVM leave their reports, below each module.
-_LEFT_BEHIND = {
-    "maven": r"target/(surefire|failsafe)-reports$",
-    "gradle": r"build/test-results/[^/]+$",
-}
-_TAP_LINE = r"(?i)( *)(ok|not ok)\b(?: +\d+)?(?: +-)? *(.*?)(?: +# *(skip|todo)\b.*)?$"
+# The folders in which the runners of a JVM leave their reports, below each module.
+_REPORT_FOLDERS = Patterns("runners", "report folders")
+PATTERNS = Patterns("runners", "output")
 _ERROR_LINES_MAX = 40
-_TAP_ERROR = r" *(?:error|message): *(.+)"
 _HINT = "JUnit XML, `go test -json`, TAP, and the JSON of jest and vitest are read; a folder may hold JUnit XML files."
 
 
@@ -102,10 +97,10 @@ def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
 
 def left_below(runner: str, base: str, root: str, since: float) -> list[TestResult]:
     """The results in the reports that a JVM runner always leaves below its folder, written since `since`."""
-    place, results = _LEFT_BEHIND.get(runner), []
-    for folder, inner, _ in os.walk(base) if place is not None else ():
+    results = []
+    for folder, inner, _ in os.walk(base) if runner in _REPORT_FOLDERS.sources else ():
         inner[:] = [name for name in inner if name not in {".git", "node_modules"}]
-        if place is not None and pattern(place).search(folder.replace(os.sep, "/")):
+        if _REPORT_FOLDERS[runner].search(folder.replace(os.sep, "/")):
             fresh = [path for path in sorted(_xml_below(folder)) if os.path.getmtime(path) >= since]
             results += [one for path in fresh for one in _parsed(_text_of(path), path, Names(root, base))[1]]
     return merged(results)
@@ -209,7 +204,7 @@ class _Junit:
         parser.CharacterDataHandler = self._data
         try:
             # The text is already decoded, so the declared encoding is removed.
-            parser.Parse(pattern(r"(?s)^\s*<\?xml.*?\?>").sub("", text, count=1), True)
+            parser.Parse(PATTERNS["xml declaration"].sub("", text, count=1), True)
         except ExpatError as error:
             raise ValueError(f"its XML is broken, {error}") from None
 
@@ -299,10 +294,10 @@ def of_tap(text: str) -> list[TestResult]:
             suites[indent] = line.partition(": ")[2]
         elif line.startswith("Bail out!"):
             results.append(result_of("Bail out!", "failed", line))
-        elif test := pattern(_TAP_LINE).fullmatch(line):
+        elif test := PATTERNS["tap test"].fullmatch(line):
             name = " > ".join([*(suite for at, suite in sorted(suites.items()) if at < indent), test[3] or "test"])
             results.append(result_of(name, "skipped" if test[4] else test[2]))
-        elif results and (error := pattern(_TAP_ERROR).fullmatch(line)) and not results[-1].message:
+        elif results and (error := PATTERNS["tap error"].fullmatch(line)) and not results[-1].message:
             is_block = error[1][0] in "|>"
             message = _indented(lines[number : number + _ERROR_LINES_MAX], indent) if is_block else error[1]
             results[-1] = result_of(results[-1].name, results[-1].outcome, message)
