@@ -346,7 +346,7 @@ class Promotion:
 
     def _promote(self, query: Vertex) -> Promoted | None:
         text = query.text or ""
-        existing = self._agent.known_query(text)
+        existing = self._agent.node_for(text)
         try:
             node = self._agent.ask(text, self._now)
         except Full:
@@ -383,7 +383,7 @@ class Promotion:
 
     def _lowered(self, query: Vertex) -> str | None:
         is_bad = query.feedback < 0 and self._rules.carry_weights
-        node = self._agent.known_query(query.text or "") if is_bad else None
+        node = self._agent.node_for(query.text or "") if is_bad else None
         if node is not None:
             self._agent.state.weigh(node, 0.0, query.feedback, None)
         return node

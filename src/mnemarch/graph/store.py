@@ -100,8 +100,12 @@ class GraphStore(core.Graph):
         """The node that a question would be merged into. Nothing is recorded."""
         question = core.storable(text, "The question")
         with self.reading():
-            same = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
-            return same or self._duplicate(question, self._similar(self._vector(question)))
+            return self.node_for(question)
+
+    def node_for(self, question: str) -> str | None:
+        """The node that a checked question would be merged into. The caller holds the lock."""
+        same = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
+        return same or self._duplicate(question, self._similar(self._vector(question)))
 
     def _similar(self, vector: Vector) -> list[tuple[float, Vertex]]:
         return self.table().similar(vector, min(self.config.tau_sim, self.config.tau_dup))
@@ -227,11 +231,8 @@ class GraphStore(core.Graph):
         mentions = Mentions()
         mentions.add(thing, names)  # Raises for an unreadable name before anything changes.
         existing = self._entity(thing)
-        about = {
-            "entity": thing,
-            "users": sorted({*(existing.about["users"] if existing else ()), *users}),
-            "names": names,
-        }
+        all_users = {*(existing.about["users"] if existing else ()), *users}
+        about = {"entity": thing, "users": sorted(all_users), "names": names}
         if existing is None:
             id = self._add_node(NodeType.ENTITY, _hashed("entity", thing), text, now, about)
         else:

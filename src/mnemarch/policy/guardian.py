@@ -123,7 +123,7 @@ def impact(
     nodes: list[ImpactNode] = []
     edge = [root]
     for distance in range(depth_max + 1):
-        steps = _steps(edge, relations_of(edge), paths) if edge else {}
+        steps = _steps(edge, relations_of(edge), paths)
         edge = []
         for other in _seen(steps, is_seen):
             if distance == depth_max:
@@ -134,6 +134,8 @@ def impact(
             path = paths[other] = (*paths[before], other)
             nodes.append(ImpactNode(other, path, relation.type, relation.source, relation.target))
             edge.append(other)
+        if not edge:
+            break
     return Impact(nodes=tuple(nodes))
 
 
