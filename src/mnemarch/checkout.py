@@ -47,43 +47,29 @@ def _any(*_: Any) -> bool:
     return True
 
 
+# The settings of recall that only rank.
+_RANKING = (
+    *("weight_similarity", "weight_recency", "weight_importance", "half_life_hours", "fusion", "neighbours"),
+    *("sessions", "speakers", "dates", "frame", "spelling", "intent", "own_session", "everyday", "turns"),
+    *("distinct", "common"),
+)
 # The settings that a repository may change without the user's acceptance, each with a test of the new value against the
 # user's own. They name or rank things, or tighten a rule. The longest matching name counts. A wrong type fails later.
 _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
-    "project": _any,
-    "limits": _lower,
-    "trust": _lower,
-    "trust.decay_per_month": _higher,
-    "gate.reuse_min": _higher,
-    "loops.threshold": _lower,
-    "decisions": _higher,
-    "core.chars_max": _lower,
-    "core.sections": _any,
+    **dict.fromkeys(("project", "core.sections", "hook.domains", *map("recall.{}".format, _RANKING)), _any),
+    **dict.fromkeys(("limits", "trust", "loops.threshold", "core.chars_max", "store.lock_wait_s_max"), _lower),
+    **dict.fromkeys(
+        ("recall.k_max", "recall.candidates_per_item", "recall.candidates_min", "recall.expanded_max"), _lower
+    ),
+    **dict.fromkeys(("trust.decay_per_month", "gate.reuse_min", "decisions", "recall.binding_max"), _higher),
+    **dict.fromkeys(("analyst.price_input", "analyst.price_output"), _higher),
+    **dict.fromkeys(("analyst.api", "recall.vectors"), lambda setting, _: setting == ""),
     "analyst": lambda setting, usual: _is_number(setting) and _lower(setting, usual),
-    "analyst.api": lambda setting, _: setting == "",
-    "analyst.price_input": _higher,
-    "analyst.price_output": _higher,
     "hook": lambda setting, usual: setting is False or (_is_number(setting) and _lower(setting, usual)),
-    "hook.domains": _any,
-    "store.lock_wait_s_max": _lower,
     "store.durability": lambda setting, _: setting == "power",
     "witness.test_commands": lambda setting, usual: isinstance(setting, list) and set(map(str, setting)) <= set(usual),
     "graph.checkpoint.out_dir": _inside,
     "recall.semantic": lambda setting, _: ":" not in str(setting),
-    "recall.vectors": lambda setting, _: setting == "",
-    "recall.binding_max": _higher,
-    "recall.k_max": _lower,
-    "recall.candidates_per_item": _lower,
-    "recall.candidates_min": _lower,
-    "recall.expanded_max": _lower,
-    **{
-        f"recall.{name}": _any
-        for name in (
-            *("weight_similarity", "weight_recency", "weight_importance", "half_life_hours", "fusion", "neighbours"),
-            *("sessions", "speakers", "dates", "frame", "spelling", "intent", "own_session", "everyday", "turns"),
-            *("distinct", "common"),
-        )
-    },
 }
 
 
@@ -372,17 +358,11 @@ def file_url(folder: str) -> str:
 
 def waiting(folder: str, store: str | None = None) -> list[Foreign]:
     """The foreign parts of this repository, or of the named store, that wait for the user's acceptance."""
-    found = []
     url = store or file_url(folder)
     base = folder if store is None else os.getcwd()
     files = foreign_files(file_folder(url, base)) if url.startswith(FILE_SCHEME) else None
-    if files is not None and not user.has_accepted(files.path, files.content):
-        found.append(files)
-    config = load(folder)
-    if config.ignored:
-        path = os.path.join(folder, SETTINGS)
-        found.append(Foreign(path=path, content=user.settings_file(path), why="\n".join(config.ignored)))
-    memory = foreign_memory(os.path.join(folder, FOLDER))
-    if memory is not None and not user.has_accepted(memory.path, memory.content):
-        found.append(memory)
-    return found
+    settings, path = None, os.path.join(folder, SETTINGS)
+    if ignored := load(folder).ignored:
+        settings = Foreign(path=path, content=user.settings_file(path), why="\n".join(ignored))
+    parts = files, settings, foreign_memory(os.path.join(folder, FOLDER))
+    return [part for part in parts if part is not None and not user.has_accepted(part.path, part.content)]

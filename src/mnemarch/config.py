@@ -349,13 +349,11 @@ def config_from(settings: Mapping[str, Any]) -> Config:
 def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
     changes = dict(settings)
     for name in ("boosts", "decay_per_month"):
-        table = settings.get(name, {})
-        known = getattr(default, name)
+        table, defaults = settings.get(name, {}), getattr(default, name)
         if not isinstance(table, dict):
             raise InvalidInput(f"trust.{name} must be a table, not {table!r}.", hint=f"Write [trust.{name}].")
-        if unknown := [entry for entry in table if entry not in known]:
-            raise InvalidInput(
-                f"mnemarch.toml has no setting trust.{name}.{unknown[0]}.", hint=f"It knows: {', '.join(known)}."
-            )
-        changes[name] = known | table
+        if unknown := [entry for entry in table if entry not in defaults]:
+            problem = f"mnemarch.toml has no setting trust.{name}.{unknown[0]}."
+            raise InvalidInput(problem, hint=f"It knows: {', '.join(defaults)}.")
+        changes[name] = defaults | table
     return changed_settings(default, changes, "trust")

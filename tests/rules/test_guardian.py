@@ -144,7 +144,7 @@ relations = st.lists(
 hidden = st.sets(st.sampled_from(NAMES[1:]), max_size=6)
 
 
-def traced(graph, hidden=(), *, root="a", depth_max=ENOUGH, nodes_max=ENOUGH, asked=None):
+def traced(graph, hidden=(), *, root="a", depth_max=10**9, nodes_max=ENOUGH, asked=None):
     """The impact in a graph that is given as a list of relations, in whatever order it is in."""
 
     def relations_of(roots):

@@ -78,7 +78,7 @@ SURFACES = {
         "adjust_weights answers decay edges entities_in from_snapshot known_query link load_from_file node nodes pin "
         "record_answer record_feedback save_to_file search_similar_queries stats to_snapshot upsert_entity "
         "upsert_query",
-        "answer ask bring change change_with has join known nominated reading replay reset sessions table "
+        "answer ask bring change change_with has join node_for nominated reading replay reset sessions table "
         "take_steps vector_of vertex",
     ),
 }

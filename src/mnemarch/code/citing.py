@@ -15,7 +15,7 @@ from mnemarch.model.unit import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import secrets
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import listed
+from mnemarch.text.words import Patterns, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,12 +30,10 @@ if TYPE_CHECKING:
 # A longer signature (a name with dozens of overloads) is not stored. Later checks then use the name alone.
 _SIGNATURE_CHARS_MAX = 4_000
 _NAMED_MAX = 8
-_TEXT_DEFAULT = r"""= ?(?:"[^"]*"|'[^']*')"""
 
 # A longer text or token is data and not prose.
 _TOKEN_CHARS_MAX = 1_024
 _NEAR_CHARS = 160
-_LINE_DIGITS_MAX = 7
 _TEXT_CHARS_MAX = 262_144
 _NODES_MAX, _PATHS_MAX, _PATH_CHARS_MAX = 2_000, 64, 1_024
 
@@ -45,35 +43,7 @@ _EXTENSIONS, _SHORT_EXTENSIONS, _WITHOUT_SYMBOLS, _PRODUCTS, _DOMAINS, _NO_NAMES
     for name in ("extensions", "short extensions", "without symbols", "products", "domains", "no names", "path keys")
 )
 
-# Letters of a name; not Hangul, since a Korean particle follows without a space.
-_LETTER = r"[^\W\d가-힣ㄱ-ㆎ]|\$"
-_NAME = rf"(?:{_LETTER})(?:{_LETTER}|\d)*[!?]?"
-_NAMES = rf"{_NAME}(?:(?:\.|::|#|->){_NAME})*"
-_SPAN = rf"`{_NAMES}(?:\(\))?`"
-_SPANS = rf"{_SPAN}(?:(?:,| and| or|와|과|및|나|이나|,? and)? {{0,2}}{_SPAN}){{0,3}}"
-_DIGITS = rf"\d{{1,{_LINE_DIGITS_MAX}}}"
-_CHUNK = r"[^\s\"'`<>|*,;(){}\[\]（）「」“”‘’…→]+"
-_ENDING = r"[A-Za-z0-9]{1,10}(?![A-Za-z0-9])"
-_WHOLE_NAME = (
-    r"(?:(?<=[/\\:=])|^)(?:Makefile|Dockerfile|Jenkinsfile|Gemfile|Rakefile|Procfile|Vagrantfile|Justfile|"
-    r"\.gitignore|\.gitattributes|\.dockerignore|\.editorconfig|\.env)(?![A-Za-z0-9_./\\-])"
-)
-_DRIVE = r"[A-Za-z]:[\\/]"
-_PLACE = (
-    rf"(?a)(?::|#L)(?P<first>{_DIGITS})(?![\d.])(?::{_DIGITS}(?!\d))?(?:[-–](?:L|(?=\d))(?P<last>{_DIGITS})(?!\d))?"
-)
-_SYMBOL = rf"(?:::?|#(?!L\d))({_NAMES})"
-_LINE_AND_FUNCTION = (
-    rf"[\"'”’]?,? line (?P<line>{_DIGITS})(?!\d)(?:,? in (?P<name>{_NAMES}))?|\((?P<column>{_DIGITS})(?:,\d+)?\)"
-)
-# Ruby's `x.rb:10:in 'Auth#login'`.
-_RAISED = rf" [`']({_NAMES})'"
-_CALL = r"(?a)\bat (?:async |new )?([A-Za-z_$][\w$.]{0,100}) ?\($"
-_SPANS_BEFORE = rf"({_SPANS})(?: (?:in|of|from|at|inside|within|\u2192)| ?\((?:in )?|\]\(| ?@)?[ `\"']{{0,3}}$"
-_SPANS_AFTER = (
-    r"[`\"')\]]{0,3}(?:의|에서|에 있는|에 정의된|에|:|’s|'s| defines| has| exports| →)? {0,2}"
-    rf"(?:함수 |클래스 |메서드 |function |class |method |the )?({_SPANS})"
-)
+_PATTERNS = Patterns("code", "references")
 
 
 def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None = None) -> Citation:
@@ -179,7 +149,7 @@ def _complete_symbol(citation: Citation, tree: WorkTree) -> Citation:
 
 def _storable_signature(signature: str) -> str:
     if not _is_storable(signature):
-        signature = pattern(_TEXT_DEFAULT).sub(f"= {COMPUTED}", signature)  # A default value may be a secret.
+        signature = _PATTERNS["default text"].sub(f"= {COMPUTED}", signature)  # A default value may be a secret.
     return signature if len(signature) <= _SIGNATURE_CHARS_MAX and _is_storable(signature) else ""
 
 
@@ -221,13 +191,13 @@ def _cited(code: Codebase, named: Iterable[Reference], text: str) -> Iterator[Ci
             except InvalidInput:
                 continue  # The file lacks the name. Nobody asked for this citation, so it is no error.
             detail = dict(citation.detail) | {"by": "text"}
-            if not _says(text, detail.get("value", "")):
+            if not _states(text, detail.get("value", "")):
                 detail.pop("value", None)  # The text doesn't state the constant's value, so any value holds.
             yield replace(citation, detail=tuple(sorted(detail.items())))
             break
 
 
-def _says(text: str, value: str) -> bool:
+def _states(text: str, value: str) -> bool:
     import re
 
     bare = value.strip("'\"")
@@ -272,7 +242,7 @@ def references_in(text: str, limit: int = 32) -> list[Reference]:
     """The first `limit` distinct references of a text, in order. The end of a very long text is not read."""
     references: dict[Reference, None] = {}
     skipped_to = 0
-    for match in pattern(_CHUNK).finditer(text, 0, _TEXT_CHARS_MAX):
+    for match in _PATTERNS["token"].finditer(text, 0, _TEXT_CHARS_MAX):
         token = match[0]
         if match.start() < skipped_to or len(token) > _TOKEN_CHARS_MAX or len(token) < 3:
             continue
@@ -324,19 +294,21 @@ def _in_token(text: str, token: str, start: int) -> Iterator[Reference]:
         path = path[2:]
     if not _is_path(path, has_more=bool(rest)):
         return
-    name, lines, is_said = _said_after(path, rest)
+    name, lines, is_exact = _after_path(path, rest)
     behind = text[start + len(token) : start + len(token) + _NEAR_CHARS]
-    if not is_said:
-        name, lines = _after(behind)
-    elif rest.endswith(":in") and (raised := pattern(_RAISED).match(behind)) is not None:
-        name = _plain(raised[1])
+    if not is_exact:
+        name, lines = _line_and_function(behind)
+    elif rest.endswith(":in") and (raised := _PATTERNS["raised in"].match(behind)) is not None:
+        name = _dotted(raised[1])
     before = text[max(start + begin - _NEAR_CHARS, 0) : start + begin]
-    if name is None and (lines is not None or not is_said):
-        name = _called_before(before)
-    if name is not None or lines is not None or is_said:
+    if name is None and (lines is not None or not is_exact):
+        name = _caller_in(before)
+    if name is not None or lines is not None or is_exact:
         yield Reference(path, name, lines)
         return
-    around = _names(pattern(_SPANS_BEFORE).search(before)) or _names(pattern(_SPANS_AFTER).match(rest + behind))
+    around = _names_in(_PATTERNS["spans before"].search(before)) or _names_in(
+        _PATTERNS["spans after"].match(rest + behind)
+    )
     yield from [Reference(path, item) for item in around if language_of(item) is None] or [Reference(path)]
 
 
@@ -344,7 +316,7 @@ def _path_end(token: str) -> int:
     """The position where the first path of a token ends, 0 if there is none."""
     at = token.find(".")
     while at >= 0:
-        ending = pattern(_ENDING).match(token, at + 1)
+        ending = _PATTERNS["file ending"].match(token, at + 1)
         end = ending.end() if ending is not None else at + 1
         after = token[end : end + 1]
         goes_on = after == "/" or (after in {".", "_"} and token[end + 1 : end + 2].isalnum())
@@ -357,14 +329,14 @@ def _path_end(token: str) -> int:
         ):
             return end
         at = token.find(".", at + 1)
-    whole = pattern(_WHOLE_NAME).search(token)
+    whole = _PATTERNS["file without ending"].search(token)
     return whole.end() if whole is not None else 0
 
 
 def _path_begin(token: str, end: int) -> int:
     """The position where a path begins, after a prefix such as `HEAD:`, `--file=` or `@`. A drive is part of it."""
     begin = 0
-    if not pattern(_DRIVE).match(token):
+    if not _PATTERNS["drive"].match(token):
         begin = max(token.rfind(":", 0, end), token.rfind("=", 0, end)) + 1
     while begin < end and token[begin] in "@#!$%&^=+-~" and token[begin : begin + 2] != "~/":
         begin += 1
@@ -389,50 +361,48 @@ def _is_after_diff(text: str, start: int) -> bool:
     return line.startswith("diff --git ")
 
 
-def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | None, bool]:
+def _after_path(path: str, rest: str) -> tuple[str | None, tuple[int, int] | None, bool]:
     """The symbol or the lines directly after a path, and whether there are any."""
-    placed = pattern(_PLACE).match(rest)
+    placed = _PATTERNS["lines after path"].match(rest)
     if placed is not None:
         first = int(placed["first"])
-        last = int(placed["last"] or first)
-        if first > 0:
-            return None, (first, last if last >= first else first), True
-        return None, None, False
-    named = pattern(_SYMBOL).match(rest)
+        last = max(first, int(placed["last"] or 0))
+        return (None, (first, last), True) if first else (None, None, False)
+    named = _PATTERNS["symbol after path"].match(rest)
     ending = path.rpartition(".")[2].lower()
     if named is None or ending in _WITHOUT_SYMBOLS or (rest[0] == "#" and language_of(path) is None):
         return None, None, False
-    name = _plain(named[1])
+    name = _dotted(named[1])
     return (name, None, True) if name is not None else (None, None, False)
 
 
-def _after(text: str) -> tuple[str | None, tuple[int, int] | None]:
+def _line_and_function(text: str) -> tuple[str | None, tuple[int, int] | None]:
     """The symbol and lines after the path in `File "x.py", line 10, in f` and in `x.ts(10,5)`."""
-    match = pattern(_LINE_AND_FUNCTION).match(text)
+    match = _PATTERNS["line and function"].match(text)
     if match is None:
         return None, None
     line = int(match["line"] or match["column"])
-    return _plain(match["name"] or ""), (line, line) if line > 0 else None
+    return _dotted(match["name"] or ""), (line, line) if line > 0 else None
 
 
-def _called_before(text: str) -> str | None:
+def _caller_in(text: str) -> str | None:
     """The `login` of `at login (x.ts:10:5)`, the `Auth.login` of `at com.shop.Auth.login(Auth.java:10)`."""
-    called = pattern(_CALL).search(text) if text.endswith("(") else None
+    called = _PATTERNS["call before"].search(text) if text.endswith("(") else None
     if called is None:
         return None
     parts = [part for part in called[1].split(".") if part not in {"Object", "Module"}]
-    return _plain(".".join(parts[-2:]) if text.endswith(f"{called[1]}(") else ".".join(parts))
+    return _dotted(".".join(parts[-2:]) if text.endswith(f"{called[1]}(") else ".".join(parts))
 
 
-def _names(spans: re.Match[str] | None) -> list[str]:
+def _names_in(spans: re.Match[str] | None) -> list[str]:
     """The names in a row of code spans."""
-    names = [_plain(span) for span in pattern("`([^`]*)`").findall(spans[1])] if spans is not None else []
+    names = [_dotted(span) for span in _PATTERNS["in span"].findall(spans[1])] if spans is not None else []
     return [name for name in names if name is not None]
 
 
-def _plain(name: str) -> str | None:
+def _dotted(name: str) -> str | None:
     """A symbol's name with dots, or None if it is no name."""
     name = name.removesuffix("()").rstrip(".:")
-    if not name or name.lower() in _NO_NAMES or not pattern(_NAMES).fullmatch(name):
+    if not name or name.lower() in _NO_NAMES or not _PATTERNS["dotted name"].fullmatch(name):
         return None
-    return pattern("::|->|#").sub(".", name)
+    return _PATTERNS["separator"].sub(".", name)

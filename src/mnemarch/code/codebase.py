@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from mnemarch.code import git
 from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected
+from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected, tests_of
 from mnemarch.code.worktree import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, WorkTree, checked, trouble_with
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
@@ -31,7 +31,7 @@ else:
 # The prefix of the reason that a stale unit is withheld or archived with.
 STALE = "stale: "
 _COMMITS_MAX = 4
-_TAKERS_MAX = 20
+_OTHER_FILES_MAX = 20
 _ENDINGS_MAX = 4_096
 # How long git may search for the new name of a file, in a recall and in a sweep.
 _RECALL_PATIENCE_S = 0.25
@@ -89,12 +89,13 @@ class Codebase:
         """
         if self.head() is None:
             return self.view(project, by_commit=True)  # A plain folder, or a repository without commits.
-        branch = git.default_branch(self.root) if worktree is None else None
-        root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
+        branch, root = None, None
         if worktree is None:
+            branch = git.default_branch(self.root)
             # The remote branch decides: the local one may be behind it, or have unpushed commits.
             commit = None if branch is None else git.tip(self.root, branch, remote_first=True)
         else:
+            root = self.root if own else self.worktrees().get(worktree)
             commit = None if root is None else git.head(root)
         if commit is None:
             return None
@@ -225,7 +226,7 @@ class CodeView:
         about = {unit.id: unit for unit in units if self._is_about(unit)}
         # Cited code decides. Commits are checked only for units that cite no code.
         contained = self._contained(
-            commit for unit in about.values() if not _checkable(unit) for commit in _begins(unit)
+            commit for unit in about.values() if not _checkable(unit) for commit in _needed_commits(unit)
         )
         self._tree.load({path for unit in about.values() for path in _paths(unit)})
         checks = {unit_id: self._check(unit, contained) for unit_id, unit in about.items()}
@@ -273,21 +274,21 @@ class CodeView:
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
         """Check the cited code or, if there is none, the commits. Missing tests alone never withhold a unit."""
         citations = _checkable(unit)
-        is_claim = unit.proof is None
-        has_other_tests = (
-            is_overtaken(self._tree, unit) if is_claim else still_expected(self._tree, unit.proof) is False
-        )
+        if unit.proof is None:
+            has_other_tests = is_overtaken(self._tree, unit)
+        else:
+            has_other_tests = still_expected(self._tree, unit.proof) is False
         if citations:
             return replace(self._check_code(citations), has_other_tests=has_other_tests)
-        begins = _begins(unit)
-        outside = next((commit for commit in begins if contained.get(commit) is False), None)
+        needed = _needed_commits(unit)
+        outside = next((commit for commit in needed if contained.get(commit) is False), None)
         if outside is not None:
             return CodeCheck(
                 f"not valid here: holds from commit {outside[:_HASH_CHARS]} on, which this branch does not have"
             )
         notes = tuple(
             f"Commit {commit[:_HASH_CHARS]} is not in this repository, so its date decides."
-            for commit in begins
+            for commit in needed
             if commit in contained and contained[commit] is None
         )
         return CodeCheck(notes=notes, lacks_tests=lacks_tests(self._tree, unit), has_other_tests=has_other_tests)
@@ -324,7 +325,7 @@ class CodeView:
         asked_at = time.monotonic()
         again = None if self._tree.has(citation.ref) else self._renamed(citation, head, moves)
         if again is None or again.state == GONE:
-            again = self._taken_over(citation, head, moves) or again
+            again = self._in_another_file(citation, head, moves) or again
         if self._other_branches is None:
             self._patience_s = max(0.0, self._patience_s - (time.monotonic() - asked_at))
         return again or check
@@ -344,20 +345,20 @@ class CodeView:
         moves[citation.ref] = path
         return again
 
-    def _taken_over(self, citation: Citation, head: str, moves: dict[str, str]) -> Check | None:
+    def _in_another_file(self, citation: Citation, head: str, moves: dict[str, str]) -> Check | None:
         """The check of a symbol in the only file that it moved to. None if there are none or several."""
         name = plain_name(citation.get("name") or "").rpartition(".")[2]
         if not name:
             return None
         wait, ask = self._patience_s, self._codebase.history.took_over
-        paths = ask(citation.ref, name, head, wait_s_max=wait, in_tree=self.commit is None)[:_TAKERS_MAX]
+        paths = ask(citation.ref, name, head, wait_s_max=wait, in_tree=self.commit is None)[:_OTHER_FILES_MAX]
         self._tree.load(set(paths))
         checks = {path: checked(self._tree, replace(citation, ref=path)) for path in paths if not trouble_with(path)}
-        takers = [path for path, check in checks.items() if check.state == HOLDS]
-        if len(takers) != 1:
+        holders = [path for path, check in checks.items() if check.state == HOLDS]
+        if len(holders) != 1:
             return None
-        moves[str(citation)] = takers[0]
-        return checks[takers[0]]
+        moves[str(citation)] = holders[0]
+        return checks[holders[0]]
 
 
 def _checkable(unit: Unit) -> list[Citation]:
@@ -375,11 +376,11 @@ def _checkable(unit: Unit) -> list[Citation]:
 
 def _paths(unit: Unit) -> set[str]:
     """The files that a check of the unit reads."""
-    tests = (place_of(citation.ref).path for citation in unit.citations if citation.kind is CitationKind.TEST)
-    return {citation.ref for citation in _checkable(unit)} or set(filter(None, tests))
+    cited = {citation.ref for citation in _checkable(unit)}
+    return cited or {place_of(test).path for test in tests_of(unit)} - {""}
 
 
-def _begins(unit: Unit) -> list[str]:
+def _needed_commits(unit: Unit) -> list[str]:
     """The commits that a unit without cited code depends on."""
     cited = [citation.ref for citation in unit.citations if citation.kind is CitationKind.COMMIT]
     return list(dict.fromkeys([*([unit.valid_from_commit] if unit.valid_from_commit else []), *cited]))

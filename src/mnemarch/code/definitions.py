@@ -63,10 +63,11 @@ def _by_field(node: SgNode) -> Iterator[Named]:
         name = item.field("name") or _child_of(item, "identifier")
         if name is not None:
             yield name.text(), _if_upper(name.text()), [*children[: children.index(declarators[0])], name]
-    names = [item for item in node.field_children("name") if item.is_named()] or [
-        item for item in node.children() if item.kind() in _NAMES
-    ][:1]
-    for item in names if not declarators else ():
+    if declarators:
+        return
+    names = [item for item in node.field_children("name") if item.is_named()]
+    identifiers = [item for item in node.children() if item.kind() in _NAMES]
+    for item in names or identifiers[:1]:
         yield item.text(), None, [node]
 
 
@@ -87,9 +88,8 @@ def _in_python(node: SgNode) -> Iterator[Named]:
                 yield name, None, [node]
     elif kind in {"function_definition", "class_definition"}:
         yield from _by_field(node)
-    elif kind == "assignment" and (
-        around is None or around.kind() != "assignment"
-    ):  # `a = b = 1` is told by the outer one.
+    elif kind == "assignment" and (around is None or around.kind() != "assignment"):
+        # `a = b = 1` is read at its outer assignment.
         for target in _python_targets(node):
             names = _named_in(target) if "pattern" in target.kind() else [target]
             for item in names:

@@ -162,14 +162,14 @@ def tree_digest(root: str) -> str | None:
     return digest.hexdigest()
 
 
-def _is_of_memory(top: bytes, path: bytes, known: dict[bytes, bool]) -> bool:
+def _is_of_memory(top: bytes, path: bytes, memories: dict[bytes, bool]) -> bool:
     """Whether a file belongs to a memory in files. Such a memory has a `.local/maker` on this machine."""
     folder = os.path.dirname(path)
     while folder:
         folder = os.path.dirname(folder)
-        if folder not in known:
-            known[folder] = os.path.isfile(os.path.join(top, folder, b".local", b"maker"))
-        if known[folder]:
+        if folder not in memories:
+            memories[folder] = os.path.isfile(os.path.join(top, folder, b".local", b"maker"))
+        if memories[folder]:
             return os.path.relpath(path, folder or b".").split(b"/")[0] in (b"log", b"payloads", b"units")
     return False
 
@@ -238,11 +238,11 @@ def branch_tips(root: str) -> list[str]:
 def touched(root: str) -> frozenset[str]:
     """The files that were changed in `root` since its branch left the default branch, committed or not."""
     default = default_branch(root)
-    since = [] if default is None or (commit := tip(root, default)) is None else [f"{commit}...HEAD"]
-    committed = (git(root, ["diff", "--name-only", "-z", *since]) or "") if since else ""
+    base = None if default is None else tip(root, default)
+    committed = None if base is None else git(root, ["diff", "--name-only", "-z", f"{base}...HEAD"])
     # Each line is a status of two letters, a space, and a path.
     changed = (git(root, ["status", "--porcelain", "-z", "--no-renames"]) or "").split("\0")
-    return frozenset(filter(None, (*committed.split("\0"), *(line[3:] for line in changed))))
+    return frozenset(filter(None, (*(committed or "").split("\0"), *(line[3:] for line in changed))))
 
 
 def root_name(root: str) -> str | None:

@@ -39,7 +39,7 @@ class History:
     def __init__(self, root: str) -> None:
         self._root = root
         # The state of the repository, and the answers by head and commit, valid until the state changes.
-        self._known: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
+        self._cached: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
         # The answer, and the time limit that it was found within, in seconds.
         self._moves: dict[object, tuple[str | None, float]] = {}
 
@@ -83,15 +83,12 @@ class History:
     ) -> dict[str, bool | None]:
         """The answers about commits, from the cache or from `ask`."""
         state = _state_of(repository)
-        known = self._known[1] if self._known[0] == state else {}
-        answers = {commit: known[head, commit] for commit in commits if (head, commit) in known}
-        unknown = [commit for commit in commits if commit not in answers]
-        if unknown:
-            asked = ask(unknown)
-            before = known if len(known) <= _ANSWERS_MAX else {}
-            self._known = (state, before | {(head, commit): answer for commit, answer in asked.items()})
-            answers |= {commit: asked.get(commit) for commit in unknown}
-        return answers
+        cached = self._cached[1] if self._cached[0] == state else {}
+        unknown = [commit for commit in commits if (head, commit) not in cached]
+        new = {(head, commit): answer for commit, answer in ask(unknown).items()} if unknown else {}
+        if new:
+            self._cached = (state, (cached if len(cached) <= _ANSWERS_MAX else {}) | new)
+        return {commit: new.get((head, commit), cached.get((head, commit))) for commit in commits}
 
     def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
         """The new path of a file that is missing at `head` or in the index. None if git doesn't know it.
@@ -121,8 +118,11 @@ class History:
             return []
         until = time.monotonic() + wait_s_max
         files: list[str] = []
-        last = ["log", "--max-count=1", "--format=", "--full-diff", "-m", "--name-only", "-z", f"-S{name}", head]
-        for asked in ([["diff", "--name-only", "-z", f"-S{name}", head]] if in_tree else []) + [[*last, "--", path]]:
+        search = ["--name-only", "-z", f"-S{name}", head]
+        commands = [["log", "--max-count=1", "--format=", "--full-diff", "-m", *search, "--", path]]
+        if in_tree:
+            commands.insert(0, ["diff", *search])
+        for asked in commands:
             left_s = until - time.monotonic()
             listed = output(repository.top, ["--literal-pathspecs", *asked], wait_s_max=left_s) if left_s > 0 else b""
             files += [os.fsdecode(file.strip(b"\n")) for file in (listed or b"").split(b"\0")]
@@ -200,11 +200,11 @@ class OtherBranches:
         return list(having)
 
     def _holds(self, citation: Citation, commit: str, content: str) -> bool:
-        known = self._holding.get((citation, content))
-        if known is None:
+        holds = self._holding.get((citation, content))
+        if holds is None:
             tree = WorkTree(CommitFiles(self._root, commit))
-            known = self._holding[citation, content] = checked(tree, citation).state != GONE
-        return known
+            holds = self._holding[citation, content] = checked(tree, citation).state != GONE
+        return holds
 
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
@@ -242,11 +242,8 @@ def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dic
     patches = output(repository.top, [*_PATCHES, *one_by_one], _lines(commits)) or b""
     answers: dict[str, bool | None] = dict.fromkeys(commits, False)
     for patch in patches.split(_COMMIT_MARK)[1:]:
-        commit, paths, changed = (
-            os.fsdecode(patch[: patch.find(b"\0")]),
-            re.findall(rb":\d+ \d+ \w+ \w+ \w\0([^\0]+)", patch),
-            _changed_lines(patch),
-        )
+        commit, changed = os.fsdecode(patch[: patch.find(b"\0")]), _changed_lines(patch)
+        paths = re.findall(rb":\d+ \d+ \w+ \w+ \w\0([^\0]+)", patch)
         lines = {(file, line) for file, line in changed if line.startswith(b"+")} or changed
         if not lines:
             continue

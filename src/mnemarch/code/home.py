@@ -114,11 +114,11 @@ def settings_of(repository: Repository) -> Settings:
             if section == "remote" and key == "url" and content:
                 remotes.setdefault(subsection, content)
             core[section, key] = content
-    chosen = "origin" if "origin" in remotes else next(iter(remotes)) if len(remotes) == 1 else None
+    names = ["origin"] if "origin" in remotes else [*remotes]
     return Settings(
         bare=_is_true(core.get(("core", "bare"), "no")),
         worktree=core.get(("core", "worktree")),
-        remote=None if chosen is None else (chosen, remotes[chosen]),
+        remote=(names[0], remotes[names[0]]) if len(names) == 1 else None,
     )
 
 
@@ -227,8 +227,9 @@ def home_of(start: str, memory_in: str = "") -> Home:
         if repository is not None:
             return _in_repository(repository)
         # A .git file without a target marks a former repository.
-        is_one = os.path.isfile(os.path.join(folder, ".git")) or folder == memory_in
-        if is_one or any(os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS):
+        is_former = os.path.isfile(os.path.join(folder, ".git"))
+        has_sign = any(os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS)
+        if is_former or has_sign or folder == memory_in:
             root = folder
             break
     return Home(folder=root, root=root, project=_base_name(root), worktree=_MAIN)

@@ -62,8 +62,8 @@ class Symbols(dict[str, Symbol]):
         super().__init__()
         self.broken = broken
         for symbol in symbols:
-            known = self.get(symbol.name)
-            self[symbol.name] = symbol if known is None else _merged(known, symbol)
+            earlier = self.get(symbol.name)
+            self[symbol.name] = symbol if earlier is None else _merged(earlier, symbol)
 
 
 def language_of(path: str) -> str | None:
@@ -133,12 +133,12 @@ def plain_name(name: str) -> str:
     return pattern(_JOINTS).sub(".", name).strip(".")
 
 
-def _merged(known: Symbol, other: Symbol) -> Symbol:
-    if "import" in {known.kind, other.kind}:
-        return known if other.kind == "import" else other
-    longest = max(known, other, key=lambda symbol: symbol.last - symbol.first)
-    lines = [line for symbol in (known, other) for line in symbol.signature.split("\n") if line]
-    values = [line for symbol in (known, other) for line in symbol.value.split("\n") if line]
+def _merged(earlier: Symbol, other: Symbol) -> Symbol:
+    if "import" in {earlier.kind, other.kind}:
+        return earlier if other.kind == "import" else other
+    longest = max(earlier, other, key=lambda symbol: symbol.last - symbol.first)
+    lines = [line for symbol in (earlier, other) for line in symbol.signature.split("\n") if line]
+    values = [line for symbol in (earlier, other) for line in symbol.value.split("\n") if line]
     return replace(longest, signature="\n".join(dict.fromkeys(lines)), value="\n".join(dict.fromkeys(values)))
 
 

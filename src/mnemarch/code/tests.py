@@ -14,7 +14,7 @@ from mnemarch.model.unit import EXPECTED, OF_CODE, Citation, CitationKind, Claim
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED
-from mnemarch.text.words import listed
+from mnemarch.text.words import Patterns, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,26 +24,13 @@ if TYPE_CHECKING:
 
 # Characters that may begin a line at a definition's own indentation without ending it.
 _CLOSING = frozenset({"", ")", "]", "}"})
-_CALLED = r"([^\W\d]\w{2,})\("
 _GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
 _ITEM_CHARS = 8
 _IN_FILE = "@"
-# Strings, numbers, and the words and operators of a comparison.
-_COMPARED = (
-    r"""'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|\b\d[\w.]*|[=!<>]=+|[<>]|\b(?:not|raises|rejects|toThrow|assert\w+"""
-    r"|[Tt]rue|[Ff]alse|[Nn]one|null)\b"
-)
-_VALUE, _WRITTEN_AS = r"[\d'\"`]", ("{}", "'{}'", '"{}"', "`{}`")
-_STEPS = r"::| > | › "
-_IDENTIFIER = r"[^\W\d]\w*"
-# Compound names such as `user-store`, `config.toml` and `shop.auth`.
-_COMPOUND = r"[\w-]+(?:\.[\w-]+)+|\w+(?:-\w+)+"
-_IMPORT = r"""(?:from|import|use|using|require|include|#include|@import)\b|.*(?:require|import)\s*\("""
-_TEST_AFFIXES = r"(?i)^test[_-]?|[._-]?(?:tests?|spec)$"
-_CODE_WORD = rf"`({_IDENTIFIER}(?:(?:\.|::|#){_IDENTIFIER})*)(?:\(\))?`|\b({_IDENTIFIER}(?:\.{_IDENTIFIER})*)(\(\))?"
-_SINGLE_WORD = r"[A-Z]?[^\W\d_A-Z]+"
+# A value in the forms in which a test may write it.
+_WRITTEN_AS = ("{}", "'{}'", '"{}"', "`{}`")
+_PATTERNS = Patterns("code", "test sources")
 _SHARED_WORDS_MIN = 2
-_CODE_LIKE = r"[a-z][A-Z]|\w_\w|\.\w{3}"
 # Files that are known by the name of their folder.
 _FOLDER_FILES = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
 _PREPARING = frozenset({"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp"})
@@ -60,9 +47,9 @@ class Place(Frozen):
 
 def place_of(test: str) -> Place:
     """Parse a test name. `tests/test_a.py::TestX::test_b[1]` is `TestX`, `test_b` in tests/test_a.py."""
-    path, *steps = pattern(_STEPS).split(test)
+    path, *steps = _PATTERNS["step"].split(test)
     if language_of(path.strip()) is None:
-        return Place("", tuple(pattern(_IDENTIFIER).findall(test.partition("[")[0])))
+        return Place("", tuple(_PATTERNS["identifier"].findall(test.partition("[")[0])))
     # Brackets contain parameters, with any characters.
     inside = "::".join(steps).partition("[")[0]
     return Place(path.strip(), tuple(step.strip() for step in inside.split("::") if step.strip()))
@@ -89,8 +76,7 @@ def lacks_tests(tree: WorkTree, unit: Unit) -> bool:
     """Whether tests alone verified a unit and the tree has none of them. Episodes are never missing tests."""
     if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
         return False
-    kinds = {citation.kind for citation in unit.citations}
-    tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
+    tests, kinds = tests_of(unit), {citation.kind for citation in unit.citations}
     is_alone = bool(tests) and CitationKind.HUMAN not in kinds
     return is_alone and all(is_missing(tree, test) for test in meant(tests))
 
@@ -130,7 +116,7 @@ def body_of(tree: WorkTree, test: str, path: str | None = None) -> str:
     place = place_of(test)
     path, steps = place.path or path, place.steps
     if not place.path:
-        last = pattern(_STEPS).split(test)[-1].strip()
+        last = _PATTERNS["step"].split(test)[-1].strip()
         steps = (last,) if " " in last else steps[-1:]  # A title, or a function below its modules and classes.
     body = tree.answer(path, ("test", steps), lambda text: _body_in(lines_of(text), steps)) if path and steps else ""
     return body if isinstance(body, str) else ""
@@ -160,13 +146,13 @@ def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset
     `path` is the test's file. It is included if the test's name doesn't contain it.
     """
     is_named = bool(place_of(test).path)
-    found = _compared_in(tree, test, path)
-    where = [f"{_IN_FILE}{path}"] if found and path and not is_named and " " not in path else []
-    return frozenset([*where, *map(_digest, found)])
+    compared = _compared_in(tree, test, path)
+    where = [f"{_IN_FILE}{path}"] if compared and path and not is_named and " " not in path else []
+    return frozenset([*where, *map(_digest, compared)])
 
 
 def _compared_in(tree: WorkTree, test: str, path: str | None) -> list[str]:
-    return pattern(_COMPARED).findall(body_of(tree, test, path))
+    return _PATTERNS["compared"].findall(body_of(tree, test, path))
 
 
 def _digest(item: str) -> str:
@@ -192,18 +178,18 @@ def _then_and_now(tree: WorkTree, expects: str, tests: Iterable[str]) -> tuple[f
     return items.difference(files), now
 
 
-def is_overtaken(tree: WorkTree, said: Unit | Claim) -> bool:
+def is_overtaken(tree: WorkTree, claim: Unit | Claim) -> bool:
     """Whether the tests of a claim compared with its value when it was claimed, and compare with another one now.
 
     A test that was written or changed for the claim compares with the claim's value now.
     """
-    expects = said.attributes.get(EXPECTED)
-    then, now = _then_and_now(tree, str(expects), _tests_of(said)) if expects else (frozenset[str](), [])
+    expects = claim.attributes.get(EXPECTED)
+    then, now = _then_and_now(tree, str(expects), tests_of(claim)) if expects else (frozenset[str](), [])
     items = {_digest(item): item for item in chain.from_iterable(now)}
-    new = {digest for digest, item in items.items() if digest not in then and pattern(_VALUE).match(item)}
+    new = {digest for digest, item in items.items() if digest not in then and _PATTERNS["value"].match(item)}
     if not new or then <= items.keys():
         return False
-    own = _digests_of_values(said)
+    own = _digests_of_values(claim)
     return own.isdisjoint(new) and not own.isdisjoint(then - items.keys())
 
 
@@ -217,7 +203,7 @@ def rest_on_two_contents(left: Unit, right: Unit) -> bool:
     if not all(all(map(agrees, ours[name], theirs[name])) for name in ours.keys() & theirs.keys()):
         return True
     own, others = (frozenset(str(_expects(unit) or "").split()) for unit in (left, right))
-    tests, other_tests = ({short_name(test) for test in _tests_of(unit)} for unit in (left, right))
+    tests, other_tests = ({short_name(test) for test in tests_of(unit)} for unit in (left, right))
     if own <= others or others <= own or tests.isdisjoint(other_tests):
         return False
     is_ours = not _digests_of_values(left).isdisjoint(own - others)
@@ -236,22 +222,23 @@ def _expects(unit: Unit) -> str | None:
     return unit.attributes.get(EXPECTED) if unit.proof is None else unit.proof.expects
 
 
-def _tests_of(said: Unit | Claim) -> list[str]:
-    return [citation.ref for citation in said.citations if citation.kind is CitationKind.TEST]
+def tests_of(claim: Unit | Claim) -> list[str]:
+    """The names of the tests that a claim cites."""
+    return [citation.ref for citation in claim.citations if citation.kind is CitationKind.TEST]
 
 
-def _digests_of_values(said: Unit | Claim) -> frozenset[str]:
+def _digests_of_values(claim: Unit | Claim) -> frozenset[str]:
     """Digests of the values that a claim states, in the forms in which a test may compare with them."""
     from mnemarch.text.statements import statement
 
-    values = statement(said.content).values
+    values = statement(claim.content).values
     words = {word for each in values for word in {*each.words, *f"{each.written} {each.written.lower()}".split()}}
     return frozenset(_digest(form.format(word)) for word in words for form in _WRITTEN_AS)
 
 
 def called_in(body: str) -> frozenset[str]:
     """The functions that the lines of a test call, without builtins and common test functions."""
-    return frozenset(pattern(_CALLED).findall(body)) - _COMMON - frozenset(dir(builtins))
+    return frozenset(_PATTERNS["called"].findall(body)) - _COMMON - frozenset(dir(builtins))
 
 
 def _begins(step: str, line: str) -> bool:
@@ -278,12 +265,12 @@ def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:
         return frozenset()
     symbols, lines = codebase.tree.symbols(path), lines_of(source.text)
     steps = place_of(test).steps
-    start = [] if isinstance(symbols, Check) else _functions(symbols, steps)
+    start = [] if isinstance(symbols, Check) else _definitions_of(symbols, steps)
     if isinstance(symbols, Check) or not start:
         text = source.text
     else:
         text = "\n".join(_used(symbols, lines, start))
-    stem = pattern(_TEST_AFFIXES).sub("", path.rpartition("/")[2].rpartition(".")[0])
+    stem = _PATTERNS["affix of a test file"].sub("", path.rpartition("/")[2].rpartition(".")[0])
     return frozenset({stem, *_names(text)} - {""})
 
 
@@ -298,16 +285,16 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
             symbol = (citation.get("name") or "").rpartition(".")[2]
             if symbol in names or _is_file_named(citation.ref, names):
                 return True
-    for quoted, word, called in pattern(_CODE_WORD).findall(text):
-        last = pattern(r"\.|::|#").split(quoted or word)[-1]
-        is_code = quoted or called or pattern(_CODE_LIKE).search(word) is not None
+    for quoted, word, called in _PATTERNS["code word"].findall(text):
+        last = _PATTERNS["separator"].split(quoted or word)[-1]
+        is_code = quoted or called or _PATTERNS["like code"].search(word) is not None
         if is_code and last in names and last not in _COMMON:
             return True
     telling = names - _COMMON
     from mnemarch.text.tokens import telling_tokens
 
     shared = set(telling_tokens(text)) & set(telling_tokens(" ".join(telling))) - _COMMON
-    whole = {token for name in telling for token in telling_tokens(name) if pattern(_SINGLE_WORD).fullmatch(name)}
+    whole = {token for name in telling for token in telling_tokens(name) if _PATTERNS["single word"].fullmatch(name)}
     return len(shared) >= _SHARED_WORDS_MIN and not shared.isdisjoint(whole)
 
 
@@ -367,7 +354,7 @@ def _body(tree: WorkTree, path: str, symbol: Symbol) -> str:
     return "\n".join(line.strip() for line in lines if line.strip())
 
 
-def _functions(symbols: Symbols, steps: Sequence[str]) -> list[Symbol]:
+def _definitions_of(symbols: Symbols, steps: Sequence[str]) -> list[Symbol]:
     """The definitions that a test's steps lead to, with their setup functions."""
     for depth in range(len(steps), 0, -1):
         name = ".".join(steps[:depth]) if ".".join(steps[:depth]) in symbols else steps[depth - 1]
@@ -402,7 +389,7 @@ def _used(symbols: Symbols, lines: list[str], start: Sequence[Symbol]) -> list[s
         waiting += [symbols[name] for name in _names(text) if name in symbols]
     if not any(symbol.kind == "import" for symbol in symbols.values()):
         # In a language whose imports are no definitions, all imports count.
-        texts += [line for line in lines if pattern(_IMPORT).match(line.strip())]
+        texts += [line for line in lines if _PATTERNS["import"].match(line.strip())]
     return texts
 
 
@@ -414,11 +401,11 @@ def _one_import(symbols: Symbols, lines: list[str], symbol: Symbol) -> str:
         for other in symbols.values()
         if other.kind == "import" and other.first == symbol.first and other.name != symbol.name
     }
-    return " ".join(name for name in pattern(rf"{_COMPOUND}|{_IDENTIFIER}").findall(text) if name not in others)
+    return " ".join(name for name in _PATTERNS["any name"].findall(text) if name not in others)
 
 
 def _names(text: str) -> set[str]:
-    return {*pattern(_IDENTIFIER).findall(text), *pattern(_COMPOUND).findall(text)}
+    return {*_PATTERNS["identifier"].findall(text), *_PATTERNS["compound"].findall(text)}
 
 
 def _is_file_named(path: str, names: frozenset[str]) -> bool:

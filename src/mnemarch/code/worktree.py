@@ -161,8 +161,8 @@ class CommitFiles:
         for start in range(0, len(new), _FILES_AT_ONCE):
             answers = self._read(new[start : start + _FILES_AT_ONCE])
             # Don't cache UNKNOWN: git may answer the next time.
-            known = {path: answer for path, answer in answers.items() if getattr(answer, "state", "") != UNKNOWN}
-            self._loaded = self._loaded | known
+            answered = {path: answer for path, answer in answers.items() if getattr(answer, "state", "") != UNKNOWN}
+            self._loaded = self._loaded | answered
 
     def read(self, path: str) -> Source | Check:
         return self._loaded.get(path) or self._read([path])[path]
@@ -346,25 +346,25 @@ class WorkTree(Forkable):
 
     def _current(self, path: str) -> _File | Check:
         with self._lock:
-            known = self._files.pop(path, None)
-            if known is not None:
-                self._files[path] = known  # Moves it to the end: least recently used files come first.
-        if known is not None and (stamp := known.source.stamp) is not None and self._sources.stamp(path) == stamp:
-            return known
+            file = self._files.pop(path, None)
+            if file is not None:
+                self._files[path] = file  # Moves it to the end: least recently used files come first.
+        if file is not None and (stamp := file.source.stamp) is not None and self._sources.stamp(path) == stamp:
+            return file
         source = self._sources.read(path)
         with self._lock:
             self._files.pop(path, None)
             if isinstance(source, Check):
                 return source
-            if known is not None and known.source.text == source.text:
-                known.source = source  # Only the stamp changed, so the answers stay valid.
+            if file is not None and file.source.text == source.text:
+                file.source = source  # Only the stamp changed, so the answers stay valid.
             else:
-                known = _File(source)
-            self._files[path] = known
+                file = _File(source)
+            self._files[path] = file
             chars = sum(len(file.source.text) for file in self._files.values())
             while len(self._files) > _FILES_MAX or (chars > _CHARS_MAX and len(self._files) > 1):
                 chars -= len(self._files.pop(next(iter(self._files))).source.text)
-        return known
+        return file
 
 
 class _File:

@@ -123,9 +123,9 @@ class Graph(Forkable):
         self.mentions = Mentions()
         for vertex in state.of_type(NodeType.ENTITY):
             self.mentions.add(vertex.id, vertex.about["names"])
-        state.on_change = self._noted
+        state.on_change = self._on_change
 
-    def _noted(self, vertex: Vertex, is_there: bool) -> None:
+    def _on_change(self, vertex: Vertex, is_there: bool) -> None:
         if self._table is not None:
             self._table.note(vertex, is_there)
         if vertex.type is NodeType.ENTITY:
@@ -203,7 +203,7 @@ class Graph(Forkable):
         self._set_state(GraphState())
         self.revision += 1
 
-    def _become(self, state: GraphState, now: int) -> None:
+    def _replace_state(self, state: GraphState, now: int) -> None:
         """Replace the state by another one, as far as there is room. Open sessions stay."""
         self._check_embedder()
         before, new = self.state, GraphState()
@@ -246,7 +246,7 @@ class Graph(Forkable):
             raise InvalidInput(f"Node {id} is of type {vertex.type}, not {type}.", hint=f"Give the id of a {type}.")
         return vertex
 
-    def _new(
+    def _add_node(
         self, type: NodeType, key: str, text: str | None, now: int, about: About, vector: Vector | None = None
     ) -> str:
         self._require_room_for_a_node()
@@ -258,12 +258,12 @@ class Graph(Forkable):
         self.state.weigh(id, 1.0, 0.0, now)
         return id
 
-    def _may_go(self, id: str) -> bool:
+    def _is_removable(self, id: str) -> bool:
         return id not in self.keep and not self.state.nodes[id].pinned
 
     def _require_room_for_a_node(self) -> None:
         nodes = self.state.nodes
-        if len(nodes) >= self.config.max_nodes and not any(map(self._may_go, nodes)):
+        if len(nodes) >= self.config.max_nodes and not any(map(self._is_removable, nodes)):
             full = f"The graph is full: each of its {len(nodes)} nodes is pinned or being written."
             raise Full(full, hint="Raise max_nodes, or unpin some.")
 
@@ -277,7 +277,7 @@ class Graph(Forkable):
             if coldest is not None:
                 self.state.drop(coldest.id)
                 continue
-            weakest = self.state.weakest_arc(lambda arc: self._may_go(arc.from_) or self._may_go(arc.to))
+            weakest = self.state.weakest_arc(lambda arc: self._is_removable(arc.from_) or self._is_removable(arc.to))
             assert weakest is not None, "a protected node has edges"
             self.state.cut(weakest.id)
 
@@ -401,13 +401,13 @@ class NodeTable:
         for vertex in self._changed.values():
             row = self._row.get(vertex.id)
             if row is None:
-                row = self._admit(vertex)
+                row = self._add_row(vertex)
             self._last[row] = self._e_folds(vertex.last)
             self._worth[row] = worth(vertex.repeat, vertex.feedback)
             self._evictable[row] = not vertex.pinned and vertex.degree < self._config.protect_min_degree
         self._changed.clear()
 
-    def _admit(self, vertex: Vertex) -> int:
+    def _add_row(self, vertex: Vertex) -> int:
         row = self._row[vertex.id] = len(self._vertices)
         self._vertices.append(vertex)
         for column in (self._last, self._worth, self._evictable):

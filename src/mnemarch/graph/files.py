@@ -12,11 +12,8 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from math import isfinite
 from threading import Lock, Timer
 from typing import Any, Self, TypeVar
-
-from xxhash import xxh3_128_hexdigest
 
 from mnemarch.embedding.sparse import BagOfWordsEmbedder, NgramHashEmbedder, QuestionEmbedder
 from mnemarch.errors import (
@@ -32,18 +29,18 @@ from mnemarch.files import PARTIAL_END, locked, make_folder, write_whole
 from mnemarch.forks import Forkable, watch
 from mnemarch.graph import EdgeType, EmbeddingProvider, NodeType
 from mnemarch.graph.core import Graph, Keeper, finite
-from mnemarch.graph.state import GraphState, Vertex, edge_id, quotes
+from mnemarch.graph.state import Arc, GraphState, Vertex, edge_id, quotes
 from mnemarch.graph.store import GraphStore
 from mnemarch.model.caller import Scope
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
-from mnemarch.text.canonical import NORM_VERSION, canonical_key, is_identifying
+from mnemarch.text.canonical import NORM_VERSION, canonical_key, hashed, is_identifying
 from mnemarch.text.secrets import redacted
 
 FORMAT = "mnemarch-graph"
 VERSION = 1
 NODE_LISTS = ("nodes", "topQueries", "around")
-# The fields of nodes and edges by the names in a record. "type" stands here for its place.
+# The fields of nodes and edges by the names in a record. "type" is only here for its place in the order.
 _OF_A_NODE = {"id": "id", "type": "type", "text": "text", "canonicalKey": "key", "createdAt": "created"}
 _OF_A_NODE |= {"lastAccess": "last", "degree": "degree", "pinned": "pinned"}
 _OF_AN_EDGE = {"id": "id", "from": "from_", "to": "to", "type": "type", "weight": "weight"}
@@ -74,20 +71,20 @@ def record_of(graph: Graph, now: int) -> dict[str, Any]:
         "canonicalMeta": dict(CANONICAL_META),
         "decayedAt": graph.state.decayed_at,
         "nodes": [_node_record(vertex, graph) for vertex in graph.state.nodes.values()],
-        "edges": [{**_told(arc, _OF_AN_EDGE), "type": str(arc.type)} for arc in graph.state.arcs.values()],
+        "edges": [_fields(arc, _OF_AN_EDGE) for arc in graph.state.arcs.values()],
     }
 
 
 def _node_record(vertex: Vertex, graph: Graph) -> dict[str, Any]:
-    record = _told(vertex, _OF_A_NODE) | {"type": str(vertex.type), "about": dict(vertex.about)}
+    record = _fields(vertex, _OF_A_NODE) | {"about": dict(vertex.about)}
     record |= {"weights": {"repeat": vertex.repeat, "feedback": vertex.feedback}, "aliases": list(vertex.aliases)}
     if vertex.type is NodeType.QUERY:
         record["embedding"] = [[feature, weight] for feature, weight in graph.vector_of(vertex).items()]
     return record
 
 
-def _told(item: Any, fields: Mapping[str, str]) -> dict[str, Any]:
-    return {name: getattr(item, field) for name, field in fields.items()}
+def _fields(item: Vertex | Arc, fields: Mapping[str, str]) -> dict[str, Any]:
+    return {name: getattr(item, field) for name, field in fields.items()} | {"type": str(item.type)}
 
 
 def checkpoint_of(graph: Graph, top_k: int, now: int) -> dict[str, Any]:
@@ -152,7 +149,7 @@ def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphSta
         made_by = record.get("embedderId"), canonical_json(record.get("embedderState"))
         has_vectors = made_by == (embedder_id(embedder), canonical_json(_state_of(embedder)))
         return _restored(record, has_vectors, is_rekeyed=record["canonicalMeta"] != CANONICAL_META)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InvalidInput) as error:
         damaged = f"The graph is damaged: {type(error).__name__} {error}."
         raise StoreCorrupt(damaged, hint="Take another copy; nothing was changed.") from None
 
@@ -166,8 +163,9 @@ def _restored(record: Mapping[str, Any], has_vectors: bool, *, is_rekeyed: bool)
         restored_as[node["id"]] = _restore_node(state, node, vector, is_rekeyed=is_rekeyed)
     for edge in record["edges"]:
         from_, type, to = restored_as[edge["from"]], EdgeType(edge["type"]), restored_as[edge["to"]]
-        weight, created, last = _finite(edge["weight"]), _time(edge["createdAt"]), _time(edge["lastAccess"])
-        _require(weight >= 0 and edge["from"] != edge["to"], "edge", edge["id"])
+        weight = finite(edge["weight"], "The weight of an edge", least=0)
+        created, last = _time(edge["createdAt"]), _time(edge["lastAccess"])
+        _require(edge["from"] != edge["to"], "edge", edge["id"])
         if type is EdgeType.SIMILAR_TO and edge_id(to, type, from_) in state.arcs:
             from_, to = to, from_
         if from_ != to:
@@ -196,7 +194,8 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any, *, is
         vector = None if is_redacted else vector
         state.add(id, type, clean, key, _time(node["createdAt"]), dict(node["about"]), vector)
     weights = node["weights"]
-    state.weigh(first, _finite(weights["repeat"]), _finite(weights["feedback"]), _time(node["lastAccess"]))
+    repeat, feedback = (finite(weights[name], f"The {name} of a node") for name in ("repeat", "feedback"))
+    state.weigh(first, repeat, feedback, _time(node["lastAccess"]))
     # The texts behind aliases are not stored, so their keys can't be recomputed.
     for alias in () if is_rekeyed else node["aliases"]:
         state.alias(id, alias)
@@ -206,15 +205,9 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any, *, is
 
 
 def _vector(items: Any) -> dict[Any, float]:
-    vector = {feature: _finite(weight) for feature, weight in items}
+    vector = {feature: finite(weight, "The weight of a feature") for feature, weight in items}
     _require(all(isinstance(feature, int | str) for feature in vector), "vector", list(vector)[:1])
     return vector
-
-
-def _finite(number: Any) -> float:
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    _require(is_number and isfinite(number), "number", number)
-    return float(number)
 
 
 def _time(micros: Any) -> int:
@@ -234,12 +227,10 @@ def read(path: str) -> dict[str, Any]:
     """The record in a file. Raises if the file is damaged or no graph."""
     foreign = StoreCorrupt(f"{path} is not a graph of Mnemarch.", hint="Give a snapshot or a checkpoint of a graph.")
     try:
-        with open(path, encoding="utf-8-sig") as file:
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
             text = file.read()
     except FileNotFoundError:
         raise NotFound(f"There is no file {path}.", hint="Check the name.") from None
-    except UnicodeDecodeError:
-        raise foreign from None
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be read: {error.strerror}.", hint="Check the file's rights.") from None
     try:
@@ -269,7 +260,7 @@ def _damaged(path: str, how: str) -> StoreCorrupt:
 
 
 def _digest(record: Mapping[str, Any]) -> str:
-    return xxh3_128_hexdigest(canonical_json(dict(record)).encode("utf-8", "surrogatepass"))
+    return hashed(canonical_json(dict(record)))
 
 
 def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
@@ -306,11 +297,11 @@ def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool
     """Write a graph to a file. Returns whether it was written."""
     path = os.path.abspath(os.fspath(file))
     with _locked_folder(path):
-        known, revision = store.saved.get(path, (None, -1))
+        last_mark, revision = store.saved.get(path, (None, -1))
         mark = _mark(path)
-        if mark is not None and known is None:
+        if mark is not None and last_mark is None:
             read(path)  # Raises for files of other kinds or later versions, so that they are not overwritten.
-        elif mark is not None and mark != known:
+        elif mark is not None and mark != last_mark:
             changed = f"{path} was changed by somebody else since this graph read or wrote it."
             raise Conflict(changed, hint="Nothing was overwritten. Load it again, or save under another name.")
         elif mark is not None and only_if_dirty and store.revision == revision:
@@ -418,11 +409,11 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str], may_read: Callab
 
     Returns the number of checkpoints checked. Checkpoints in scopes that the caller may not read are skipped.
     """
-    if os.path.isdir(folder):
-        with _locked_folder(os.path.join(folder, _LOCK)):
-            _drop_partials(folder)
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    if not os.path.isdir(folder):
+        return 0
+    with _locked_folder(os.path.join(folder, _LOCK)):
+        _drop_partials(folder)
+    paths = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".json")]
     needles = [form.encode() for content in contents if is_identifying(content) for form in json_needles(content)]
     unclean: list[str] = []
     cleaned = 0

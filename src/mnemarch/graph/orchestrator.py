@@ -172,16 +172,16 @@ class MemoryOrchestrator(Forkable):
         if session_id is not None:
             return self.get_session_store(session_id).upsert_entity(user_id, canonical_id, text, aliases)
         entity = self._agent.upsert_entity(user_id, canonical_id, text, aliases)
-        known = self._agent.node(entity)
+        node = self._agent.node(entity)
         names = Mentions()
-        names.add(entity, known.about["names"])
+        names.add(entity, node.about["names"])
         for store in map(self._opened, self.get_active_sessions()):
             with store.reading():
                 queries = store.state.of_type(NodeType.QUERY)
                 is_mentioned = any(names.found_in(query.text or "") for query in queries)
             if is_mentioned:
                 with suppress(Ended):
-                    store.bring(known.about, known.text)
+                    store.bring(node.about, node.text)
         return entity
 
     def search(self, session_id: str, text: str, k: int = 5) -> list[GraphHit]:
@@ -200,8 +200,8 @@ class MemoryOrchestrator(Forkable):
         hits += [replace(hit, from_="agent") for hit in self._agent.search_similar_queries(text, 2 * k)]
         best: dict[str, GraphHit] = {}
         for hit in hits:
-            known = best.get(hit.canonical_key)
-            if known is None or hit.score > known.score:
+            existing = best.get(hit.canonical_key)
+            if existing is None or hit.score > existing.score:
                 best[hit.canonical_key] = hit
         return sorted(best.values(), key=lambda hit: (-hit.score, hit.from_ != "session", hit.id))[:k]
 
@@ -234,14 +234,15 @@ class MemoryOrchestrator(Forkable):
         If the checkpoint can't be written, the session stays open and nothing is lost. A checkpoint is the default,
         except in a memory without files.
         """
-        is_written = self._keeps_files or checkpoint_name is not None if checkpoint is None else checkpoint
+        if checkpoint is None:
+            checkpoint = self._keeps_files or checkpoint_name is not None
         if checkpoint_name is not None:
             files.checked_file_name(checkpoint_name)
 
         def end(now: int) -> Finalized:
             outcome = Finalized(session_id=session_id)
             # In the same act, so that no question comes in between.
-            if is_written:
+            if checkpoint:
                 path = self._write_checkpoint(store, session_id, checkpoint_name, now)
                 outcome = replace(outcome, checkpoint=path)
             if promote:
@@ -345,7 +346,7 @@ class Promotion:
 
     def _promote(self, query: Vertex) -> Promoted | None:
         text = query.text or ""
-        known = self._agent.known(text)
+        existing = self._agent.node_for(text)
         try:
             node = self._agent.ask(text, self._now)
         except Full:
@@ -355,7 +356,7 @@ class Promotion:
             self._agent.state.weigh(node, max(0.0, query.repeat - 1.0), query.feedback, None)
         self._promoted[query.id] = node
         self._agent.keep.add(node)  # Keeps promoted questions from evicting each other.
-        return Promoted(text=text, session_node=query.id, agent_node=node, merged=known == node)
+        return Promoted(text=text, session_node=query.id, agent_node=node, merged=existing == node)
 
     def _carry_edges(self, query: Vertex) -> None:
         """Copy a question's answers, the entities it mentions, and its similarity to other promoted questions."""
@@ -382,7 +383,7 @@ class Promotion:
 
     def _lowered(self, query: Vertex) -> str | None:
         is_bad = query.feedback < 0 and self._rules.carry_weights
-        node = self._agent.known(query.text or "") if is_bad else None
+        node = self._agent.node_for(query.text or "") if is_bad else None
         if node is not None:
             self._agent.state.weigh(node, 0.0, query.feedback, None)
         return node

@@ -110,12 +110,12 @@ class LogKeeper(Keeper):
     def _record(self, act: Act, graph: Graph, name: str) -> None:
         head = {"agent": str(self._caller.actor), "session": self._session}
         if steps := graph.take_steps():
-            self._noted(_append(act, self._subject, head | {"act": name}, steps))
+            self._follow(_append(act, self._subject, head | {"act": name}, steps))
             if self._since_restated >= max(_RESTATED_EVERY, len(graph.state.nodes)):
                 steps = graph.state.all_steps()
-                self._noted(_append(act, self._subject, head | {"act": "retold"}, steps, restates=True))
+                self._follow(_append(act, self._subject, head | {"act": "retold"}, steps, restates=True))
 
-    def _noted(self, events: Sequence[Event]) -> None:
+    def _follow(self, events: Sequence[Event]) -> None:
         for event in events:
             self._position = event.position
             self._since_restated = 0 if event.type is EventType.GRAPH_RESTATED else self._since_restated + 1

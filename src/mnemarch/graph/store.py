@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import deepcopy
 
-from xxhash import xxh3_128_hexdigest
-
 from mnemarch.embedding.sparse import cosine
 from mnemarch.errors import InvalidInput
 from mnemarch.graph import Edge, EdgeType, EmbeddingProvider, GraphHit, GraphStats, Node, NodeType, Weights, core
@@ -16,7 +14,7 @@ from mnemarch.model.stamps import instant
 from mnemarch.model.value import member_of
 from mnemarch.policy.admission import changed_settings, checked_count, checked_text
 from mnemarch.policy.heat import FEEDBACK, GraphConfig, spread
-from mnemarch.text.canonical import canonical, canonical_key
+from mnemarch.text.canonical import canonical, canonical_key, hashed
 from mnemarch.text.guarded import differences
 from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
 
@@ -74,21 +72,21 @@ class GraphStore(core.Graph):
         """
         question = core.storable(text, "The question")
         with self.reading():
-            known = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
-        vector = {} if known is not None else self._vector(question)
+            existing = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
+        vector = {} if existing is not None else self._vector(question)
         return self.change("asked", lambda now: self.ask(question, now, vector))
 
     def ask(self, text: str, now: int, vector: Vector | None = None) -> str:
         """The node of a checked question, as part of an act. Compute its vector before, to keep the act short."""
         key = canonical_key(text)
-        known = self.state.with_key(NodeType.QUERY, key, text)
-        near = [] if known is not None else self._similar(vector := vector or self._vector(text))
-        known = known or self._duplicate(text, near)
-        if known is not None:
-            self.state.weigh(known, 1.0, 0.0, now)
-            self.state.alias(known, key)
-            return known
-        id = self._new(NodeType.QUERY, key, text, now, {}, vector)
+        existing = self.state.with_key(NodeType.QUERY, key, text)
+        near = [] if existing is not None else self._similar(vector := vector or self._vector(text))
+        existing = existing or self._duplicate(text, near)
+        if existing is not None:
+            self.state.weigh(existing, 1.0, 0.0, now)
+            self.state.alias(existing, key)
+            return existing
+        id = self._add_node(NodeType.QUERY, key, text, now, {}, vector)
         linked = [(sim, other.id) for sim, other in near[: self.config.similar_max] if sim >= self.config.tau_sim]
         # The nearest come last: if there is room for few edges, their edges stay.
         for sim, other in reversed(linked):
@@ -102,12 +100,12 @@ class GraphStore(core.Graph):
         """The node that a question would be merged into. Nothing is recorded."""
         question = core.storable(text, "The question")
         with self.reading():
-            return self.known(question)
+            return self.node_for(question)
 
-    def known(self, text: str) -> str | None:
-        """The node that a question would be merged into. The caller holds the lock."""
-        same = self.state.with_key(NodeType.QUERY, canonical_key(text), text)
-        return same or self._duplicate(text, self._similar(self._vector(text)))
+    def node_for(self, question: str) -> str | None:
+        """The node that a checked question would be merged into. The caller holds the lock."""
+        same = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
+        return same or self._duplicate(question, self._similar(self._vector(question)))
 
     def _similar(self, vector: Vector) -> list[tuple[float, Vertex]]:
         return self.table().similar(vector, min(self.config.tau_sim, self.config.tau_dup))
@@ -144,9 +142,9 @@ class GraphStore(core.Graph):
         """Link a question to its checked answer, as part of an act."""
         query = self.vertex(query_id, NodeType.QUERY)
         key = _hashed("unit", unit_id or "") if text is None else canonical_key(text)
-        known = self.state.with_key(NodeType.ANSWER, key, text)
+        existing = self.state.with_key(NodeType.ANSWER, key, text)
         about = {} if unit_id is None else {"unit": unit_id}
-        answer = self._other_end(query, EdgeType.RESPONDED_WITH, known, (key, text, about), now)
+        answer = self._other_end(query, EdgeType.RESPONDED_WITH, existing, (key, text, about), now)
         self.state.weigh(query.id, 0.0, 0.0, now)
         self.join(query.id, EdgeType.RESPONDED_WITH, answer, 1.0, now)
         return answer
@@ -159,9 +157,9 @@ class GraphStore(core.Graph):
             query = self.vertex(query_id, NodeType.QUERY)
             # Repeated feedback is one node whose edge gains weight.
             key = _hashed(query.id, checked_label, "" if clean_note is None else canonical(clean_note))
-            known = self.state.by_key.get((NodeType.FEEDBACK, key))
+            existing = self.state.by_key.get((NodeType.FEEDBACK, key))
             new = key, clean_note, {"label": checked_label}
-            feedback = self._other_end(query, EdgeType.HAS_FEEDBACK, known, new, now)
+            feedback = self._other_end(query, EdgeType.HAS_FEEDBACK, existing, new, now)
             self.join(query.id, EdgeType.HAS_FEEDBACK, feedback, 1.0, now)
             delta = FEEDBACK[checked_label]
             self.state.weigh(query.id, 0.0, delta, now)
@@ -174,18 +172,18 @@ class GraphStore(core.Graph):
         self.keeper.note_help(units)
         return feedback
 
-    def _other_end(self, query: Vertex, type: EdgeType, known: str | None, new: Any, now: int) -> str:
+    def _other_end(self, query: Vertex, type: EdgeType, existing: str | None, new: Any, now: int) -> str:
         """The node of an answer or feedback, existing or new. Raises before any change if the graph is full."""
         self.keep.add(query.id)
-        if known is None:
+        if existing is None:
             self._require_room_for_a_node()
-        if known is None or edge_id(query.id, type, known) not in self.state.arcs:
-            self._edge_to_cut(query.id, known)
-        if known is None:
+        if existing is None or edge_id(query.id, type, existing) not in self.state.arcs:
+            self._edge_to_cut(query.id, existing)
+        if existing is None:
             key, text, about = new
-            return self._new(_ENDS[type][1], key, text, now, about)
-        self.state.weigh(known, 1.0, 0.0, now)
-        return known
+            return self._add_node(_ENDS[type][1], key, text, now, about)
+        self.state.weigh(existing, 1.0, 0.0, now)
+        return existing
 
     # Entities
 
@@ -199,15 +197,15 @@ class GraphStore(core.Graph):
         users, thing, clean_text, names = core.checked_entity(user_id, canonical_id, text, aliases)
 
         def name(now: int) -> str:
-            known = self._entity(thing)
+            existing = self._entity(thing)
             # A text too long for a name is a description.
             title = [clean_text] if clean_text and len(clean_text) <= NAME_CHARS_MAX else []
-            all_names = list(dict.fromkeys([*(known.about["names"] if known else [thing]), *title, *names]))
+            all_names = list(dict.fromkeys([*(existing.about["names"] if existing else [thing]), *title, *names]))
             if len(all_names) > _NAMES_MAX:
                 too_many = f"Entity {thing!r} would have {len(all_names)} names; the limit is {_NAMES_MAX}."
                 raise InvalidInput(too_many, hint="Give it fewer aliases.")
             id = self._have_entity(users, thing, clean_text, all_names, now)
-            if known is not None:
+            if existing is not None:
                 self.state.weigh(id, 1.0, 0.0, now)
             return id
 
@@ -217,10 +215,10 @@ class GraphStore(core.Graph):
         """Copy an entity from another graph, with as many names as fit. This doesn't count as a mention."""
 
         def bring(now: int) -> str:
-            known = self._entity(about["entity"])
-            names = list(dict.fromkeys([*(known.about["names"] if known else []), *about["names"]]))
-            if known is not None and len(names) == len(known.about["names"]):
-                return known.id
+            existing = self._entity(about["entity"])
+            names = list(dict.fromkeys([*(existing.about["names"] if existing else []), *about["names"]]))
+            if existing is not None and len(names) == len(existing.about["names"]):
+                return existing.id
             return self._have_entity(about["users"], about["entity"], text, names[:_NAMES_MAX], now)
 
         return self.change("named", bring)
@@ -232,12 +230,13 @@ class GraphStore(core.Graph):
     def _have_entity(self, users: Sequence[str], thing: str, text: str | None, names: list[str], now: int) -> str:
         mentions = Mentions()
         mentions.add(thing, names)  # Raises for an unreadable name before anything changes.
-        known = self._entity(thing)
-        about = {"entity": thing, "users": sorted({*(known.about["users"] if known else ()), *users}), "names": names}
-        if known is None:
-            id = self._new(NodeType.ENTITY, _hashed("entity", thing), text, now, about)
+        existing = self._entity(thing)
+        all_users = {*(existing.about["users"] if existing else ()), *users}
+        about = {"entity": thing, "users": sorted(all_users), "names": names}
+        if existing is None:
+            id = self._add_node(NodeType.ENTITY, _hashed("entity", thing), text, now, about)
         else:
-            id = known.id
+            id = existing.id
             self.state.tell(id, about, text)
         for query in [one.id for one in self.state.of_type(NodeType.QUERY) if mentions.found_in(one.text or "")]:
             if edge_id(query, EdgeType.REFERS_TO_ENTITY, id) not in self.state.arcs:
@@ -369,7 +368,7 @@ class GraphStore(core.Graph):
     def from_snapshot(self, record: Mapping[str, Any]) -> None:
         """Replace the graph by a snapshot. Vectors of another embedder are computed again from the texts (R18)."""
         state = files.restored(record, self.embedder)
-        self.change("restored", lambda now: self._become(state, now))
+        self.change("restored", lambda now: self._replace_state(state, now))
 
     def save_to_file(self, file: str | os.PathLike[str], *, only_if_dirty: bool = False) -> bool:
         """Write the graph to a file atomically. Returns whether it was written."""
@@ -382,4 +381,4 @@ class GraphStore(core.Graph):
 
 
 def _hashed(*parts: str) -> str:
-    return xxh3_128_hexdigest("\x1f".join(parts).encode("utf-8", "surrogatepass"))
+    return hashed("\x1f".join(parts))

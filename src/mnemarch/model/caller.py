@@ -147,9 +147,8 @@ class Scope(Frozen):
     @property
     def visible(self) -> tuple[Scope, ...]:
         """The scopes that a reader in this scope may see, narrowest first: its own task, worktree, project and org."""
-        levels = (Level.TASK, Level.WORKTREE, Level.PROJECT, Level.ORG)
-        present = (self.task, self.worktree, self.project, self.org)
-        return tuple(self.at(level) for level, segment in zip(levels, present, strict=True) if segment is not None)
+        narrowest_first = zip(Level, self.segments[::-1], strict=True)
+        return tuple(self.at(level) for level, segment in narrowest_first if segment is not None)
 
     @property
     def segments(self) -> list[str | None]:

@@ -138,10 +138,10 @@ class Receipt(Frozen):
         fields = receipt.get("receipt", receipt) if isinstance(receipt, dict) else receipt
         if isinstance(fields, cls):
             return fields
-        known = {"event_id": str, "seq": int, "hash": str}
-        if not isinstance(fields, dict) or any(type(fields.get(name)) is not kind for name, kind in known.items()):
+        types = {"event_id": str, "seq": int, "hash": str}
+        if not isinstance(fields, dict) or any(type(fields.get(name)) is not kind for name, kind in types.items()):
             raise InvalidInput(
                 "This is not a receipt: it lacks event_id, seq and hash.",
                 hint="Give what mnemarch log --json printed, as text or as a file.",
             )
-        return cls(**{name: fields[name] for name in known})
+        return cls(**{name: fields[name] for name in types})

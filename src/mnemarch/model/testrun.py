@@ -86,9 +86,9 @@ class TestRun(Record):
     def errors(self) -> dict[str, tuple[str, ...]]:
         """The distinct failure messages with their tests, in the order of the run. At most _ERRORS_MAX messages."""
         errors: dict[str, tuple[str, ...]] = {}
-        told = [result for result in self.results if result.outcome is Outcome.FAIL and result.message]
-        for result in told:
-            if result.message in errors or len(errors) < _ERRORS_MAX:
+        for result in self.results:
+            has_room = result.message in errors or len(errors) < _ERRORS_MAX
+            if result.outcome is Outcome.FAIL and result.message and has_room:
                 errors[result.message] = (*errors.get(result.message, ()), result.name)
         return errors
 

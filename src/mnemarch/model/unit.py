@@ -323,9 +323,9 @@ class Unit(Record):
     def keys(self) -> set[tuple[str, str]]:
         """The keys by which the store finds it, as (kind, reference): its citations, and the faults that it met."""
         faults: Any = self.attributes.get("faults")
-        met = [fault.get("key") for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
+        stored = [fault.get("key") for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
         cited = {(str(citation.kind), citation.ref) for citation in self.citations}
-        return cited | {(FAULT, key) for key in met if isinstance(key, str)}
+        return cited | {(FAULT, key) for key in stored if isinstance(key, str)}
 
     @property
     def is_bound_to_code(self) -> bool:

@@ -50,16 +50,12 @@ else:
                 raise ValueError(f"{value!r} is not a valid {cls.__name__}") from None
 
         def __getitem__(cls, name):
-            return cls.__members__[name]
+            return {member.name: member for member in cls}[name]
 
         def __setattr__(cls, name, item):
             if name in cls.__dict__ and name.isupper():
                 raise AttributeError(f"{cls.__name__} is closed: {name} can't be changed")
             type.__setattr__(cls, name, item)
-
-        @property
-        def __members__(cls):
-            return {member.name: member for member in cls}
 
         def __iter__(cls):
             return iter(cls._by_value.values())

@@ -216,19 +216,19 @@ def typed(function: F) -> F:
 
 
 @cache
-def _parts(said: str) -> list[tuple[str, list[str]]]:
+def _parts(annotation: str) -> list[tuple[str, list[str]]]:
     """The alternatives of an annotation: each its name, and the annotations in its brackets."""
     parts = []
-    for alternative in _split(said, "|"):
+    for alternative in _split(annotation, "|"):
         name, _, inner = alternative.partition("[")
         parts.append((name, _split(inner[:-1], ",")))
     return parts
 
 
-def _split(said: str, at: str) -> list[str]:
+def _split(annotation: str, at: str) -> list[str]:
     """Split an annotation at a character, except inside brackets."""
     parts, depth = [""], 0
-    for char in said:
+    for char in annotation:
         depth += (char == "[") - (char == "]")
         if char == at and not depth:
             parts.append("")
@@ -237,8 +237,8 @@ def _split(said: str, at: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _fits(item: Any, said: str) -> bool:
-    return any(_is(item, name, inner) for name, inner in _parts(said))
+def _fits(item: Any, annotation: str) -> bool:
+    return any(_is(item, name, inner) for name, inner in _parts(annotation))
 
 
 def _is(item: Any, name: str, inner: list[str]) -> bool:
@@ -286,6 +286,5 @@ def changed_settings(default: T, changes: Any, name: str) -> T:
     fields: Any = type(default).__match_args__  # type: ignore[attr-defined]
     if unknown := [field for field in changes if field not in fields]:
         raise InvalidInput(f"There is no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}.")
-    return replace(
-        default, **{field: tuple(item) if isinstance(item, list) else item for field, item in changes.items()}
-    )
+    settings = {field: tuple(item) if isinstance(item, list) else item for field, item in changes.items()}
+    return replace(default, **settings)

@@ -14,6 +14,8 @@ from mnemarch.text import words
 
 _EVERYWHERE = "global"
 _NAMED_CHARS = 80
+# The verdict on a change against a firm decision, and its name.
+_FIRM = {Strength.AXIS: (Verdict.BLOCK, "an axis"), Strength.LOCK: (Verdict.WARN, "a lock")}
 
 
 def judged(
@@ -32,10 +34,9 @@ def judged(
     """
     against: list[tuple[Verdict, str, str]] = []
     if base is not None:
-        if base.strength is Strength.AXIS:
-            against.append((Verdict.BLOCK, f"It revises an axis: {_named(base)}.", base.id))
-        elif base.strength is Strength.LOCK:
-            against.append((Verdict.WARN, f"It revises a lock: {_named(base)}.", base.id))
+        if base.strength in _FIRM:
+            verdict, firm = _FIRM[base.strength]
+            against.append((verdict, f"It revises {firm}: {_named(base)}.", base.id))
         if strength < base.strength:
             weaker = f"It would be weaker than what it replaces: {strength} instead of {base.strength}."
             against.append((Verdict.BLOCK, weaker, base.id))
@@ -53,18 +54,17 @@ def judged(
 def parting(base: Decision, constraining: Sequence[Decision]) -> GuardianVerdict:
     """The verdict on taking a decision out of force. An axis or a lock blocks it, as weakening one would."""
     against = list(_bonds(constraining))
-    if base.strength > Strength.NORMAL:
-        firm = "an axis" if base.strength is Strength.AXIS else "a lock"
+    if base.strength in _FIRM:
+        _, firm = _FIRM[base.strength]
         against.insert(0, (Verdict.BLOCK, f"It takes {firm} out of force: {_named(base)}.", base.id))
     return _verdict(against)
 
 
 def _bonds(constraining: Sequence[Decision]) -> Iterator[tuple[Verdict, str, str]]:
     for other in constraining:
-        if other.strength is Strength.AXIS:
-            yield Verdict.BLOCK, f"An axis constrains it: {_named(other)}.", other.id
-        elif other.strength is Strength.LOCK:
-            yield Verdict.WARN, f"A lock constrains it: {_named(other)}.", other.id
+        if other.strength in _FIRM:
+            verdict, firm = _FIRM[other.strength]
+            yield verdict, f"{firm.capitalize()} constrains it: {_named(other)}.", other.id
 
 
 def _verdict(against: Sequence[tuple[Verdict, str, str]]) -> GuardianVerdict:
@@ -122,25 +122,21 @@ def impact(
     paths: dict[str, tuple[str, ...]] = {root: (root,)}
     nodes: list[ImpactNode] = []
     edge = [root]
-    for _ in range(depth_max):
+    for distance in range(depth_max + 1):
         steps = _steps(edge, relations_of(edge), paths)
         edge = []
         for other in _seen(steps, is_seen):
+            if distance == depth_max:
+                return Impact(nodes=tuple(nodes), cut=f"the search ended after {depth_max} steps")
             if len(nodes) >= nodes_max:
                 return Impact(nodes=tuple(nodes), cut=f"more than {nodes_max} decisions are reached")
             before, relation = steps[other]
-            paths[other] = (*paths[before], other)
-            nodes.append(
-                ImpactNode(
-                    id=other, path=paths[other], relation=relation.type, source=relation.source, target=relation.target
-                )
-            )
+            path = paths[other] = (*paths[before], other)
+            nodes.append(ImpactNode(other, path, relation.type, relation.source, relation.target))
             edge.append(other)
         if not edge:
-            return Impact(nodes=tuple(nodes))
-    beyond = _steps(edge, relations_of(edge), paths)
-    is_cut = next(_seen(beyond, is_seen), None) is not None
-    return Impact(nodes=tuple(nodes), cut=f"the search ended after {depth_max} steps" if is_cut else None)
+            break
+    return Impact(nodes=tuple(nodes))
 
 
 def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:
@@ -153,16 +149,16 @@ def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -
 
 
 def _steps(
-    edge: Sequence[str], relations: Iterable[Relation], known: dict[str, tuple[str, ...]]
+    edge: Sequence[str], relations: Iterable[Relation], paths: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, Relation]]:
     """The decisions that one step from `edge` newly reaches, each with its predecessor and their relation."""
     at = {root: number for number, root in enumerate(edge)}
-    found: dict[str, tuple[str, Relation]] = {}
+    newly_reached: dict[str, tuple[str, Relation]] = {}
     for relation in sorted(relations, key=lambda one: (one.type, one.source, one.target)):
         for root in dict.fromkeys((relation.source, relation.target)):
             other = reached(relation, root) if root in at else None
-            if other is None or other in known:
+            if other is None or other in paths:
                 continue
-            if other not in found or at[root] < at[found[other][0]]:
-                found[other] = (root, relation)
-    return found
+            if other not in newly_reached or at[root] < at[newly_reached[other][0]]:
+                newly_reached[other] = (root, relation)
+    return newly_reached

@@ -87,7 +87,7 @@ class Policy(Frozen):
         """Raise NotAllowed unless this actor may do the deed at this level. `what` names the deed in the message."""
         if not self.allows(actor.kind, deed, level):
             allowed = ", ".join(sorted(self.table[deed][level])) or "nobody"
-            rule = self.rule_of(deed)
+            rule = "G23" if deed is Deed.WRITE else "R4"
             raise NotAllowed(
                 f"{actor} may not {what} at {level} scope (policy rule {rule}).",
                 rule=rule,
@@ -96,10 +96,6 @@ class Policy(Frozen):
 
     def requires_validation(self, level: Level) -> bool:
         return level in self.validated_levels
-
-    @staticmethod
-    def rule_of(deed: Deed) -> str:
-        return "G23" if deed is Deed.WRITE else "R4"
 
 
 def policy_from(settings: Mapping[str, Any]) -> Policy:

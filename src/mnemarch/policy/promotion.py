@@ -73,28 +73,25 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
         return Refusal(
             "S10.1", "It has no citation, so it stays a hypothesis.", "Cite a test or have a human approve it."
         )
-    if warranted(citations, tests) is Status.HYPOTHESIS:
-        pending = [item.ref for item in citations if item.kind is CitationKind.TEST]
-        failed = [ref for ref in pending if ref in tests and tests[ref].failed]
-        if failed:
-            return Refusal("S10.2", f"{failed[0]} fails.", "Make it pass, then verify the task.")
-        flaky = [ref for ref in pending if ref in tests and tests[ref].flaky]
-        if flaky:
-            return Refusal(
-                "S10.2", f"{flaky[0]} is flaky: it passes and fails on the same code.", "Repair the test first."
-            )
-        named = [tests[ref] for ref in pending if ref in tests and tests[ref].namesakes]
-        if named:
-            reason = (
-                f"{named[0].ref!r} names {len(named[0].namesakes)} tests: {', '.join(named[0].namesakes[:_SHOWN_MAX])}."
-            )
-            return Refusal("S10.2", reason, "Cite one of them by its whole name.")
-        if pending:
-            return Refusal("S10.2", f"No verification recorded {pending[0]} as passed.", "Run it and verify the task.")
-        return Refusal(
-            "S10.2", "Only a test or a person verifies a claim.", "Cite a passing test, or have a human approve it."
-        )
-    return None
+    if warranted(citations, tests) is not Status.HYPOTHESIS:
+        return None
+    cited = [tests.get(name, CitedTest(name)) for name in cited_names(citations)]
+    failed, flaky, ambiguous = (
+        next((test for test in cited if getattr(test, problem)), None) for problem in ("failed", "flaky", "namesakes")
+    )
+    if failed is not None:
+        reason, hint = f"{failed.ref} fails.", "Make it pass, then verify the task."
+    elif flaky is not None:
+        reason, hint = f"{flaky.ref} is flaky: it passes and fails on the same code.", "Repair the test first."
+    elif ambiguous is not None:
+        names = ", ".join(ambiguous.namesakes[:_SHOWN_MAX])
+        reason = f"{ambiguous.ref!r} names {len(ambiguous.namesakes)} tests: {names}."
+        hint = "Cite one of them by its whole name."
+    elif cited:
+        reason, hint = f"No verification recorded {cited[0].ref} as passed.", "Run it and verify the task."
+    else:
+        reason, hint = "Only a test or a person verifies a claim.", "Cite a passing test, or have a human approve it."
+    return Refusal("S10.2", reason, hint)
 
 
 def publishable(unit: Unit, reuse_min: int) -> bool:
@@ -209,19 +206,19 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
     if len(names) > 1 and ref not in names:
         return CitedTest(ref, namesakes=tuple(sorted(names)))
     here = [item for item in covered if places is None or item.place in places]
-    witnessed = [item for item in here if item.witnessed]
-    best: CitedTest | None = None
-    for place in sorted({item.place for item in witnessed or here}, reverse=True):
-        there = [item for item in witnessed or here if item.place == place]
-        outcome = CitedTest(
+    best = [item for item in here if item.witnessed] or here
+
+    def outcome_in(place: str) -> CitedTest:
+        there = [item for item in best if item.place == place]
+        return CitedTest(
             ref=ref,
             passed=all(item.passed and not item.flaky for item in there),
             failed=any(not item.passed and not item.flaky for item in there),
-            witnessed=bool(witnessed),
+            witnessed=there[0].witnessed,
             flaky=any(item.flaky for item in there),
             place=place,
             greened_by=frozenset(item.greened_by for item in there if item.greened_by),
         )
-        if best is None or (outcome.passed and not best.passed):
-            best = outcome
-    return best or CitedTest(ref)
+
+    outcomes = map(outcome_in, sorted({item.place for item in best}, reverse=True))
+    return max(outcomes, key=lambda outcome: outcome.passed, default=CitedTest(ref))

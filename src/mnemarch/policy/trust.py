@@ -92,16 +92,15 @@ def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tup
     `units` are all live units of PRUNED_KINDS. A task keeps at least `keep_per_task_min` of its episodes.
     """
     by_task: dict[str, list[Unit]] = {}
-    total = 0
-    for unit in sorted(units, key=lambda unit: (unit.occurred_at, unit.id)):
+    oldest_first = sorted(units, key=lambda unit: (unit.occurred_at, unit.id))
+    for unit in oldest_first:
         by_task.setdefault(_task_of(unit), []).append(unit)
-        total += 1
     pruned: list[Unit] = []
     for task, members in by_task.items():
         allowance = len(members) if task == "" else max(0, len(members) - rules.keep_per_task_min)
         old = [unit for unit in members if (now - unit.occurred_at).days > rules.age_days_max]
         pruned += [unit for unit in old if _worthless(unit, rules)][:allowance]
-    return pruned, total - len(pruned)
+    return pruned, len(oldest_first) - len(pruned)
 
 
 def _task_of(unit: Unit) -> str:
@@ -187,9 +186,8 @@ def _shown(test: str) -> str:
 
     last = short_name(test).rpartition(" > ")[2]
     name = ".".join(last.split(".")[-2:]) if "/" not in last else last
-    return (
-        name if len(name) <= _NAME_CHARS_MAX else f"{name[: _NAME_CHARS_MAX // 2]}…{name[1 - _NAME_CHARS_MAX // 2 :]}"
-    )
+    half = _NAME_CHARS_MAX // 2
+    return name if len(name) <= _NAME_CHARS_MAX else f"{name[:half]}…{name[1 - half :]}"
 
 
 def _kept(unit: Unit, became: str) -> str:

@@ -13,7 +13,7 @@ from mnemarch import Actor, Citation, Event, EventType, Kind, Level, Scope, Stat
 from mnemarch.log.audit import checked_chain
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.caller import Stream
-from mnemarch.model.decision import Relation, RelationType, VersionKey
+from mnemarch.model.decision import Relation, RelationType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import new_id
 from mnemarch.model.testrun import TestRecord
@@ -104,8 +104,8 @@ def made_link(id: str, source: str, target: str, type: LinkType = LinkType.CONTR
     return Link(id=id, type=type, source=source, target=target, weight=0.5, note="3 / 5", at=START, open=open)
 
 
-def refines(source: str, target: str, id: str = "e-1") -> Relation:
-    return Relation(source=source, type=RelationType.REFINES, target=target, id=id)
+def refines(source: str, target: str) -> Relation:
+    return Relation(source=source, type=RelationType.REFINES, target=target, id="e-1")
 
 
 def put(transaction: Transaction, unit: Unit, *, key: str | None = None, skeleton: str | None = None) -> Unit:
@@ -115,9 +115,9 @@ def put(transaction: Transaction, unit: Unit, *, key: str | None = None, skeleto
     return unit
 
 
-def put_at(transaction: Transaction, unit: Unit, position: int | None, version_key: VersionKey | None = None) -> None:
+def put_at(transaction: Transaction, unit: Unit, position: int | None) -> None:
     """Store a unit as changed at a position. None: search need not see the change."""
-    transaction.put_unit(unit, canonical_key=None, topic_key=None, searchable_at=position, version_key=version_key)
+    transaction.put_unit(unit, canonical_key=None, topic_key=None, searchable_at=position)
 
 
 def made_test(

@@ -237,8 +237,8 @@ class ProjectionContract:
             recorded(store, type=EventType.UNIT_REMEMBERED, subject=unit.id, payload={"unit": unit_to_json(unit)})
             put(store, unit)
         far = made_unit("u-5")
-        told = {"unit": unit_to_json(far)}
-        recorded(store, type=EventType.UNIT_REMEMBERED, subject=far.id, payload=told, scope=WIDE)
+        payload = {"unit": unit_to_json(far)}
+        recorded(store, type=EventType.UNIT_REMEMBERED, subject=far.id, payload=payload, scope=WIDE)
         put(store, far)
         # Storing a unit is an entry too.
         for last, claims in ((10, ["u-1", "u-4"]), (3, ["u-4"]), (2, [])):
@@ -260,8 +260,8 @@ class ProjectionContract:
             store.put_test(made_test(name, place="main"))
         store.put_test(made_test("a.py::test_a", place="feat"))
         store.put_test(made_test("a.py::test_a", place="main", witnessed=False))
-        found = store.tests_behind(SHOP, "main", [citing.id, "u-0"])
-        assert sorted((record.name, record.witnessed) for record in found) == [(name, True) for name in there]
+        records = store.tests_behind(SHOP, "main", [citing.id, "u-0"])
+        assert sorted((record.name, record.witnessed) for record in records) == [(name, True) for name in there]
 
     def test_a_unit_comes_back_as_it_was_put_whatever_its_text_is(self, store: Probe) -> None:
         for number, text in enumerate(HOSTILE_NAMES):

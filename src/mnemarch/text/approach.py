@@ -53,6 +53,7 @@ _LIGHT, _PLAIN, _NAMED = 0.15, 1.0, 1.25
 _PATTERNS = Patterns("approaches", "patterns")
 # Concepts of running and looking. A plan with these alone tries nothing.
 _LOOKING = frozenset(listed("approaches", "looking"))
+_NOUN_ENDINGS = tuple(listed("approaches", "noun endings"))
 # The length of the longest listed Korean word.
 _KOREAN_CHARS_MAX = 8
 # How many terms back a word searches for the term it modifies.
@@ -93,9 +94,9 @@ def approach(text: str) -> Approach:
 
 def _without_reason(part: str) -> Sentence:
     reason = _PATTERNS["reason"].search(part)
-    told = Sentence(part[: reason.start()] if reason else part)
-    is_enough = sum(term.weight for term in told.terms) >= _WEIGHT_BEFORE_REASON_MIN
-    return told if is_enough or reason is None else Sentence(part)
+    before = Sentence(part[: reason.start()] if reason else part)
+    is_enough = _weight(before.terms) >= _WEIGHT_BEFORE_REASON_MIN
+    return before if is_enough or reason is None else Sentence(part)
 
 
 def _analysed(terms: list[Term], plan: list[Sentence], *, is_plan: bool) -> Approach:
@@ -201,8 +202,6 @@ def _roles(own: Approach) -> dict[str, str]:
 
 def _replaced(left: Approach, right: Approach, ours_lacked: list[Term], theirs_lacked: list[Term]) -> bool:
     """Whether one plan has another thing in the same place, or both have a name that the other lacks."""
-    if not ours_lacked or not theirs_lacked:
-        return False
     other_name = all(any(term.weight >= _NAMED for term in lacked) for lacked in (ours_lacked, theirs_lacked))
     return other_name or not _places(left, ours_lacked).isdisjoint(_places(right, theirs_lacked))
 
@@ -415,13 +414,9 @@ class Sentence:
         self.ranks.append((self.clause, -self.phrase) if self.terms else (-1, 0))
         self.terms.append(term)
 
-    def latest(self) -> range:
-        """The places of the last terms, backwards."""
-        return range(len(self.terms) - 1, max(0, len(self.terms) - _TERMS_BACK_MAX) - 1, -1)
-
     def turn_last(self) -> None:
         """Negate the last term, since a Korean negation follows its verb. Light verbs are skipped: 캐시를 쓰지 않고."""
-        for at in self.latest():
+        for at in reversed(range(len(self.terms))[-_TERMS_BACK_MAX:]):
             term = self.terms[at]
             if term.weight > _LIGHT or term.concept in _words("negatable"):
                 self.terms[at] = replace(term, sign=-term.sign, weight=max(term.weight, _PLAIN))
@@ -496,7 +491,7 @@ def senses() -> dict[str, Sense]:
 def _english_sense(word: str) -> Sense | None:
     """The meaning of a word. A noun made from a verb (generator, attachment) is no action."""
     sense = senses().get(stem_of(word))
-    if sense and sense[3] == "action" and word.endswith(_noun_endings()) and word not in _words("actions"):
+    if sense and sense[3] == "action" and word.endswith(_NOUN_ENDINGS) and word not in _words("actions"):
         return None
     return sense
 
@@ -532,8 +527,3 @@ def _words(section: str) -> frozenset[str]:
 @cache
 def _words_and_stems(section: str) -> frozenset[str]:
     return _words(section).union(map(stem_of, _words(section)))
-
-
-@cache
-def _noun_endings() -> tuple[str, ...]:
-    return tuple(listed("approaches", "noun endings"))

@@ -192,7 +192,7 @@ def compatible(text: str) -> str:
     if text.isascii():
         return text
     powered = pattern(_POWERS).sub(lambda match: "^" + normalize("NFKC", match[0]), text)
-    return composed(pattern(_FRACTIONS).sub(lambda found: f" {found[0]}", powered)).replace("\u2044", "/")
+    return composed(pattern(_FRACTIONS).sub(lambda match: f" {match[0]}", powered)).replace("\u2044", "/")
 
 
 def without_hangul_spaces(text: str) -> str:

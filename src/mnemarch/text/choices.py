@@ -62,10 +62,10 @@ def _begin_of_choice(sentence: str) -> int | None:
     # A cheap search first: most sentences state no choice.
     if not _PATTERNS["cue"].search(sentence) or _PATTERNS["undecided"].search(sentence):
         return None
-    for said in _PATTERNS["choice"].finditer(sentence):
-        clause = sentence[: said.start()].rpartition(",")[2]
+    for choice in _PATTERNS["choice"].finditer(sentence):
+        clause = sentence[: choice.start()].rpartition(",")[2]
         if not _PATTERNS["hedge"].search(clause):
-            return said.start()
+            return choice.start()
     return None
 
 

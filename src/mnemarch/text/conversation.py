@@ -37,6 +37,7 @@ _SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
 # The signs of a turn, one character each.
 ASKS, COURTESY, PERSONAL, EVENT, AMOUNT, TIME, LONG = "qgientl"
 
+_COURTESIES, _PAST_ENDINGS = frozenset(listed("turns", "courtesies")), tuple(listed("turns", "past endings"))
 # A longer sentence that begins with a courtesy is no mere courtesy.
 _COURTESY_WORDS_MAX = 6
 _NOTHING_SAID_MAX = 4
@@ -78,33 +79,33 @@ def speaker_of(text: str) -> str:
 def signs_of(text: str, speaker: str = "") -> str:
     """The signs of a turn's kind. The name of its speaker at the beginning is skipped."""
     words = text[len(speaker) + 1 if speaker else 0 :].replace("\u2019", "'").split(None, _WORDS_MAX)[:_WORDS_MAX]
-    told, asks = _told(words)
-    if not told:
+    stating, asks = _stating_words(words)
+    if not stating:
         return ASKS if asks else COURTESY
-    signs = {*"".join([signs for _, signs in told])}
+    signs = {*"".join([signs for _, signs in stating])}
     if asks:
         signs.add(ASKS)
-    if len(told) <= _NOTHING_SAID_MAX:
+    if len(stating) <= _NOTHING_SAID_MAX:
         signs.add(COURTESY)
-    if len(told) >= _LONG_MIN:
+    if len(stating) >= _LONG_MIN:
         signs.add(LONG)
     return "".join(sorted(signs))
 
 
-def _told(written: list[str]) -> tuple[list[_Word], bool]:
+def _stating_words(written: list[str]) -> tuple[list[_Word], bool]:
     """The words without questions and short courtesies, and whether the text ends with a question."""
     words = [*map(_known_words.__getitem__, [word.strip(_AROUND) for word in written])]
-    told: list[_Word] = []
+    stating: list[_Word] = []
     start, asks = 0, False
     ends = [end for end, word in enumerate(written, start=1) if word[-1] in _ENDING]
     for end in [*ends, len(words)]:
         if end > start:
             asks = written[end - 1][-1] in _ASKING
-            is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _listed()[0]
+            is_courtesy = end - start <= _COURTESY_WORDS_MAX and words[start][0] in _COURTESIES
             if not asks and not is_courtesy:
-                told += [word for word in words[start:end] if word[0]]
+                stating += [word for word in words[start:end] if word[0]]
             start = end
-    return told, asks
+    return stating, asks
 
 
 @cache
@@ -119,16 +120,10 @@ def _signs() -> dict[str, str]:
     return signs
 
 
-@cache
-def _listed() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Courtesies, and the endings of past forms."""
-    return frozenset(listed("turns", "courtesies")), tuple(listed("turns", "past endings"))
-
-
 def _read(written: str) -> _Word:
     word = written.casefold()
     signs = _signs().get(word, "")
-    if word.endswith("ed") and len(word) >= _ED_CHARS_MIN if word.isascii() else word.endswith(_listed()[1]):
+    if word.endswith("ed") and len(word) >= _ED_CHARS_MIN if word.isascii() else word.endswith(_PAST_ENDINGS):
         signs += EVENT
     if not word.isalpha() and any(map(str.isdigit, word)):
         signs += AMOUNT

@@ -130,7 +130,9 @@ def is_of_tests(path: str) -> bool:
 def done_in(change: str) -> str:
     """The act in a line: a command, or the place of an edit. Empty for a line that only summarizes."""
     where, mark, _ = change.partition(": ")
-    return change if change.startswith("`") else where if mark else ""
+    if change.startswith("`"):
+        return change
+    return where if mark else ""
 
 
 def enclosing_name(source: str, part: str) -> str:

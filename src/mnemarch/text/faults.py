@@ -101,7 +101,7 @@ def message_skeleton(message: str, kind: str = "", *, keeps_names: bool = True) 
     if _VALUES["digits of a code"].search(line):
         line = _VALUES["code"].sub(lambda code: keep(code[0]), line)
     if "/" in line:
-        line = _VALUES["module path"].sub(lambda found: f"{found[1]} '{found[2]}'", line)
+        line = _VALUES["module path"].sub(lambda match: f"{match[1]} '{match[2]}'", line)
     line = _VALUES["quoted"].sub(name_or_mask, line)
     for mask, replacement in _MASKS:
         line = _VALUES[mask].sub(replacement, line)
@@ -120,7 +120,7 @@ def _one_wording(message: str, kind: str) -> str:
     """The message without hints and modules of functions, in one wording for all versions."""
     message = _VALUES["hints"].sub("", message)
     if kind == "TypeError":
-        message = _VALUES["qualified call"].sub(lambda found: f"{found[1]}()", message)
+        message = _VALUES["qualified call"].sub(lambda match: f"{match[1]}()", message)
     for source, wording in _rewordings().get(kind, ()):
         message = pattern(source).sub(wording, message)
     return message
@@ -180,10 +180,10 @@ def _is_host(word: str, *, has_port: bool) -> bool:
 # A replacement with a backslash would load `re`, which takes as long as the rest of a fingerprint.
 _MASKS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("moment", MASK),
-    ("setting", lambda found: f"{found[1]}=*"),
+    ("setting", lambda match: f"{match[1]}=*"),
     ("address", MASK),
     ("amount", MASK),
     ("word", _masked_word),
-    ("user", lambda found: f"{found[1]} *"),
+    ("user", lambda match: f"{match[1]} *"),
     ("particle", ""),
 )

@@ -132,14 +132,13 @@ def _faults(lines: Sequence[str]) -> Sequence[Fault]:
 
 def _diagnostic_faults(lines: Sequence[str]) -> list[Fault]:
     """Diagnostics of compilers, type checkers and linters. Mild ones count only if there are no errors."""
-    found: list[tuple[str, Fault]] = []
+    diagnostics: list[tuple[str, Fault]] = []
     for number, line in enumerate(lines):
         following = lines[number + 1 : number + 6]
         diagnostic = _by_rustc(line, following) or _by_others(line, following)
-        if diagnostic is not None:
-            found.append(diagnostic)
-    errors = [fault for level, fault in found if level not in _MILD]
-    return errors or [fault for _, fault in found]
+        diagnostics += [] if diagnostic is None else [diagnostic]
+    errors = [fault for level, fault in diagnostics if level not in _MILD]
+    return errors or [fault for _, fault in diagnostics]
 
 
 def _by_rustc(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
@@ -210,7 +209,7 @@ def _by_test(faults: Iterable[tuple[str, Fault]]) -> dict[str, list[Fault]]:
     tests: dict[str, list[Fault]] = {}
     for test, fault in faults:
         tests.setdefault(test, []).append(fault)
-    return {test: [fault for fault in told if fault.kind or fault.what] or told for test, told in tests.items()}
+    return {test: [fault for fault in every if fault.kind or fault.what] or every for test, every in tests.items()}
 
 
 def _pytest_summary(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:

@@ -82,13 +82,13 @@ class Mentions:
             if name.glued in glued
             for begin, end in _places(name, folded)
         )
-        found: dict[str, None] = {}
+        mentioned: dict[str, None] = {}
         last = (0, 0)
         for begin, end, entity_id in spans:
             if end < last[1] or (begin, end) == last:
                 last = begin, end
-                found[entity_id] = None
-        return list(found)
+                mentioned[entity_id] = None
+        return list(mentioned)
 
 
 def _read_name(name: str) -> _Name:

@@ -21,26 +21,17 @@ _CLOSING = rf"\n{_CLOSE} ([0-9a-f]{{12}})>"
 _LIKE_A_FENCE = r"(?i)<(\s*/?\s*)mnemarch-memory"
 _ENTRY = r"(?m)^\[[A-Z][^\n]*\n((?:  .*(?:\n|$))+)"
 
-_KINDS = {
-    "letters": "[A-Za-z]+",
-    "digits": "[0-9]+",
-    "hangul": r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]+",
-    "ideographs": r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+",
-    "spaces": r"\s+",
-    "marks": r"[!-/:-@\[-`{-~]+",
-    "other": ".",
-}
-_RUNS = f"(?s){'|'.join(_KINDS.values())}"
-_KIND = f"(?s){'|'.join(f'(?P<{kind}>{run})' for kind, run in _KINDS.items())}"
-# What a run of each kind costs, how many of its characters that covers, and what each further character costs.
+_LETTERS = "[A-Za-z]+"
+# The kinds of runs: what one costs, how many of its characters that covers, and what each further character costs.
 _COSTS = {
-    "letters": (1.05, 5, 0.22),
-    "digits": (0.4, 0, 0.5),
-    "hangul": (0.0, 0, 1.8),
-    "ideographs": (0.0, 0, 2.0),
-    "spaces": (1.0, 1, 0.12),
-    "marks": (1.0, 1, 0.8),
+    _LETTERS: (1.05, 5, 0.22),
+    "[0-9]+": (0.4, 0, 0.5),
+    r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]+": (0.0, 0, 1.8),
+    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+": (0.0, 0, 2.0),
+    r"\s+": (1.0, 1, 0.12),
+    r"[!-/:-@\[-`{-~]+": (1.0, 1, 0.8),
 }
+_RUNS = f"(?s){'|'.join(_COSTS)}|."
 _PER_CAPITAL_INSIDE = 0.4
 _PER_BYTE = 0.75
 
@@ -48,7 +39,7 @@ _PER_BYTE = 0.75
 def fenced(entries: list[str]) -> str:
     """The entries in a fence that no entry can forge, since its mark is a digest of all entries."""
     # No entry may open or close a fence.
-    body = pattern(_LIKE_A_FENCE).sub(lambda found: f"<{found[1]}mnemarch memory", "\n".join(entries))
+    body = pattern(_LIKE_A_FENCE).sub(lambda match: f"<{match[1]}mnemarch memory", "\n".join(entries))
     mark = _mark(body)
     return f'{_OPEN} {mark} note="{_NOTICE}">\n{body}\n{_CLOSE} {mark}>'
 
@@ -76,8 +67,8 @@ def without_fenced(text: str) -> str:
 
 def contents_in(text: str) -> list[str]:
     """The texts of the memories in fences, in order."""
-    found = [lines[1] for block in _fences(text) for lines in pattern(_ENTRY).finditer(text, *block)]
-    return ["\n".join(line[2:] for line in lines.splitlines()) for lines in found]
+    contents = [entry[1] for fence in _fences(text) for entry in pattern(_ENTRY).finditer(text, *fence)]
+    return ["\n".join(line[2:] for line in content.splitlines()) for content in contents]
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
@@ -105,15 +96,14 @@ def estimated_tokens(text: str) -> int:
 @cached(size=4096)
 def _cost(run: str) -> float:
     """The tokens of one run of characters of a kind. Cached, since few runs make up most of a text."""
-    found = pattern(_KIND).match(run)
-    kind = found.lastgroup if found is not None else None
-    if kind is None or kind == "other":
-        return len(run.encode("utf-8", "surrogatepass")) * _PER_BYTE
     if run == " ":
         return 0.0
+    kind = next((kind for kind in _COSTS if pattern(kind).match(run)), None)
+    if kind is None:
+        return len(run.encode("utf-8", "surrogatepass")) * _PER_BYTE
     whole, covered_chars, per_char_more = _COSTS[kind]
     cost = whole + max(0, len(run) - covered_chars) * per_char_more
-    if kind == "letters" and not run[1:].islower():
+    if kind == _LETTERS and not run[1:].islower():
         # Names in CamelCase and CAPITALS break into more tokens than words do.
         cost += sum(map(str.isupper, run[1:])) * _PER_CAPITAL_INSIDE
     return cost

@@ -6,76 +6,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from mnemarch.model.value import Frozen
+from mnemarch.model.value import Frozen, replace
 from mnemarch.text.cache import pattern
+from mnemarch.text.words import entries, grouped, listed
 
-# By runner: the programs that a command may begin with, after its wrappers, and a pattern that has to follow. A runner
-# with an empty name is recognised by what it prints.
-_RUNNERS = (
-    ("pytest", "pytest py.test", ""),
-    ("unittest", "unittest", ""),
-    ("unittest", "django-admin manage.py", r" test"),
-    ("go", "go", r"( -C \S+)? test"),
-    ("cargo", "cargo", r"( \+\S+)? (test|t|nextest run)"),
-    ("vitest", "vitest", ""),
-    ("jest", "jest", ""),
-    ("jest", "react-scripts", r" test"),
-    ("node", "node", r"( \S+)* --test"),
-    ("tap", "prove bats tap", ""),
-    ("maven", "mvn mvnw", r"( \S+)* (test|verify|package|install)"),
-    ("gradle", "gradle gradlew", r"( \S+)* (\S*:)?(test|check|build)"),
-    ("", "npm pnpm yarn bun", r"( -\S+)*( run)? (t|test)(:\S+)?"),
-    ("", "make just task rake", r"( \S+)* (test|tests|check)"),
-    ("", "tox nox", ""),
-)
-# Runners and checks whose single tests can't be read. A whole run counts as one test with this name.
-_WHOLE_RUNS = (
-    *("rspec", "cucumber", "phpunit", "pest", "php artisan test", "mocha", "ava", "ctest", "behave", "nose2", "busted"),
-    *("dotnet test", "swift test", "mix test", "sbt test", "deno test", "dart test", "flutter test", "zig build test"),
-    *("lein test", "stack test", "cabal test", "bazel test", "hatch test", "playwright test", "cypress run"),
-    *("terraform validate", "terraform test", "tofu validate", "tofu test", "helm lint"),
-)
-# Programs that run another command, with their options that take a value.
-_WRAPPERS = {
-    "env": "-u --unset -C --chdir",
-    "time": "",
-    "nice": "-n",
-    "nohup": "",
-    "exec": "",
-    "command": "",
-    "timeout": "-s -k --signal --kill-after",
-    "xvfb-run": "-s -n",
-    "sudo": "-u",
-    "uv run": "-p --python --with --with-editable --group --extra --package --directory --project --env-file --index",
-    "uvx": "-p --python --with --from",
-    "poetry run": "",
-    "pipenv run": "",
-    "pdm run": "",
-    "rye run": "",
-    "hatch run": "",
-    "conda run": "-n --name -p --prefix",
-    "coverage run": "--source --rcfile --include --omit --data-file --context --concurrency",
-    "npx": "-p --package",
-    "bunx": "",
-    "pnpm exec": "",
-    "pnpm": "",
-    "yarn": "",
-    "bundle exec": "",
-    "python": "-X -W",
-    "py": "-X -W",
-}
+_WHOLE_RUNS = entries("runners", "whole runs")
+_WRAPPERS = grouped("runners", "wrappers")
+# Options with which no runner runs tests.
+_NO_RUN = frozenset(listed("runners", "no run"))
 _VERSION = "0123456789."
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 # Characters that have a meaning for a shell.
 _SHELL_MARKS = frozenset("'\"\\();<>|&")
-# Options with which no runner runs tests.
-_NO_RUN = frozenset(
-    {
-        *("--version", "-V", "--help", "-h", "--list", "-list", "--no-run", "--dry-run", "-DskipTests"),
-        *("--collect-only", "--collectonly", "--co", "--fixtures", "--fixtures-per-test", "--markers", "--cache-show"),
-        *("--setup-plan", "--setup-only", "--listTests", "--showConfig"),
-    }
-)
 # Options of pytest that leave no test out and take no separate value.
 _HARMLESS_OPTION = (
     r"-[qvsxl]+|-r\w+|--(?:tb|color|durations|maxfail|verbosity|capture)=\S+|--(?:quiet|verbose|no-header)"
@@ -113,18 +55,18 @@ def runner_of(command: str | Sequence[str], configured: Sequence[str] = ()) -> T
     for step, _ in steps:
         if step[:1] == ["cd"] and len(step) == 2:
             folder = os.path.join(folder, step[1])
-        known = _recognised(step, configured)
-        if known is not None:
+        recognised = _recognised(step, configured)
+        if recognised is not None:
             decides = all(operator in {"&&", ""} for _, operator in steps)
-            return TestCommand(known.runner, known.words, os.path.normpath(folder), known.named, decides)
+            return replace(recognised, folder=os.path.normpath(folder), decides=decides)
     return None
 
 
-def selected(known: TestCommand, names: Iterable[str], folder: str, root: str) -> list[str]:
+def selected(test_command: TestCommand, names: Iterable[str], folder: str, root: str) -> list[str]:
     """The tests among `names` that this pytest command runs in this folder. Empty if an option may leave some out."""
-    words = known.words[1:]
+    words = test_command.words[1:]
     options = [word for word in words if word[:1] == "-"]
-    if known.runner != "pytest" or not all(pattern(_HARMLESS_OPTION).fullmatch(option) for option in options):
+    if test_command.runner != "pytest" or not all(map(pattern(_HARMLESS_OPTION).fullmatch, options)):
         return []
     named = [word for word in words if word[:1] != "-"] or ["."]
     places = [os.path.normpath(os.path.join(folder, word)) for word in named]
@@ -192,15 +134,17 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
     for named in configured:
         own = named.split()
         if own and words[: len(own)] == own:
-            known = _recognised(words, ())
-            return TestCommand("" if known is None else known.runner, tuple(words), named=named)
+            recognised = _recognised(words, ())
+            return TestCommand("" if recognised is None else recognised.runner, tuple(words), named=named)
     own = _without_wrappers(words)
     if not own or not _NO_RUN.isdisjoint(own):
         return None
     line = " ".join([os.path.basename(own[0]), *("_".join(word.split()) for word in own[1:])])
     program, _, _ = line.partition(" ")
-    for runner, programs, rest in _RUNNERS:
-        if program in programs.split() and (not rest or pattern(rf"{rest}(?= |$)").match(line, len(program))):
+    for row in entries("runners", "runners"):
+        runner, _, call = row.partition(":")
+        programs, _, rest = call.partition(" => ")
+        if program in programs.split() and (not rest or pattern(rf" {rest}(?= |$)").match(line, len(program))):
             return TestCommand(runner, tuple(own))
     whole = next((name for name in _WHOLE_RUNS if f"{line} ".startswith(f"{name} ")), "")
     return TestCommand("", tuple(own), named=whole) if whole else None
@@ -222,7 +166,7 @@ def _without_wrappers(words: list[str]) -> list[str]:
         is_script = wrapper in {"pnpm", "yarn"} and (not inner or inner[0] in {"run", "test", "t"})
         if wrapper is None or is_script:
             return words
-        valued = _WRAPPERS[wrapper].split()
+        valued = _WRAPPERS[wrapper]
         while inner and inner[0] != "-m" and (inner[0][:1] == "-" or _is_amount(inner[0])):
             inner = inner[2:] if inner[0] in valued else inner[1:]
         words = inner[1:] if inner[:1] == ["-m"] else inner

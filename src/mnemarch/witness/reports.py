@@ -8,8 +8,7 @@ from itertools import takewhile
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
-from mnemarch.model.value import replace
-from mnemarch.text.cache import pattern
+from mnemarch.text.words import Patterns, entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,19 +25,12 @@ _REPORT_BYTES_MAX = 64 << 20
 _FILES_MAX = 10_000
 _DEPTH_MAX = 64
 _WORST_FIRST = (Outcome.FAIL, Outcome.SKIP, Outcome.PASS)
-_OUTCOMES = {
-    **dict.fromkeys(("passed", "pass", "ok"), Outcome.PASS),
-    **dict.fromkeys(("failed", "fail", "failure", "error", "not ok"), Outcome.FAIL),
-    **dict.fromkeys(("skipped", "skip", "pending", "todo", "disabled"), Outcome.SKIP),
-}
-# Where the runners of a JVM leave their reports, below each module.
-_LEFT_BEHIND = {
-    "maven": r"target/(surefire|failsafe)-reports$",
-    "gradle": r"build/test-results/[^/]+$",
-}
-_TAP_LINE = r"(?i)( *)(ok|not ok)\b(?: +\d+)?(?: +-)? *(.*?)(?: +# *(skip|todo)\b.*)?$"
+# The words and signs of all runners, in their reports and on the terminal.
+_OUTCOMES = {outcome: meaning for meaning in Outcome for outcome in entries("runners", f"outcomes: {meaning}")}
+# The folders in which the runners of a JVM leave their reports, below each module.
+_REPORT_FOLDERS = Patterns("runners", "report folders")
+PATTERNS = Patterns("runners", "output")
 _ERROR_LINES_MAX = 40
-_TAP_ERROR = r" *(?:error|message): *(.+)"
 _HINT = "Known formats: JUnit XML (also a folder of it), `go test -json`, TAP, and the JSON of jest and vitest."
 
 
@@ -83,7 +75,7 @@ def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
                 return "jest", list(_of_jest(records[0], names))
             if "Action" in records[0]:
                 return "go", list(_of_go(records))
-        elif results := list(of_tap(text)):
+        elif results := of_tap(text):
             return "tap", results
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(f"{path} is not a readable report: {error}.", hint=_HINT) from None
@@ -105,22 +97,29 @@ def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
 
 def left_below(runner: str, base: str, root: str, since: float) -> list[TestResult]:
     """The results in the reports that a JVM runner always leaves below its folder, written since `since`."""
-    place, results = _LEFT_BEHIND.get(runner), []
-    for folder, inner, _ in os.walk(base) if place is not None else ():
+    results = []
+    for folder, inner, _ in os.walk(base) if runner in _REPORT_FOLDERS.sources else ():
         inner[:] = [name for name in inner if name not in {".git", "node_modules"}]
-        if place is not None and pattern(place).search(folder.replace(os.sep, "/")):
+        if _REPORT_FOLDERS[runner].search(folder.replace(os.sep, "/")):
             fresh = [path for path in sorted(_xml_below(folder)) if os.path.getmtime(path) >= since]
             results += [one for path in fresh for one in _parsed(_text_of(path), path, Names(root, base))[1]]
     return merged(results)
+
+
+def result_of(name: str, outcome: str, message: str = "") -> TestResult:
+    """The result of a test, from a runner's word for its outcome. Only a failure has a message."""
+    meaning = _OUTCOMES[outcome.lower()]
+    is_failure = meaning is Outcome.FAIL
+    return TestResult(name=name, outcome=meaning, message=message.strip()[:MESSAGE_CHARS_MAX] if is_failure else "")
 
 
 def merged(results: Iterable[TestResult]) -> list[TestResult]:
     """One result for each test, the worst of its setup, body, teardown and repeated runs."""
     by_name: dict[str, TestResult] = {}
     for result in results:
-        known = by_name.setdefault(result.name, result)
-        is_worse = _WORST_FIRST.index(result.outcome) < _WORST_FIRST.index(known.outcome)
-        if is_worse or (result.outcome is known.outcome and not known.message):
+        worst = by_name.setdefault(result.name, result)
+        is_worse = _WORST_FIRST.index(result.outcome) < _WORST_FIRST.index(worst.outcome)
+        if is_worse or (result.outcome is worst.outcome and not worst.message):
             by_name[result.name] = result
     return list(by_name.values())
 
@@ -182,8 +181,7 @@ def _of_recorder(lines: Iterable[dict[str, Any]], root: str) -> Iterator[TestRes
         if "folder" in line:
             prefix = prefix_of(line["folder"], root)
         elif line["outcome"] in _OUTCOMES:
-            name = rebased(line["name"] or "collection", prefix)
-            yield TestResult(name=name, outcome=_OUTCOMES[line["outcome"]], message=line.get("message", ""))
+            yield result_of(rebased(line["name"] or "collection", prefix), line["outcome"], line.get("message", ""))
 
 
 class _Junit:
@@ -197,7 +195,7 @@ class _Junit:
         self._open: list[str] = []
         self._case: dict[str, str] = {}
         self._outcome = Outcome.PASS
-        self._says = self._text = ""
+        self._message = self._text = ""
         self._is_python = False
         parser = ParserCreate()
         parser.StartDoctypeDeclHandler = self._refuse
@@ -206,7 +204,7 @@ class _Junit:
         parser.CharacterDataHandler = self._data
         try:
             # The text is already decoded, so the declared encoding is removed.
-            parser.Parse(pattern(r"(?s)^\s*<\?xml.*?\?>").sub("", text, count=1), True)
+            parser.Parse(PATTERNS["xml declaration"].sub("", text, count=1), True)
         except ExpatError as error:
             raise ValueError(f"its XML is broken, {error}") from None
 
@@ -222,15 +220,15 @@ class _Junit:
         if tag == "testsuite":
             self._is_python = attributes.get("name") == "pytest"
         elif tag == "testcase":
-            self._case, self._outcome, self._says, self._text = attributes, Outcome.PASS, "", ""
+            self._case, self._outcome, self._message, self._text = attributes, Outcome.PASS, "", ""
         elif tag in {"failure", "error", "skipped"} and self._open[-2] == "testcase":
             self._outcome = min(self._outcome, _OUTCOMES[tag], key=_WORST_FIRST.index)
-            kind, says = attributes.get("type", ""), attributes.get("message", "")
-            if tag != "skipped" and says and not self._says:
-                self._says = says if kind in says else f"{kind}: {says}"
+            kind, message = attributes.get("type", ""), attributes.get("message", "")
+            if tag != "skipped" and message and not self._message:
+                self._message = message if kind in message else f"{kind}: {message}"
 
     def _data(self, text: str) -> None:
-        if self._open[-1] in {"failure", "error"} and not self._says and len(self._text) < MESSAGE_CHARS_MAX:
+        if self._open[-1] in {"failure", "error"} and not self._message and len(self._text) < MESSAGE_CHARS_MAX:
             self._text += text
 
     def _end(self, tag: str) -> None:
@@ -238,8 +236,7 @@ class _Junit:
         if tag == "testcase":
             case = self._case
             name = self._names.of_case(case.get("classname", ""), case.get("name", ""), is_python=self._is_python)
-            message = (self._says or self._text).strip()[:MESSAGE_CHARS_MAX]
-            self.results.append(TestResult(name=name, outcome=self._outcome, message=message))
+            self.results.append(result_of(name, self._outcome, self._message or self._text))
 
 
 def _json_records(text: str) -> list[dict[str, Any]]:
@@ -255,10 +252,10 @@ def _of_jest(report: dict[str, Any], names: Names) -> Iterator[TestResult]:
         path = names.of_file(file["name"])
         for test in file["assertionResults"]:
             name = f"{path}::{' > '.join([*test['ancestorTitles'], test['title']])}"
-            message = "\n".join(test.get("failureMessages") or ())[:MESSAGE_CHARS_MAX]
-            yield TestResult(name=name, outcome=_OUTCOMES.get(test["status"], Outcome.SKIP), message=message)
+            outcome = test["status"] if test["status"] in _OUTCOMES else "skipped"
+            yield result_of(name, outcome, "\n".join(test.get("failureMessages") or ()))
         if file["status"] == "failed" and not file["assertionResults"]:
-            yield TestResult(name=path, outcome=Outcome.FAIL, message=file.get("message", "")[:MESSAGE_CHARS_MAX])
+            yield result_of(path, "failed", file.get("message", ""))
 
 
 def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
@@ -274,11 +271,10 @@ def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
         if outcome is None or (test is None and (outcome is not Outcome.FAIL or package in failed)):
             continue
         lines = printed.get(name, []) + printed.get(event.get("FailedBuild", ""), [])
-        message = "".join(line for line in lines if not line.lstrip().startswith(("===", "---", "FAIL"))).strip()
+        message = "".join(line for line in lines if not line.lstrip().startswith(("===", "---", "FAIL")))
         if outcome is Outcome.FAIL:
             failed.add(package)
-        says = message[:MESSAGE_CHARS_MAX] if outcome is Outcome.FAIL else ""
-        yield TestResult(name=name, outcome=outcome, message=says)
+        yield result_of(name, outcome, message)
 
 
 def _indented(lines: Sequence[str], indent: int) -> str:
@@ -287,32 +283,22 @@ def _indented(lines: Sequence[str], indent: int) -> str:
     return " ".join(filter(None, map(str.strip, deeper)))
 
 
-def of_tap(text: str) -> Iterator[TestResult]:
+def of_tap(text: str) -> list[TestResult]:
     """The results in TAP. A suite's tests are indented below its name, and an error below its test."""
     suites: dict[int, str] = {}
-    failed: TestResult | None = None
+    results: list[TestResult] = []
     lines = [line[:LINE_CHARS_MAX] for line in text.splitlines()]
     for number, line in enumerate(lines, start=1):
-        indent, match = len(line) - len(line.lstrip()), pattern(_TAP_LINE).fullmatch(line)
-        if failed is not None and (says := pattern(_TAP_ERROR).fullmatch(line)):
-            message = (
-                says[1] if says[1][0] not in "|>" else _indented(lines[number : number + _ERROR_LINES_MAX], indent)
-            )
-            failed = replace(failed, message=message[:MESSAGE_CHARS_MAX])
-        if failed is not None and (match or says):
-            yield failed
-            failed = None
+        indent = len(line) - len(line.lstrip())
         if line.lstrip().startswith("# Subtest: "):
             suites[indent] = line.partition(": ")[2]
         elif line.startswith("Bail out!"):
-            yield TestResult(name="Bail out!", outcome=Outcome.FAIL, message=line)
-        elif match is not None:
-            name = " > ".join([*(suite for at, suite in sorted(suites.items()) if at < indent), match[3] or "test"])
-            outcome = Outcome.SKIP if match[4] else _OUTCOMES[match[2].lower()]
-            result = TestResult(name=name, outcome=outcome)
-            if outcome is Outcome.FAIL:
-                failed = result
-            else:
-                yield result
-    if failed is not None:
-        yield failed
+            results.append(result_of("Bail out!", "failed", line))
+        elif test := PATTERNS["tap test"].fullmatch(line):
+            name = " > ".join([*(suite for at, suite in sorted(suites.items()) if at < indent), test[3] or "test"])
+            results.append(result_of(name, "skipped" if test[4] else test[2]))
+        elif results and (error := PATTERNS["tap error"].fullmatch(line)) and not results[-1].message:
+            is_block = error[1][0] in "|>"
+            message = _indented(lines[number : number + _ERROR_LINES_MAX], indent) if is_block else error[1]
+            results[-1] = result_of(results[-1].name, results[-1].outcome, message)
+    return results

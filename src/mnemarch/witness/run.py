@@ -60,29 +60,31 @@ def run_tests(
     It runs in `cwd`; by default in the current folder if that is below `root`, else in `root`. Names of tests are
     relative to `root`. `configured` are commands that the project counts as tests.
     """
-    known, line = runner_of(command, configured), " ".join(command)
-    if known is None or not known.decides:
-        why = "is not a test command that Mnemarch knows" if known is None else "can succeed while its tests fail"
+    test_command, line = runner_of(command, configured), " ".join(command)
+    if test_command is None or not test_command.decides:
+        why = (
+            "is not a test command that Mnemarch knows" if test_command is None else "can succeed while its tests fail"
+        )
         raise InvalidInput(f"`{line}` {why}, so it was not run.", hint=Hint("test command"))
     here = os.getcwd()
     top = root or cwd or here
     cwd = cwd or (top if reports.prefix_of(here, top).startswith("../") else here)
-    base = os.path.join(cwd, known.folder)
+    base = os.path.join(cwd, test_command.folder)
     folder = tempfile.mkdtemp(prefix="mnemarch-")
     try:
         started, began = time.time() - 1, time.monotonic()  # A file system's clock may be coarser.
-        exit_code, printed = _run(command, known, cwd, folder, streams or (sys.stdout, sys.stderr))
+        exit_code, printed = _run(command, test_command, cwd, folder, streams or (sys.stdout, sys.stderr))
         duration_ms = int((time.monotonic() - began) * 1000)
         text = output.plain(printed.decode(errors="replace"))
         runner, results = reports.written_to(folder, top)
-        results = results or reports.left_below(known.runner, base, top, started)
+        results = results or reports.left_below(test_command.runner, base, top, started)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if not results:
-        named, results = output.results_in(known, text, exit_code, reports.prefix_of(base, top))
+        named, results = output.results_in(test_command, text, exit_code, reports.prefix_of(base, top))
         runner = runner or named
     return TestRun(
-        runner=known.runner or runner,
+        runner=test_command.runner or runner,
         command=line,
         results=tuple(results),
         exit_code=exit_code,
@@ -93,46 +95,41 @@ def run_tests(
 
 
 def _run(
-    command: Sequence[str], known: TestCommand, cwd: str, folder: str, streams: tuple[TextIO, TextIO]
+    command: Sequence[str], test_command: TestCommand, cwd: str, folder: str, streams: tuple[TextIO, TextIO]
 ) -> tuple[int, bytes]:
     """The exit code of the command, and the end of what it printed."""
-    argv, printed = _with_report(command, known, os.path.join(cwd, known.folder), folder), bytearray()
-    is_json = known.runner == "go" and argv != list(command)
+    argv, printed = _with_report(command, test_command, os.path.join(cwd, test_command.folder), folder), bytearray()
+    is_json = test_command.runner == "go" and argv != list(command)
     translated = GoText(os.path.join(folder, "report.json")).text if is_json else None
     sinks = [_sink(streams[0], printed, translated), _sink(streams[1], printed)]
-    with contextlib.ExitStack() as stack:
-        pipes = os.pipe(), os.pipe()
-        for reading, _ in pipes:
-            stack.callback(os.close, reading)
-        try:
-            process = subprocess.Popen(  # noqa: S603 - the caller's own test command
-                argv,
-                cwd=cwd,
-                env=_environment(folder, has_colours=all(stream.isatty() for stream in streams)),
-                stdin=subprocess.DEVNULL,
-                stdout=pipes[0][1],
-                stderr=pipes[1][1],
-                process_group=0,
-            )
-        except (OSError, ValueError) as error:
-            raise InvalidInput(f"{command[0]!r} can't be started: {error}.", hint=Hint("test command")) from None
-        finally:
-            for _, writing in pipes:
-                os.close(writing)
-        _watch(process, {reading: sink for (reading, _), sink in zip(pipes, sinks, strict=True)})
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the caller's own test command
+            argv,
+            cwd=cwd,
+            env=_environment(folder, has_colours=all(stream.isatty() for stream in streams)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{command[0]!r} can't be started: {error}.", hint=Hint("test command")) from None
+    with process:
+        pipes = filter(None, (process.stdout, process.stderr))
+        _watch(process, {pipe.fileno(): sink for pipe, sink in zip(pipes, sinks, strict=True)})
     return process.returncode, bytes(printed)
 
 
-def _with_report(command: Sequence[str], known: TestCommand, base: str, folder: str) -> list[str]:
+def _with_report(command: Sequence[str], test_command: TestCommand, base: str, folder: str) -> list[str]:
     """The command with options for a report. It stays as it is if it is inside a script or asks for its own report."""
-    words, own = list(command), list(known.words)
-    at, inner = len(words) - len(own), _script_of(own, base) or known
+    words, own = list(command), list(test_command.words)
+    at, inner = len(words) - len(own), _script_of(own, base) or test_command
     if words[at:] != own or any(word.startswith(_OWN_REPORT) for word in (*own, *inner.words)):
         return words
-    if known.runner == "go":
+    if test_command.runner == "go":
         at += own.index("test") + 1
         return [*words[:at], "-json", *words[at:]]
-    if known.runner == "unittest" and words[at - 1 : at + 1] == ["-m", "unittest"]:
+    if test_command.runner == "unittest" and words[at - 1 : at + 1] == ["-m", "unittest"]:
         return [*words[:at], _MODULE, *own[1:]]
     options = [option.format(folder=folder) for option in _REPORT_OPTIONS.get(inner.runner, ())]
     separator = ["--"] if options and own[0] == "npm" and "--" not in own else []
@@ -145,11 +142,11 @@ def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
     try:
         with open(os.path.join(base, "package.json"), encoding="utf-8") as file:
             script = json.load(file)["scripts"]["test" if name == "t" else name]
-        known = runner_of(script)
+        test_command = runner_of(script)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    is_last = known is not None and script.split()[-len(known.words) :] == list(known.words)
-    return known if is_last else None
+    is_last = test_command is not None and script.split()[-len(test_command.words) :] == list(test_command.words)
+    return test_command if is_last else None
 
 
 def place_recorder(folder: str) -> None:
