@@ -32,6 +32,7 @@ _SYLLABLE_FINALS, _FINAL_NIEUN = 28, 4
 COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
+_BEFORE_A_NOUN = DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 _ARTICLES = (["a"], ["an"])
 _HAVING = frozenset({"with", "without"})
 # How far behind a verb its preposition may stand.
@@ -208,6 +209,12 @@ def _telling() -> frozenset[str]:
     return _relating() | word_set("modals") | _verb_forms("many values") | dates
 
 
+@cache
+def _ending_an_object() -> frozenset[str]:
+    """The words that never stand between a verb and its preposition."""
+    return word_set("boundaries") | _verb_forms("many values")
+
+
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
     """The place where a value begins, if the piece here is a relation that takes one."""
     what, word = found[at][0], words[at]
@@ -241,7 +248,7 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
             # "for orders" is a circumstance, "for 30 days" is an amount; "with an id" tells which rows are meant.
             is_attribute = prep > at + 2 and words[prep] in _HAVING and words[prep + 1 : prep + 2] in _ARTICLES
             return None if words[prep] == "for" or is_attribute else _past_determiners(words, prep + 1)
-        if words[prep] in word_set("boundaries") | _verb_forms("many values") or found[prep][0] == "number":
+        if words[prep] in _ending_an_object() or found[prep][0] == "number":
             break
     return None
 
@@ -270,7 +277,7 @@ def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> 
 
 def _is_verb(words: Sequence[str], at: int) -> bool:
     """Whether a word that may also be a noun is a verb here: no article or preposition stands before it."""
-    return at == 0 or words[at - 1] not in DETERMINERS | {"of", "in", "per", "each", "every", "on"}
+    return at == 0 or words[at - 1] not in _BEFORE_A_NOUN
 
 
 def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:

@@ -70,7 +70,8 @@ def parts_of(text: str) -> tuple[tuple[Piece, ...], dict[int, int], str]:
         return (), {}, ""
     told, rejected = without_asides(text)
     found = pieces(told)
-    slots = korean_slots(found) if has_hangul(found) else english_slots(found)
+    is_korean = not told.isascii() and has_hangul(found)
+    slots = korean_slots(found) if is_korean else english_slots(found)
     if rejected and not slots:
         # "Merge with rebase, never with squash": the chosen thing is the last name.
         slots = {at: at + 1 for at in [at for at, piece in enumerate(found) if is_name(piece)][-1:]}
@@ -222,6 +223,19 @@ def _phrases() -> re.Pattern[str]:
     return pattern(rf"(?<!\w)(?:{'|'.join(named[: len(_PHRASES)])})|{'|'.join(named[len(_PHRASES) :])}")
 
 
+def _has_any(section: str, text: str) -> bool:
+    """Whether a text has one of these signs. Most texts have none, and a search for a sign is faster than a pattern."""
+    if not text.isascii():
+        return True  # In its lower case, a text of other scripts may lack a sign that a pattern finds.
+    lowered = text.lower()
+    return any([sign in lowered for sign in _signs(section)])
+
+
+@cache
+def _signs(section: str) -> list[str]:
+    return [sign.replace("_", " ") for sign in listed("relations", section)]
+
+
 def _in_minutes(match: re.Match[str]) -> str:
     """A Korean "N hours and a half" in minutes."""
     return f"{60 * _HOURS.get(match[1], 0) + 30 if match[1] in _HOURS else 60 * int(match[1]) + 30}분"
@@ -253,8 +267,10 @@ def without_asides(text: str) -> tuple[str, str]:
 
     if "=" in text:
         text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
-    text = _phrases().sub(lambda match: f" {_MEANINGS[int(str(match.lastgroup)[1:])]} ", text)
-    text = _ASIDES["aside"].sub(left, text)
+    if _has_any("phrase signs", text):
+        text = _phrases().sub(lambda match: f" {_MEANINGS[int(str(match.lastgroup)[1:])]} ", text)
+    if _has_any("aside signs", text):
+        text = _ASIDES["aside"].sub(left, text)
     if not text.isascii():
         text = _ASIDES["korean aside"].sub(left, text)
     return text, " ".join(rejected)
