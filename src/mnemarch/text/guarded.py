@@ -52,8 +52,9 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     text = compatible(text)
     scan = _Scan(shouted=text.isascii() and text.isupper())
     for match in _lexemes(text.isascii()).finditer(text):
-        if match.lastgroup == "word":
-            scan.read_between_spaces(match[0], match.start())
+        plain = scan.plain_word(match[0]) if match.lastgroup == "word" else None
+        if plain is not None:
+            scan.pieces.append(plain)
         else:
             scan.read(match, unquoted=unquoted)
         scan.read_to = match.end()
@@ -79,6 +80,8 @@ class _Scan:
         what, text = match.lastgroup, match[0]
         if what == "chunk":
             self.read_chunk(text, match.start(), match.end())
+        elif what == "word":
+            self.read_part(text, match.start())
         elif what == "quoted":
             inner = " ".join(text[1:-1].split())
             name = _identifier_in(inner) if unquoted else None
@@ -176,13 +179,6 @@ class _Scan:
             self.pieces.append(plain)
         elif bare and not self.read_number(bare, end):
             self.read_compound(bare, start + chunk.find(bare))
-
-    def read_between_spaces(self, word: str, start: int) -> None:
-        plain = self.plain_word(word)
-        if plain is not None:
-            self.pieces.append(plain)
-        else:
-            self.read_part(word, start)
 
     def plain_word(self, text: str) -> Piece | None:
         return _plain_word(text, text[:1].isupper() and bool(self.pieces) and not self.shouted)

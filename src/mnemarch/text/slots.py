@@ -90,7 +90,8 @@ def _kinds_of_things() -> frozenset[str]:
 def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     """The start of each value, mapped to its end."""
     slots: dict[int, int] = {}
-    words = [_word_of(piece) for piece in found]
+    words = [piece[3].lower() if piece[0] == "word" else _word_of(piece) for piece in found]
+    telling = _telling()
     framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
     is_predicate = takes_many = False
     subject = _subject_slot(found, words)
@@ -101,7 +102,7 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             at = subject[1]
             continue
         what, word = found[at][0], words[at]
-        if what == "word" and word not in _telling() and not word.endswith("ed"):
+        if what == "word" and word not in telling and not word.endswith("ed"):
             at += 1
             continue
         begin = _slot_after(found, words, at)

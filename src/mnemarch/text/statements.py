@@ -128,7 +128,9 @@ def topic_key(text: str) -> str:
 
 def said_by(piece: Piece) -> tuple[str, ...]:
     """The words that a piece adds to the topic. Empty if a rewording may add or drop the piece."""
-    what, key, shape, *_ = piece
+    what, key, shape, _, _ = piece
+    if what == "word" and shape.isascii() and key not in _DIRECTIONS:
+        return _telling_tokens(shape)
     if what in ("number", "identifier", "quoted"):
         return (f"{key}{shape[1:]}",) if key else ()
     if key in _DIRECTIONS:
@@ -308,5 +310,7 @@ def normal_amount(key: str) -> str:
 
 def dimension_of(amount: str) -> str:
     """The dimension of an amount: time, size or share. Empty for a plain number."""
+    if amount.isdigit():
+        return ""
     unit = amount.lstrip("-+~^$€£¥₩0123456789.,:/x")
     return next((name for name, units in _DIMENSIONS.items() if unit in units), "")
