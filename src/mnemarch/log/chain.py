@@ -13,6 +13,7 @@ from functools import lru_cache
 from mnemarch import user
 from mnemarch.files import write_private
 from mnemarch.model.json_text import canonical_json, from_json, kept_json
+from mnemarch.model.json_text import quoted_in_ascii as quoted
 from mnemarch.model.stamps import blake2b, micros, sha256
 
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ def header_around(event: Event) -> tuple[str, str]:
         place = f"{_OF_WRITERS},{_encoded(stream.org, stream.project, stream.writer)},{canonical_json(event.clock)}"
     who = _encoded(actor.kind, actor.id)
     where = _encoded(scope.org, scope.project, scope.worktree, scope.task)
-    said = _encoded(event.session, event.subject, event.key)
+    said = ",".join("null" if name is None else quoted(name) for name in (event.session, event.subject, event.key))
     recorded = micros(event.recorded_at)
     occurred = recorded if event.occurred_at is event.recorded_at else micros(event.occurred_at)
     return (
