@@ -7,13 +7,13 @@ still valid. So each user's machine remembers the end of a log, outside of the s
 from __future__ import annotations
 
 import os
+from _json import encode_basestring_ascii as quoted
 from contextlib import suppress
 from functools import lru_cache
 
 from mnemarch import user
 from mnemarch.files import write_private
 from mnemarch.model.json_text import canonical_json, from_json, kept_json
-from mnemarch.model.json_text import quoted_in_ascii as quoted
 from mnemarch.model.stamps import blake2b, micros, sha256
 
 TYPE_CHECKING = False
@@ -40,17 +40,12 @@ def entry_hash(previous: bytes, event: Event) -> bytes:
 
     The header has only the payload's hash, so a payload can be erased (R16).
     """
-    return sha256(previous + header(event).encode()).digest()
-
-
-def header(event: Event) -> str:
-    """The header as one JSON array."""
     before, after = header_around(event)
-    return f"{before}{event.seq}{after}"
+    return sha256(previous + f"{before}{event.seq}{after}".encode()).digest()
 
 
 def header_around(event: Event) -> tuple[str, str]:
-    """The header's text before and after the sequence number. Parts that repeat between entries are cached."""
+    """The header, a JSON array, before and after the sequence number. Parts that repeat between entries are cached."""
     stream, actor, scope = event.stream, event.actor, event.scope
     place = f"{CHAIN_VERSION},{_encoded(stream.org, stream.project)}"
     if stream.writer:

@@ -52,10 +52,7 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     text = compatible(text)
     scan = _Scan(shouted=text.isascii() and text.isupper())
     for match in _lexemes(text.isascii()).finditer(text):
-        plain = scan.plain_word(match[0]) if match.lastgroup == "word" else None
-        if plain is not None:
-            scan.pieces.append(plain)
-        else:
+        if match.lastgroup != "word" or not scan.has_plain_word(match[0]):
             scan.read(match, unquoted=unquoted)
         scan.read_to = match.end()
     return tuple(scan.pieces)
@@ -175,13 +172,15 @@ class _Scan:
         bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
         if chunk in _SIGNS:
             self.add_opposite((_SIGNS[chunk],), False, chunk)
-        elif (plain := self.plain_word(bare)) is not None:
-            self.pieces.append(plain)
-        elif bare and not self.read_number(bare, end):
+        elif bare and not self.has_plain_word(bare) and not self.read_number(bare, end):
             self.read_compound(bare, start + chunk.find(bare))
 
-    def plain_word(self, text: str) -> Piece | None:
-        return _plain_word(text, text[:1].isupper() and bool(self.pieces) and not self.shouted)
+    def has_plain_word(self, text: str) -> bool:
+        """Whether the text is a plain word, which is added."""
+        plain = _plain_word(text, text[:1].isupper() and bool(self.pieces) and not self.shouted)
+        if plain is not None:
+            self.pieces.append(plain)
+        return plain is not None
 
     def read_compound(self, bare: str, position: int) -> None:
         if bare.lower() not in {"e.g", "i.e"} and pattern(_IDENTIFIER).search(bare):

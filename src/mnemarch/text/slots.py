@@ -225,13 +225,15 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""
     is_code = at + 1 < len(found) and found[at + 1][0] in ("quoted", "identifier")
+    # A word may be a verb or a noun: behind an article or a preposition it is a noun.
+    is_noun = at > 0 and words[at - 1] in _BEFORE_A_NOUN
     # Call `save()` to persist a draft; to persist a draft, call `save()`; prefix branches with feat/.
     has_purpose = word in _CALLS and ((at == 0 and words[2:3] == ["to"]) or words[0] == "to")
     if is_code and (has_purpose or (word in ("with", "as") and at + 2 == len(found))):
         return at + 1
     if not following and at + 2 < len(words):
         following = words[at + 2]
-    if word in _verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
+    if word in _verb_forms("use") and following not in word_set("slot prepositions") and not is_noun:
         return _past_determiners(words, at + 1)
     if (
         word in word_set("means")
@@ -274,11 +276,6 @@ def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> 
     if preposition in word_set("manner prepositions") and not takes_many:
         return begin
     return begin if _is_proper(found[begin]) and (preposition in ("to", "as") or not takes_many) else None
-
-
-def _is_verb(words: Sequence[str], at: int) -> bool:
-    """Whether a word that may also be a noun is a verb here: no article or preposition stands before it."""
-    return at == 0 or words[at - 1] not in _BEFORE_A_NOUN
 
 
 def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:

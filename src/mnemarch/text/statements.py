@@ -229,8 +229,7 @@ def _has_any(section: str, text: str) -> bool:
     """Whether a text has one of these signs. Most texts have none, and a search for a sign is faster than a pattern."""
     if not text.isascii():
         return True  # In its lower case, a text of other scripts may lack a sign that a pattern finds.
-    lowered = text.lower()
-    return any([sign in lowered for sign in _signs(section)])
+    return any(map(text.lower().__contains__, _signs(section)))
 
 
 @cache
@@ -247,11 +246,8 @@ def _plain(text: str) -> str:
     """The text without signs such as emoji."""
     if text.isascii():
         return text
-    return "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()
-
-
-def _is_sign(letter: str) -> bool:
-    return (category(letter) in _SIGNS and letter not in _TELLING_SIGNS) or letter == "\ufe0f"
+    signs = {each for each in set(text) - _TELLING_SIGNS if category(each) in _SIGNS} | {"\ufe0f"}
+    return "".join(letter for letter in text if letter.isascii() or letter not in signs).strip()
 
 
 def without_asides(text: str) -> tuple[str, str]:

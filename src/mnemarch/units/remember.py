@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.finding import KnownTexts
     from mnemarch.units.scene import TestSource
 
@@ -307,12 +306,12 @@ class Intake:
     ) -> list[Stored | Refused]:
         """Store claims in order, a few hundred to a transaction. All are checked before the first is stored."""
         complete = [self._checked(claim) for claim in claims]
-        citing = [claim for claim, _ in complete if claim.citations]
-        if citing:
-            self._check_citations(citing)
+        cited = [citation for claim, _ in complete for citation in claim.citations]
+        if cited:
+            self._log.store.read(lambda reader: check_citations(reader, self._caller, cited))
         if self._codebase is not None:
             complete = [(self._with_named_code(claim, self._codebase), kinds) for claim, kinds in complete]
-        sources = self._test_sources(citing)
+        sources = self._test_sources(cited)
         if sources:
             complete = [(_with_expected(claim, sources), kinds) for claim, kinds in complete]
         size = max(1, self._log.config.limits.batch_max)
@@ -356,13 +355,6 @@ class Intake:
             checked = replace(checked, content=content, citations=citations, seen=())
         return checked, kinds
 
-    def _check_citations(self, claims: list[Claim]) -> None:
-        def work(reader: Reader) -> None:
-            for claim in claims:
-                check_citations(reader, self._caller, claim.citations)
-
-        self._log.store.read(work)
-
     def _with_named_code(self, claim: Claim, codebase: Codebase) -> Claim:
         """The claim with citations of the code that its text and its cited events name in the working tree."""
         logged = [item.ref for item in claim.citations if item.kind is CitationKind.LOG]
@@ -375,9 +367,9 @@ class Intake:
         data = [(event.payload or {}).get("data") for event in events if event is not None]
         return replace(claim, seen=cited_in_text(codebase, claim.content, data))
 
-    def _test_sources(self, claims: list[Claim]) -> dict[str, TestSource]:
-        """The sources of the tests that the claims cite, read from the working tree."""
-        names = {name for claim in claims for name in cited_names(claim.citations)}
+    def _test_sources(self, cited: Sequence[Citation]) -> dict[str, TestSource]:
+        """The sources of the cited tests, read from the working tree."""
+        names = set(cited_names(cited))
         if self._codebase is None or not names:
             return {}
         from mnemarch.units.scene import sources_of
