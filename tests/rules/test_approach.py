@@ -31,23 +31,13 @@ def same(left: str, right: str) -> bool:
     return same_approach(approach(left), approach(right))
 
 
-@pytest.mark.parametrize(("left", "right"), SAME)
-def test_other_words_are_the_same_approach(left, right):
+@pytest.mark.parametrize(("left", "right"), [*SAME, *SAME_IDEA_OTHER_VALUE])
+def test_other_words_or_another_value_are_the_same_approach(left, right):
     assert same(left, right)
 
 
-@pytest.mark.parametrize(("left", "right"), DIFFERENT)
-def test_an_opposite_another_thing_or_another_action_is_another_approach(left, right):
-    assert not same(left, right)
-
-
-@pytest.mark.parametrize(("left", "right"), SAME_IDEA_OTHER_VALUE)
-def test_the_same_idea_with_another_value_is_the_same_approach(left, right):
-    assert same(left, right)
-
-
-@pytest.mark.parametrize(("left", "right"), OTHER_NUMBER)
-def test_a_number_that_says_which_one_and_zero_make_another_approach(left, right):
+@pytest.mark.parametrize(("left", "right"), [*DIFFERENT, *OTHER_NUMBER])
+def test_an_opposite_another_thing_action_or_number_that_says_which_one_is_another_approach(left, right):
     assert not same(left, right)
 
 

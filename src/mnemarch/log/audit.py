@@ -85,15 +85,9 @@ class Replay:
             session = unit.session_key
             self._turns[session] = 0 if session is None else self._turns.get(session, 0) + 1
             known = StoredUnit(unit, version_key, 0, session, self._turns[session], None, None)
-        self.stored[unit.id] = StoredUnit(
-            unit,
-            version_key,
-            known.searchable_at if searchable_at is None else searchable_at,
-            known.session,
-            known.turn,
-            known.text_key if canonical_key is None else canonical_key,
-            known.topic_key if topic_key is None else topic_key,
-        )
+        places: dict[str, Any] = {"searchable_at": searchable_at, "text_key": canonical_key, "topic_key": topic_key}
+        changed = {name: place for name, place in places.items() if place is not None}
+        self.stored[unit.id] = known._replace(unit=unit, version=version_key, **changed)
 
     def link(self, link_id: str) -> Link | None:
         return self._links.get(link_id)

@@ -7,6 +7,7 @@ still valid. So each user's machine remembers the end of a log, outside of the s
 from __future__ import annotations
 
 import os
+from _json import encode_basestring_ascii as quoted
 from contextlib import suppress
 from functools import lru_cache
 
@@ -39,24 +40,19 @@ def entry_hash(previous: bytes, event: Event) -> bytes:
 
     The header has only the payload's hash, so a payload can be erased (R16).
     """
-    return sha256(previous + header(event).encode()).digest()
-
-
-def header(event: Event) -> str:
-    """The header as one JSON array."""
     before, after = header_around(event)
-    return f"{before}{event.seq}{after}"
+    return sha256(previous + f"{before}{event.seq}{after}".encode()).digest()
 
 
 def header_around(event: Event) -> tuple[str, str]:
-    """The header's text before and after the sequence number. Parts that repeat between entries are cached."""
+    """The header, a JSON array, before and after the sequence number. Parts that repeat between entries are cached."""
     stream, actor, scope = event.stream, event.actor, event.scope
     place = f"{CHAIN_VERSION},{_encoded(stream.org, stream.project)}"
     if stream.writer:
         place = f"{_OF_WRITERS},{_encoded(stream.org, stream.project, stream.writer)},{canonical_json(event.clock)}"
     who = _encoded(actor.kind, actor.id)
     where = _encoded(scope.org, scope.project, scope.worktree, scope.task)
-    said = _encoded(event.session, event.subject, event.key)
+    said = ",".join("null" if name is None else quoted(name) for name in (event.session, event.subject, event.key))
     recorded = micros(event.recorded_at)
     occurred = recorded if event.occurred_at is event.recorded_at else micros(event.occurred_at)
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level, Scope
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
@@ -19,11 +20,17 @@ if TYPE_CHECKING:
 
     from mnemarch.log.audit import Replay
     from mnemarch.log.merging import Merge
+    from mnemarch.model import decision as decisions
     from mnemarch.model.decision import Relation
     from mnemarch.model.testrun import TestRecord
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
-
+    from mnemarch.text import canonical, statements
+else:
+    # A cold process that only recalls needs none of these.
+    canonical = Lazy("mnemarch.text.canonical")
+    decisions = Lazy("mnemarch.model.decision")
+    statements = Lazy("mnemarch.text.statements")
 
 _PROGRESS_EVERY = 1_000
 _SEARCHED = ("content", "scope", "status")
@@ -198,32 +205,24 @@ def _change_rule(transaction: Transaction | Replay, event: Event, payload: dict[
 
 
 def _relation(payload: dict[str, Any], event_id: str) -> Relation:
-    from mnemarch.model.decision import Relation, RelationType
-
-    type = RelationType(payload["type"])
-    return Relation(source=payload["source"], type=type, target=payload["target"], id=event_id)
+    type = decisions.RelationType(payload["type"])
+    return decisions.Relation(source=payload["source"], type=type, target=payload["target"], id=event_id)
 
 
 def keys_of(content: str) -> tuple[str, str]:
     """The keys by which units of one text, and of one topic, are found. Call it before a transaction to cache them."""
-    # Imported here because a cold process that only recalls doesn't need these modules.
-    from mnemarch.text.canonical import merge_key
-    from mnemarch.text.statements import topic_key
-
-    return merge_key(content), topic_key(content)
+    return canonical.merge_key(content), statements.topic_key(content)
 
 
 def put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | None, keyed: bool) -> None:
     """Write a unit. With `keyed`, update the keys of its text too."""
-    from mnemarch.model.decision import version_key_of
-
     keys = text_keys(unit) if keyed else (None, None)
     transaction.put_unit(
         unit,
         canonical_key=keys[0],
         topic_key=keys[1],
         searchable_at=searchable_at if unit.kind in _SEARCHED_KINDS else None,
-        version_key=version_key_of(unit) if unit.kind is Kind.DECISION else None,
+        version_key=decisions.version_key_of(unit) if unit.kind is Kind.DECISION else None,
     )
 
 

@@ -88,6 +88,8 @@ class Level(Ranks):
 
     @classmethod
     def parse(cls, name: str | int | Level) -> Level:
+        if type(name) is cls:
+            return name
         try:
             return cls[name.upper()] if isinstance(name, str) else cls(name)
         except (KeyError, TypeError, ValueError):

@@ -274,7 +274,7 @@ def _form_of(annotation: str, namespace: Mapping[str, Any]) -> Form:
     if name.startswith("tuple["):
         write, read = _form_of(name[len("tuple[") :].partition(",")[0], namespace)
         return (
-            list if write is None else lambda items: [write(item) for item in items],
+            list if write is None else lambda items: [*map(write, items)],
             tuple if read is None else lambda items: tuple(map(read, items)),
         )
     if name.startswith("Mapping["):

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache, wraps
 
 from mnemarch.errors import Hint, InvalidInput
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Caller, Level, Scope, checked_id
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.stamps import blake2b
+from mnemarch.model.stamps import blake2b, checked_instant
 from mnemarch.model.value import member_of, replace
 from mnemarch.text.secrets import redacted
 
@@ -16,11 +17,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
+    from mnemarch.model import unit as units
     from mnemarch.model.unit import Claim, Signal
 
     F = TypeVar("F", bound=Callable[..., Any])
     C = TypeVar("C", bound=type)
     T = TypeVar("T")
+
+else:
+    units = Lazy("mnemarch.model.unit")  # A process that only logs checks no claim.
 
 NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
@@ -114,9 +119,7 @@ def checked_share(number: Any, what: str) -> float:
 
 
 def checked_signal(signal: str) -> Signal:
-    from mnemarch.model.unit import Signal
-
-    return member_of(Signal, signal, "signal")
+    return member_of(units.Signal, signal, "signal")
 
 
 def default_level(actor: Actor, scope: Scope) -> Level:
@@ -128,18 +131,15 @@ def default_level(actor: Actor, scope: Scope) -> Level:
 
 def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     """The claim with every field checked and converted. A person vouches for the claims that they make (R2)."""
-    from mnemarch.model.stamps import checked_instant
-    from mnemarch.model.unit import Citation, Claim, DecayPolicy, Kind
-
     unchecked: Any = claim
-    if not isinstance(unchecked, Claim):
+    if not isinstance(unchecked, units.Claim):
         raise InvalidInput(f"{unchecked!r} is not a claim.", hint=Hint("claim"))
-    decay = None if claim.decay_policy is None else member_of(DecayPolicy, claim.decay_policy, "decay policy")
+    decay = None if claim.decay_policy is None else member_of(units.DecayPolicy, claim.decay_policy, "decay policy")
     cited = checked_list(claim.citations, "citations")
     for citation in cited:
-        if not isinstance(citation, Citation):
+        if not isinstance(citation, units.Citation):
             raise InvalidInput(f"{citation!r} is not a citation.", hint=Hint("cite"))
-    kind, attributes = Kind.parse(claim.kind), checked_mapping(claim.attributes, "attributes")
+    kind, attributes = units.Kind.parse(claim.kind), checked_mapping(claim.attributes, "attributes")
     if _OF_THE_PROGRAM & attributes.keys():
         raise InvalidInput(
             f"A claim can't set {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program sets it.",
@@ -149,7 +149,7 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     level = default_level(actor, scope) if claim.level is None else Level.parse(claim.level)
     scope.at(level)
     if actor.kind == "human" and level >= Level.PROJECT and kind not in _MADE_OTHERWISE:
-        cited.append(Citation.human(actor.id))
+        cited.append(units.Citation.human(actor.id))
     canonical_json(attributes)  # Raises now, before anything of a batch is stored.
     return replace(
         claim,

@@ -59,6 +59,8 @@ _INVISIBLE = (0xAD, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), 0x20
 @cached(256)
 def canonical(text: str) -> str:
     """The text in NFKC and folded case, without sentence punctuation, repeated spaces, and spaces next to Hangul."""
+    if text.isascii() and text.replace(" ", "").isalnum():
+        return " ".join(text.lower().split())
     folded = _folded(text)
     result = _collapsed(folded)
     # Removing a character can join two others that compose or form a mark, so this repeats until nothing changes. ASCII

@@ -52,7 +52,9 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     text = compatible(text)
     scan = _Scan(shouted=text.isascii() and text.isupper())
     for match in _lexemes(text.isascii()).finditer(text):
-        scan.read(match, unquoted=unquoted)
+        if match.lastgroup != "word" or not scan.has_plain_word(match[0]):
+            scan.read(match, unquoted=unquoted)
+        scan.read_to = match.end()
     return tuple(scan.pieces)
 
 
@@ -75,6 +77,8 @@ class _Scan:
         what, text = match.lastgroup, match[0]
         if what == "chunk":
             self.read_chunk(text, match.start(), match.end())
+        elif what == "word":
+            self.read_part(text, match.start())
         elif what == "quoted":
             inner = " ".join(text[1:-1].split())
             name = _identifier_in(inner) if unquoted else None
@@ -93,7 +97,6 @@ class _Scan:
             self.read_hangul(text, match.start())
         elif what == "han" or category(text)[0] != "P":
             self.add("word", text, text)
-        self.read_to = match.end()
 
     def add(self, what: str, key: str, shape: str, written: str = "") -> None:
         self.pieces.append((what, key, shape, written or key, ""))
@@ -167,13 +170,17 @@ class _Scan:
 
     def read_chunk(self, chunk: str, start: int, end: int) -> None:
         bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
-        is_name = bare[:1].isupper() and bool(self.pieces) and not self.shouted
         if chunk in _SIGNS:
             self.add_opposite((_SIGNS[chunk],), False, chunk)
-        elif (plain := _plain_word(bare, is_name)) is not None:
-            self.pieces.append(plain)
-        elif bare and not self.read_number(bare, end):
+        elif bare and not self.has_plain_word(bare) and not self.read_number(bare, end):
             self.read_compound(bare, start + chunk.find(bare))
+
+    def has_plain_word(self, text: str) -> bool:
+        """Whether the text is a plain word, which is added."""
+        plain = _plain_word(text, text[:1].isupper() and bool(self.pieces) and not self.shouted)
+        if plain is not None:
+            self.pieces.append(plain)
+        return plain is not None
 
     def read_compound(self, bare: str, position: int) -> None:
         if bare.lower() not in {"e.g", "i.e"} and pattern(_IDENTIFIER).search(bare):
@@ -375,12 +382,14 @@ def _lexemes(is_ascii: bool) -> re.Pattern[str]:
         quoted = r"|“[^“”]+”|‘[^‘’]+’(?!\w)|「[^「」]+」|『[^『』]+』|«[^«»]+»|‹[^‹›]+›|《[^《》]+》|〈[^〈〉]+〉"
         han = r"|(?P<han>[\u3040-\u9fff]+)"
     return pattern(
-        rf"""{flags}(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
+        # A word between spaces, as most are: the other alternatives would read it letter by letter.
+        rf"""{flags}(?P<word>[A-Za-z]++(?= |\Z))"""
+        rf"""|(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
         r"|(?P<tag></?[A-Za-z][\w.:-]*/?>)"
         # A call without arguments, or with names. "option(s)" and "Redis (cache)" are no calls.
         r"|(?P<called>(?<![\w.:/-])[A-Za-z_][A-Za-z0-9_]*+(?=\((?:\)|(?![sS]\))[A-Za-z]\)|\w+(?:, ?\w+)+\))))"
         r"|(?P<operator>[-=]>|<-|[<>]=?|[!=]==?|[≠≤≥]|(?<!\w)!(?=[\w(]))"
-        rf"|(?P<chunk>(?:{letter}|[./\\@+$~#%:^€£¥₩]|-(?!>)|(?<=\d),(?=\d)|(?<={alpha})['’](?={alpha}))+)"
+        rf"|(?P<chunk>(?:{letter}++|[./\\@+$~#%:^€£¥₩]++|-(?!>)|(?<=\d),(?=\d)|(?<={alpha})['’](?={alpha}))+)"
         rf"|(?P<hangul>{_HANGUL_WORDS}(?: {_HANGUL_WORDS})*)"
         rf"{han}"
         r"|(?P<other>[^\s\w])"

@@ -101,9 +101,11 @@ def _redacted_dict(tree: dict[Any, Any], kinds: set[str]) -> dict[Any, Any]:
 
 
 def _is_clean_entry(key: object, item: object) -> bool:
-    """Whether the key and the value are texts without a secret, as nearly always."""
-    if type(key) is not str or type(item) is not str or _has_secret(key):
+    """Whether the key is a text and the value a text or empty, both without a secret, as nearly always."""
+    if type(key) is not str or _has_secret(key):
         return False
+    if type(item) is not str:
+        return not item
     return len(item) < PASSWORD_CHARS_MIN or not (_is_named_secret(key, item) or _has_secret(item))
 
 

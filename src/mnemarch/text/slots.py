@@ -32,6 +32,7 @@ _SYLLABLE_FINALS, _FINAL_NIEUN = 28, 4
 COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
+_BEFORE_A_NOUN = DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 _ARTICLES = (["a"], ["an"])
 _HAVING = frozenset({"with", "without"})
 # How far behind a verb its preposition may stand.
@@ -89,7 +90,8 @@ def _kinds_of_things() -> frozenset[str]:
 def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     """The start of each value, mapped to its end."""
     slots: dict[int, int] = {}
-    words = [_word_of(piece) for piece in found]
+    words = [piece[3].lower() if piece[0] == "word" else _word_of(piece) for piece in found]
+    telling = _telling()
     framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
     is_predicate = takes_many = False
     subject = _subject_slot(found, words)
@@ -100,7 +102,7 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             at = subject[1]
             continue
         what, word = found[at][0], words[at]
-        if what == "word" and word not in _telling() and not word.endswith("ed"):
+        if what == "word" and word not in telling and not word.endswith("ed"):
             at += 1
             continue
         begin = _slot_after(found, words, at)
@@ -208,6 +210,12 @@ def _telling() -> frozenset[str]:
     return _relating() | word_set("modals") | _verb_forms("many values") | dates
 
 
+@cache
+def _ending_an_object() -> frozenset[str]:
+    """The words that never stand between a verb and its preposition."""
+    return word_set("boundaries") | _verb_forms("many values")
+
+
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
     """The place where a value begins, if the piece here is a relation that takes one."""
     what, word = found[at][0], words[at]
@@ -217,13 +225,15 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""
     is_code = at + 1 < len(found) and found[at + 1][0] in ("quoted", "identifier")
+    # A word may be a verb or a noun: behind an article or a preposition it is a noun.
+    is_noun = at > 0 and words[at - 1] in _BEFORE_A_NOUN
     # Call `save()` to persist a draft; to persist a draft, call `save()`; prefix branches with feat/.
     has_purpose = word in _CALLS and ((at == 0 and words[2:3] == ["to"]) or words[0] == "to")
     if is_code and (has_purpose or (word in ("with", "as") and at + 2 == len(found))):
         return at + 1
     if not following and at + 2 < len(words):
         following = words[at + 2]
-    if word in _verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
+    if word in _verb_forms("use") and following not in word_set("slot prepositions") and not is_noun:
         return _past_determiners(words, at + 1)
     if (
         word in word_set("means")
@@ -241,7 +251,7 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
             # "for orders" is a circumstance, "for 30 days" is an amount; "with an id" tells which rows are meant.
             is_attribute = prep > at + 2 and words[prep] in _HAVING and words[prep + 1 : prep + 2] in _ARTICLES
             return None if words[prep] == "for" or is_attribute else _past_determiners(words, prep + 1)
-        if words[prep] in word_set("boundaries") | _verb_forms("many values") or found[prep][0] == "number":
+        if words[prep] in _ending_an_object() or found[prep][0] == "number":
             break
     return None
 
@@ -266,11 +276,6 @@ def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> 
     if preposition in word_set("manner prepositions") and not takes_many:
         return begin
     return begin if _is_proper(found[begin]) and (preposition in ("to", "as") or not takes_many) else None
-
-
-def _is_verb(words: Sequence[str], at: int) -> bool:
-    """Whether a word that may also be a noun is a verb here: no article or preposition stands before it."""
-    return at == 0 or words[at - 1] not in DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 
 
 def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:

@@ -70,7 +70,8 @@ def parts_of(text: str) -> tuple[tuple[Piece, ...], dict[int, int], str]:
         return (), {}, ""
     told, rejected = without_asides(text)
     found = pieces(told)
-    slots = korean_slots(found) if has_hangul(found) else english_slots(found)
+    is_korean = not told.isascii() and has_hangul(found)
+    slots = korean_slots(found) if is_korean else english_slots(found)
     if rejected and not slots:
         # "Merge with rebase, never with squash": the chosen thing is the last name.
         slots = {at: at + 1 for at in [at for at, piece in enumerate(found) if is_name(piece)][-1:]}
@@ -127,7 +128,9 @@ def topic_key(text: str) -> str:
 
 def said_by(piece: Piece) -> tuple[str, ...]:
     """The words that a piece adds to the topic. Empty if a rewording may add or drop the piece."""
-    what, key, shape, *_ = piece
+    what, key, shape, _, _ = piece
+    if what == "word" and shape.isascii() and key not in _DIRECTIONS:
+        return _telling_tokens(shape)
     if what in ("number", "identifier", "quoted"):
         return (f"{key}{shape[1:]}",) if key else ()
     if key in _DIRECTIONS:
@@ -222,6 +225,18 @@ def _phrases() -> re.Pattern[str]:
     return pattern(rf"(?<!\w)(?:{'|'.join(named[: len(_PHRASES)])})|{'|'.join(named[len(_PHRASES) :])}")
 
 
+def _has_any(section: str, text: str) -> bool:
+    """Whether a text has one of these signs. Most texts have none, and a search for a sign is faster than a pattern."""
+    if not text.isascii():
+        return True  # In its lower case, a text of other scripts may lack a sign that a pattern finds.
+    return any(map(text.lower().__contains__, _signs(section)))
+
+
+@cache
+def _signs(section: str) -> list[str]:
+    return [sign.replace("_", " ") for sign in listed("relations", section)]
+
+
 def _in_minutes(match: re.Match[str]) -> str:
     """A Korean "N hours and a half" in minutes."""
     return f"{60 * _HOURS.get(match[1], 0) + 30 if match[1] in _HOURS else 60 * int(match[1]) + 30}분"
@@ -231,11 +246,8 @@ def _plain(text: str) -> str:
     """The text without signs such as emoji."""
     if text.isascii():
         return text
-    return "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()
-
-
-def _is_sign(letter: str) -> bool:
-    return (category(letter) in _SIGNS and letter not in _TELLING_SIGNS) or letter == "\ufe0f"
+    signs = {each for each in set(text) - _TELLING_SIGNS if category(each) in _SIGNS} | {"\ufe0f"}
+    return "".join(letter for letter in text if letter.isascii() or letter not in signs).strip()
 
 
 def without_asides(text: str) -> tuple[str, str]:
@@ -253,8 +265,10 @@ def without_asides(text: str) -> tuple[str, str]:
 
     if "=" in text:
         text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
-    text = _phrases().sub(lambda match: f" {_MEANINGS[int(str(match.lastgroup)[1:])]} ", text)
-    text = _ASIDES["aside"].sub(left, text)
+    if _has_any("phrase signs", text):
+        text = _phrases().sub(lambda match: f" {_MEANINGS[int(str(match.lastgroup)[1:])]} ", text)
+    if _has_any("aside signs", text):
+        text = _ASIDES["aside"].sub(left, text)
     if not text.isascii():
         text = _ASIDES["korean aside"].sub(left, text)
     return text, " ".join(rejected)
@@ -292,5 +306,7 @@ def normal_amount(key: str) -> str:
 
 def dimension_of(amount: str) -> str:
     """The dimension of an amount: time, size or share. Empty for a plain number."""
+    if amount.isdigit():
+        return ""
     unit = amount.lstrip("-+~^$€£¥₩0123456789.,:/x")
     return next((name for name, units in _DIMENSIONS.items() if unit in units), "")

@@ -10,14 +10,14 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind, Caller, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import ID_CHARS
-from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Status, Unit
+from mnemarch.model.unit import CitationKind, Claim, Kind, Status, Unit
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.promotion import Refusal
 from mnemarch.text import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
@@ -57,34 +57,22 @@ def is_whole(typed: str) -> bool:
 
 def unit_id(reader: Reader, caller: Caller, typed: str) -> str:
     """The whole id of the unit that a partial id names. If it names no unit, the text itself."""
-
-    def named(part: str) -> dict[str, str]:
-        units = reader.units_named(part, _CANDIDATES_MAX)
-        return {unit.id: unit.content for unit in units if caller.may_read(unit.scope)}
-
-    return _whole(typed, named)
+    units = [] if is_whole(typed) else reader.units_named(typed.lower(), _CANDIDATES_MAX)
+    return _one_of(typed, {unit.id: unit.content for unit in units if caller.may_read(unit.scope)})
 
 
 def link_id(reader: Reader, caller: Caller, typed: str) -> str:
     """Like `unit_id`, for a conflict or a merge proposal."""
-
-    def named(part: str) -> dict[str, str]:
-        links = reader.links_named(part, _CANDIDATES_MAX)
-        sides = reader.units({side for link in links for side in (link.source, link.target)})
-        seen = {side for side, unit in sides.items() if caller.may_read(unit.scope)}
-        return {link.id: link.note for link in links if {link.source, link.target} <= seen}
-
-    return _whole(typed, named)
+    links = [] if is_whole(typed) else reader.links_named(typed.lower(), _CANDIDATES_MAX)
+    sides = reader.units({side for link in links for side in (link.source, link.target)})
+    seen = {side for side, unit in sides.items() if caller.may_read(unit.scope)}
+    return _one_of(typed, {link.id: link.note for link in links if {link.source, link.target} <= seen})
 
 
 def event_id(reader: Reader, caller: Caller, typed: str) -> str:
     """Like `unit_id`, for an entry of the log."""
-
-    def named(part: str) -> dict[str, str]:
-        events = reader.events_named(part, _CANDIDATES_MAX)
-        return {event.id: str(event.type) for event in events if caller.may_read(event.scope)}
-
-    return _whole(typed, named)
+    events = [] if is_whole(typed) else reader.events_named(typed.lower(), _CANDIDATES_MAX)
+    return _one_of(typed, {event.id: str(event.type) for event in events if caller.may_read(event.scope)})
 
 
 def any_id(reader: Reader, caller: Caller, typed: str) -> str:
@@ -96,8 +84,7 @@ def any_id(reader: Reader, caller: Caller, typed: str) -> str:
     return typed
 
 
-def _whole(typed: str, candidates_for: Callable[[str], dict[str, str]]) -> str:
-    candidates = {} if is_whole(typed) else candidates_for(typed.lower())
+def _one_of(typed: str, candidates: dict[str, str]) -> str:
     if len(candidates) < 2:
         return next(iter(candidates), typed)
     listed = [
@@ -179,11 +166,8 @@ def rewordings_of(act: Act, unit: Unit) -> list[Unit]:
         return []
     near = act.transaction.units_of_topic([*keys], stating.topic_key(unit.content), _TOPIC_READ_MAX)
     near = [other for other in near if other.kind in _CLAIMS and is_reworded(other.content, unit.content)]
-    return [other for other in near if other.id != unit.id and not any(map(_is_a_persons, other.citations))]
-
-
-def _is_a_persons(citation: Citation) -> bool:
-    return citation.kind is CitationKind.HUMAN
+    by_persons = {other.id for other in near for citation in other.citations if citation.kind is CitationKind.HUMAN}
+    return [other for other in near if other.id != unit.id and other.id not in by_persons]
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:
@@ -204,8 +188,10 @@ def refusal_to_repeat(
     `known_texts` is the result of `read_before_repeating`, if it was called already.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
-    text, topic = canonical.mergeable(said.content), stating.topic_key(said.content)
     saying, near = known_texts or read_before_repeating(reader, stream, said.content)
+    if not (saying or near):
+        return None
+    text, topic = canonical.mergeable(said.content), stating.topic_key(said.content)
     same = [unit for unit in saying if canonical.mergeable(unit.content) == text]
     near = [unit for unit in near if is_reworded(unit.content, said.content)]
     for unit in {unit.id: unit for unit in (*same, *near)}.values():

@@ -48,11 +48,10 @@ from mnemarch.units.status import as_gate, check_citations, promote, proof_of, r
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.finding import KnownTexts
     from mnemarch.units.scene import TestSource
 
@@ -232,7 +231,7 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
 
 
 def _born(act: Act, claim: Claim, proof: Proof | None, secrets: tuple[str, ...], *, is_new: bool) -> Stored:
-    rivals = rivals_of(act, claim, (*claim.citations, *_seen(claim)))
+    rivals = rivals_of(act, claim, _all_citations(claim))
     event, found = record_unit(act, claim, proof)
     unit = act.known_unit(event.subject)
     stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
@@ -250,7 +249,7 @@ def record_unit(act: Act, claim: Claim, proof: Proof | None) -> tuple[Event, tup
     said = {
         "content": claim.content,
         "domain": claim.domain,
-        "citations": [citation.to_json() for citation in (*claim.citations, *_seen(claim))],
+        "citations": [citation.to_json() for citation in _all_citations(claim)],
         "attributes": dict(claim.attributes),
     }
     # The fields that the program adds itself contain no secrets.
@@ -270,20 +269,21 @@ def _told(claim: Claim) -> dict[str, Any]:
     return {"key": claim.key, "occurred_at": claim.occurred_at, "session": claim.session}
 
 
-def _seen(claim: Claim) -> list[Citation]:
-    """Citations of code that the text names, but the author did not cite. They support the claim but don't verify (R2).
+def _all_citations(claim: Claim) -> Sequence[Citation]:
+    """The author's citations, and those of other code that the text names, which support but don't verify it (R2).
 
-    A policy gets none: it rests on its author, and holds even if the files it names change (D15).
+    A policy gets none of these: it rests on its author, and holds even if the files it names change (D15).
     """
-    if claim.kind is Kind.POLICY:
-        return []
+    if claim.kind is Kind.POLICY or not claim.seen:
+        return claim.citations
     cited = {str(citation) for citation in claim.citations}
     files = {citation.ref for citation in claim.citations if citation.kind in (CitationKind.FILE, CitationKind.SYMBOL)}
-    return [
+    more = [
         citation
         for citation in claim.seen
         if str(citation) not in cited and not (citation.kind is CitationKind.FILE and citation.ref in files)
     ]
+    return [*claim.citations, *more]
 
 
 def _with_expected(claim: Claim, sources: Mapping[str, TestSource]) -> Claim:
@@ -305,13 +305,15 @@ class Intake:
         self, claims: Iterable[Claim], progress: Callable[[int], None] | None = None
     ) -> list[Stored | Refused]:
         """Store claims in order, a few hundred to a transaction. All are checked before the first is stored."""
-        cleaned = [self._checked(claim) for claim in claims]
-        checked = [claim for claim, _ in cleaned]
-        if any(claim.citations for claim in checked):
-            self._check_citations(checked)
-        complete = [(self._with_named_code(claim), kinds) for claim, kinds in cleaned]
-        sources = self._test_sources([claim for claim, _ in complete])
-        complete = [(_with_expected(claim, sources), kinds) for claim, kinds in complete]
+        complete = [self._checked(claim) for claim in claims]
+        cited = [citation for claim, _ in complete for citation in claim.citations]
+        if cited:
+            self._log.store.read(lambda reader: check_citations(reader, self._caller, cited))
+        if self._codebase is not None:
+            complete = [(self._with_named_code(claim, self._codebase), kinds) for claim, kinds in complete]
+        sources = self._test_sources(cited)
+        if sources:
+            complete = [(_with_expected(claim, sources), kinds) for claim, kinds in complete]
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
@@ -353,28 +355,21 @@ class Intake:
             checked = replace(checked, content=content, citations=citations, seen=())
         return checked, kinds
 
-    def _check_citations(self, claims: list[Claim]) -> None:
-        def work(reader: Reader) -> None:
-            for claim in claims:
-                check_citations(reader, self._caller, claim.citations)
-
-        self._log.store.read(work)
-
-    def _with_named_code(self, claim: Claim) -> Claim:
+    def _with_named_code(self, claim: Claim, codebase: Codebase) -> Claim:
         """The claim with citations of the code that its text and its cited events name in the working tree."""
         logged = [item.ref for item in claim.citations if item.kind is CitationKind.LOG]
         # File names nearly always contain a dot, so a text without one is skipped.
-        if self._codebase is None or not (logged or "." in claim.content.rstrip(".\n ").replace(". ", " ")):
+        if not (logged or "." in claim.content.rstrip(".\n ").replace(". ", " ")):
             return claim
         from mnemarch.code.citing import cited_in_text
 
         events = self._log.store.read(lambda reader: [reader.event(event_id) for event_id in logged])
         data = [(event.payload or {}).get("data") for event in events if event is not None]
-        return replace(claim, seen=cited_in_text(self._codebase, claim.content, data))
+        return replace(claim, seen=cited_in_text(codebase, claim.content, data))
 
-    def _test_sources(self, claims: list[Claim]) -> dict[str, TestSource]:
-        """The sources of the tests that the claims cite, read from the working tree."""
-        names = {name for claim in claims for name in cited_names(claim.citations)}
+    def _test_sources(self, cited: Sequence[Citation]) -> dict[str, TestSource]:
+        """The sources of the cited tests, read from the working tree."""
+        names = set(cited_names(cited))
         if self._codebase is None or not names:
             return {}
         from mnemarch.units.scene import sources_of

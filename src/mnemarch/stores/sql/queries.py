@@ -14,6 +14,7 @@ from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import from_json, kept_json
 from mnemarch.model.stamps import instant, micros
+from mnemarch.policy.kinds import KINDS
 from mnemarch.text.cache import cached
 
 TYPE_CHECKING = False
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import Relation, VersionKey
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Link, Searchable, Unit, Use
+    from mnemarch.text import canonical, statements
 
     T = TypeVar("T")
 else:
     # A process that only logs reads none of these.
+    canonical = Lazy("mnemarch.text.canonical")
     decisions = Lazy("mnemarch.model.decision")
     testruns = Lazy("mnemarch.model.testrun")
+    statements = Lazy("mnemarch.text.statements")
     units = Lazy("mnemarch.model.unit")
 
 # The exceptions that reading a damaged or forged row can raise.
@@ -233,19 +237,9 @@ def use_of(row: Any) -> Use:
 
 
 def test_of(stream: Stream, row: Any) -> TestRecord:
-    name, place, witnessed, passed, flaky, tree, greened_by, at, event_id = row
-    return testruns.TestRecord(
-        stream=stream,
-        name=name,
-        place=place,
-        witnessed=bool(witnessed),
-        passed=bool(passed),
-        at=instant(at),
-        event_id=event_id,
-        flaky=bool(flaky),
-        tree=tree,
-        greened_by=greened_by,
-    )
+    name, place, witnessed, passed, flaky, *rest, at, event_id = row
+    seen = bool(witnessed), bool(passed), instant(at), event_id, bool(flaky)
+    return testruns.TestRecord(stream, name, place, *seen, *rest)
 
 
 # The columns of a code rule (M21).
@@ -310,17 +304,11 @@ def _session_parts(session: str) -> int:
 
 def text_keys(unit: Unit) -> tuple[str, str]:
     """The keys by which units of one text, and of one topic, are found. "" if such units are never searched for."""
-    from mnemarch.policy.kinds import KINDS
-
     # A decision has a text key, so that it is not made twice, but belongs to no topic of facts.
     is_decision = unit.kind is units.Kind.DECISION
     if not unit.content or not (is_decision or KINDS[unit.kind].merges):
         return "", ""
-    # Loaded only if such a unit is stored.
-    from mnemarch.text.canonical import merge_key
-    from mnemarch.text.statements import topic_key
-
-    return merge_key(unit.content), "" if is_decision else topic_key(unit.content)
+    return canonical.merge_key(unit.content), "" if is_decision else statements.topic_key(unit.content)
 
 
 def beginning_of(scope: Scope) -> str:

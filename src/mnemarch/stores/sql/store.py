@@ -25,30 +25,16 @@ READ_WAIT_S = 10.0
 
 
 class _Job:
-    """A piece of work that waits to be written."""
+    """A piece of work that waits to be written. The jobs of one transaction share `ended`: empty until it is over."""
 
-    __slots__ = ("batch", "durable", "error", "result", "work")
+    __slots__ = ("durable", "ended", "error", "result", "work")
 
     def __init__(self, work: Callable[[Transaction], Any], durable: bool) -> None:
         self.work = work
         self.durable = durable
-        self.batch: _Batch | None = None
+        self.ended: list[bool] = []
         self.result: Any = None
         self.error: BaseException | None = None
-
-    @property
-    def finished(self) -> bool:
-        return self.batch is not None and self.batch.is_over
-
-
-class _Batch:
-    """Jobs that share a transaction. A single assignment ends them all, so no interrupt can split them."""
-
-    __slots__ = ("is_over", "jobs")
-
-    def __init__(self, jobs: list[_Job]) -> None:
-        self.jobs = jobs
-        self.is_over = False
 
 
 class Loan:
@@ -153,7 +139,7 @@ class SqlStore(Forkable):
         try:
             self._jobs.append(job)
             self._turn.acquire()
-            while not job.finished:
+            while not job.ended:
                 self._lead()
         finally:
             if job in self._jobs:  # Otherwise the interrupt came before the append.
@@ -164,11 +150,11 @@ class SqlStore(Forkable):
 
     def _lead(self) -> None:
         """Run what is queued in one transaction."""
-        jobs = [job for job in self._jobs.copy() if not job.finished][:_BATCH_MAX]
-        batch = _Batch(jobs)
+        jobs = [job for job in self._jobs.copy() if not job.ended][:_BATCH_MAX]
+        ended: list[bool] = []
         try:
             for job in jobs:
-                job.batch = batch
+                job.ended = ended
             durable = any(job.durable for job in jobs)
             self._in_transaction(lambda transaction: self._run_apart(jobs, transaction), durable)
         except (self.driver.Error, OSError) as error:
@@ -180,7 +166,7 @@ class SqlStore(Forkable):
                 _fail(jobs, StoreUnavailable("The write was interrupted.", hint="Call again; nothing was written."))
             raise
         finally:
-            batch.is_over = True
+            ended.append(True)  # One call ends them all, so no interrupt can split them.
 
     def _in_transaction(self, work: Callable[[Transaction], T], durable: bool, wait_s_max: float | None = None) -> T:
         self._has_begun = False
