@@ -2,10 +2,10 @@
 
     python -m bench.retrieval.warm [--units 100000] [--questions 300] [--semantic] [--keep FOLDER]
 
-The sentences of the public sets are one project: first as facts, then as turns in the sessions that they come from. Each
-question is a real one and is asked once; other questions warm the process before. Thread time is what the machine's
-other work does not change, so the limits are on its median. With --semantic the floor also reads the question with both
-models. Making the vectors takes a quarter of an hour of processor time; --keep makes them once.
+The sentences of the public sets are one project: first as facts, then as turns in the sessions that they come from.
+Each question is a real one and is asked once; other questions warm the process before. The limits are on the median of
+the thread time, which other work on the machine changes least. With --semantic the floor also reads the question with
+both models. Making the vectors takes a quarter of an hour of processor time; --keep makes them once.
 """
 
 from __future__ import annotations

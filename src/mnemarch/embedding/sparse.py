@@ -133,13 +133,17 @@ class NgramHashEmbedder:
                 f"The state of an n-gram embedder lacks {', '.join(missing)}.",
                 hint=f"Give what export_state gave: {', '.join(_STATE)}.",
             )
-        if state["hashAlgo"] != HASH_ALGO or state["normVersion"] != NORM_VERSION:
-            raise InvalidInput(
-                f"Vectors by {state['hashAlgo']!r} over normal form {state['normVersion']!r} can't be made here: "
-                f"this version has {HASH_ALGO!r} and {NORM_VERSION}.",
-                hint="Embed their texts again with this version.",
-            )
+        _require_versions(state, hashAlgo=HASH_ALGO, normVersion=NORM_VERSION)
         self._become(state["ngramRange"], state["dim"], state["seed"])
+
+
+def _require_versions(state: Mapping[str, Any], **ours: Any) -> None:
+    theirs = {name: state.get(name) for name in ours}
+    if theirs != ours:
+        raise InvalidInput(
+            f"Vectors of {theirs} can't be made here: this version has {ours}.",
+            hint="Embed their texts again with this version.",
+        )
 
 
 # Increase the version for every change of features or weights, since it changes the vectors.
@@ -218,13 +222,7 @@ class QuestionEmbedder:
 
     def import_state(self, state: Mapping[str, Any]) -> None:
         """Become the embedder that `state` describes, unless this version can't reproduce it."""
-        versions = state.get("featuresVersion"), state.get("tokensVersion")
-        if versions != (FEATURES_VERSION, TOKENS_VERSION):
-            raise InvalidInput(
-                f"featuresVersion {versions[0]!r} with tokensVersion {versions[1]!r} can't be made here: "
-                f"this version has {FEATURES_VERSION} and {TOKENS_VERSION}.",
-                hint="Embed their texts again with this version.",
-            )
+        _require_versions(state, featuresVersion=FEATURES_VERSION, tokensVersion=TOKENS_VERSION)
         hashing = NgramHashEmbedder()
         hashing.import_state(state)
         self._become(hashing)
@@ -354,13 +352,7 @@ class BagOfWordsEmbedder:
             raise InvalidInput(
                 "This is no state of a bag of words.", hint=f"Give what export_state gave: {', '.join(_BAG_STATE)}."
             )
-        versions = state.get("featuresVersion"), state.get("tokensVersion")
-        if versions != (BAG_VERSION, TOKENS_VERSION):
-            raise InvalidInput(
-                f"Features {versions[0]!r} over tokens {versions[1]!r} can't be made here: this version has "
-                f"{BAG_VERSION} and {TOKENS_VERSION}.",
-                hint="Learn and embed the texts again with this version.",
-            )
+        _require_versions(state, featuresVersion=BAG_VERSION, tokensVersion=TOKENS_VERSION)
         self._become(documents, dict(state["frequencies"]))
 
 

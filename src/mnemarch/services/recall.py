@@ -89,7 +89,6 @@ class Answering:
 
     def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:
         """The units that may be handed out here, as items of an answer."""
-        from mnemarch.model.search import Recalled
         from mnemarch.policy.kinds import TIER_FOUND
         from mnemarch.policy.trust import label_of
         from mnemarch.units.gate import Gate
