@@ -237,14 +237,14 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
     words = {word: word for word in asked} | {other: word for other, (word, _) in wider.items()}
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
     # Episodes are long, so their similarity is not compared with that of facts.
-    is_story = {item.unit.id: item.unit.kind == "episode" for item in found.items}
-    near = [(item.why.get("similarity", 0.0), is_story[item.unit.id]) for item in found.items if sure]
-    closest = {told: max((one for one, story in near if told or not story), default=0.0) for told in (True, False)}
+    near = [(item.why.get("similarity", 0.0), item.unit.kind) for item in found.items if sure]
+    closest = max((similarity for similarity, _ in near), default=0.0)
+    closest_fact = max((similarity for similarity, kind in near if kind != "episode"), default=0.0)
 
     def is_news(item: Recalled) -> bool:
         is_own = sure and session is not None and item.unit.session == session and item.unit.kind != "decision"
         is_sure = item is found.items[0] and (item.why.get("meaning", 0.0) > 0.0 or found.fit >= _SURE_FIT)
-        if item.why.get("similarity", 0.0) < _OF_BEST_MIN * closest[is_story[item.unit.id]]:
+        if item.why.get("similarity", 0.0) < _OF_BEST_MIN * (closest if item.unit.kind == "episode" else closest_fact):
             return False
         shared = {words[token] for token in telling_tokens(item.unit.content) if token in words}
         return not is_own and (is_sure or len(shared) >= shared_min)
