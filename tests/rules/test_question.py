@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 from fixtures.cases import cases
 from mnemarch import Kind
 from mnemarch.config import RecallRules
-from mnemarch.recall.question import (
-    INTENTS,
-    Date,
-    Question,
-    dates_in,
-    frames,
-    intent_of,
-    without_frame,
-)
+from mnemarch.recall.question import INTENTS, Date, Question, dates_in, frames, intent_of, without_frame
 from mnemarch.text.tokens import query_tokens
 
 
