@@ -312,7 +312,7 @@ def _window(text: Relevance, turns: Turns, coherence: float) -> tuple[Counts, fl
 def _meaning(sketch: Sketch, meanings: Mapping[str, float], turns: Turns, coherence: float) -> float:
     """The cosine of a text and, in a conversation, of the turns around it."""
     total, weight = meanings.get(sketch.id, 0.0), 1.0
-    for step, share in _NEIGHBOUR_SHARES.items() if turns else ():
+    for step, share in _NEIGHBOUR_SHARES.items() if len(turns) > 1 else ():
         neighbour = turns.get(sketch.turn + step)
         if neighbour is not None and neighbour.sketch.id in meanings:
             total += coherence * share * meanings[neighbour.sketch.id]
