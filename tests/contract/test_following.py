@@ -102,12 +102,6 @@ def test_a_busy_index_is_waited_for_and_not_opened_anew(eager):
     assert index.update(lambda _: []) is True
 
 
-def test_a_new_index_keeps_its_texts_in_small_blocks(eager, tmp_path):
-    seat_of(eager).remember(FACTS[0])
-    eager.reindex()
-    assert '"docstore_blocksize": 2048' in (tmp_path / "home/.mnemarch/index/meta.json").read_text()
-
-
 # The vectors
 
 

@@ -122,7 +122,7 @@ class Relevance:
     def __init__(self, sketch: Sketch, numbers: Mapping[str, int]) -> None:
         self.sketch = sketch
         self.counts = _counts(sketch, numbers)
-        self.own = self.window = self.alone = self.session = self.covered = self.strength = 0.0
+        self.own = self.window = self.alone = self.session = self.covered = 0.0
 
     def score_words(self, weights: Weights, turns: Turns, coherence: float) -> None:
         """Set the scores by words. Beside a model, a lower share of the question lowers all but `alone`."""
@@ -138,8 +138,11 @@ class Relevance:
         if seen is not counts or weights.seen_by_model:
             self.alone = _bm25(counts, weights, length / _WINDOW_LENGTH)
 
-    def scale(self, best: float, lexical: float, near: float, session: float, bonuses: Bonuses) -> None:
-        """Set the total and its parts, relative to the best score by words."""
+    def scale(
+        self, best: float, lexical: float, near: float, session: float, bonuses: Bonuses, strength: float
+    ) -> None:
+        """Set the strength, and the total and its parts relative to the best score by words."""
+        self.strength = strength
         self.lexical, self.neighbours, self.session = lexical / best, near / best, session / best
         self.bonuses = bonuses
         self.total = self.lexical + self.neighbours + self.session + sum(bonuses.values())
@@ -183,8 +186,7 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """The relevance of each candidate and each neighbour, unordered. The best score by words is scaled to 1. `noise` is
-    the cosine of unrelated texts."""
+    """The relevance of each candidate and each neighbour, unordered. `noise` is the cosine of unrelated texts."""
     # A word of several terms counts for the first, which was asked.
     numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
     pool = {sketch.id: Relevance(sketch, numbers) for sketch in (*around, *candidates)}
@@ -218,8 +220,7 @@ def judged(
         is_found = lexical or near or text.session
         if meanings and (is_found or meanings.get(id, 0.0) > noise):
             apart = _OTHER_LANGUAGE_COSINE * (question.is_korean != (HANGUL in sketch.words))
-            turns = sessions.get(sketch.session, _NO_TURNS)
-            if (nearness := _meaning(sketch, meanings, turns, coherence) - apart) > 0:
+            if (nearness := _meaning(sketch, meanings, sessions, coherence) - apart) > 0:
                 bonuses["meaning"] = meaning_weight * nearness
         if id in nominated:
             bonuses["asked"] = _NOMINATED_WEIGHT * nominated[id]
@@ -229,8 +230,7 @@ def judged(
                 bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
             _add_bonuses(bonuses, sketch, question, own_session)
             strength = text.alone if weights.seen_by_model else (lexical + near) / (1 + _WINDOW_WEIGHT)
-            text.strength = strength / weights.asked_total
-            text.scale(best, lexical, near, coherence * text.session, bonuses)
+            text.scale(best, lexical, near, coherence * text.session, bonuses, strength / weights.asked_total)
             results.append(text)
     return results
 
@@ -309,9 +309,9 @@ def _window(text: Relevance, turns: Turns, coherence: float) -> tuple[Counts, fl
     return seen, total_length
 
 
-def _meaning(sketch: Sketch, meanings: Mapping[str, float], turns: Turns, coherence: float) -> float:
+def _meaning(sketch: Sketch, meanings: Mapping[str, float], sessions: Mapping[str, Turns], coherence: float) -> float:
     """The cosine of a text and, in a conversation, of the turns around it."""
-    total, weight = meanings.get(sketch.id, 0.0), 1.0
+    total, weight, turns = meanings.get(sketch.id, 0.0), 1.0, sessions.get(sketch.session, _NO_TURNS)
     for step, share in _NEIGHBOUR_SHARES.items() if len(turns) > 1 else ():
         neighbour = turns.get(sketch.turn + step)
         if neighbour is not None and neighbour.sketch.id in meanings:

@@ -8,7 +8,7 @@ from _thread import RLock  # as threading has it, which is a millisecond more to
 from contextlib import suppress
 
 from mnemarch.errors import StoreUnavailable
-from mnemarch.files import keep_rights, make_folder, write_private
+from mnemarch.files import keep_rights, make_folder
 from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
@@ -30,13 +30,10 @@ else:
     tokens = Lazy("mnemarch.text.tokens")
 
 _META = "#meta"
-_SETTINGS = "meta.json"
 _HEAP_BYTES = 30_000_000
 _OPEN_ATTEMPTS = 4
 # Tantivy's error contains this word if another writer has the lock.
 _BUSY = "LockBusy"
-# Texts are decompressed by the block, for each text of an answer another one. Tantivy's usual block has 16 KB.
-_BLOCK_BYTES = 2_048
 # 64 of the 128 bits of a scope's key identify it well enough.
 _SCOPE_CHARS = 16
 _NAP_S = 0.02
@@ -106,7 +103,8 @@ class TantivyIndex(Forkable):
         for attempt in range(_OPEN_ATTEMPTS):
             try:
                 # Don't create parent folders: a memory that was moved leaves nothing behind.
-                return self._made()
+                make_folder(self._folder)
+                return tantivy.Index(self._schema, path=self._folder)
             except (ValueError, OSError) as error:
                 if "denied" in str(error):  # A sandbox can deny it whatever the rights say.
                     return self._open_to_read()
@@ -136,31 +134,17 @@ class TantivyIndex(Forkable):
                 shutil.rmtree(self._folder, ignore_errors=True)  # Another process may do the same.
             elif os.path.exists(self._folder):
                 os.remove(self._folder)
-            return self._made()
+            make_folder(self._folder)
+            return tantivy.Index(self._schema, path=self._folder)
         except (ValueError, OSError) as error:
             raise self._unusable(f"made: {error}") from None
-
-    def _made(self) -> tantivy.Index:
-        """The index in the folder. A new one gets small blocks, which tantivy only reads from its own settings."""
-        make_folder(self._folder)
-        path = os.path.join(self._folder, _SETTINGS)
-        if not os.path.lexists(path):
-            from tempfile import TemporaryDirectory
-
-            with TemporaryDirectory(prefix="mnemarch-index-") as place:
-                tantivy.Index(self._schema, path=place)
-                with open(os.path.join(place, _SETTINGS), encoding="utf-8") as file:
-                    settings = from_json(file.read())
-            settings["index_settings"]["docstore_blocksize"] = _BLOCK_BYTES
-            write_private(path, to_json(settings).encode(), replaces=False)  # Another process may make it too.
-        return tantivy.Index(self._schema, path=self._folder)
 
     def _unusable(self, how: str) -> StoreUnavailable:
         return StoreUnavailable(f"The search index {self._folder} can't be {how}.", hint="Check the folder's rights.")
 
     def _built_schema(self) -> tantivy.Schema:
         builder = tantivy.SchemaBuilder()
-        builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
+        builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
         for name in ("scope", "kind", "domain", "state", "place"):
             builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
         builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
