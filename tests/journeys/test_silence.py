@@ -89,3 +89,18 @@ def test_words_near_in_meaning_stand_for_a_word_that_nobody_wrote(seat):
     assert [item.unit.content for item in seat.recall("what puppy or kitten").items] == [
         "A dog and a cat guard the server room."
     ]
+
+
+def test_an_answer_without_a_floor_says_when_its_items_are_unlikely(seat):
+    unlikely, likely = (seat.recall(question) for question in ("do we support Apple Pay", KNOWN[0]))
+    assert unlikely.items
+    assert unlikely.fit < RecallRules().floor
+    assert "likely to answer" in unlikely.notes[0]
+    assert not likely.notes
+
+
+def test_a_prompt_is_shown_the_best_item_by_one_word_if_it_is_very_likely(seat):
+    fact = "The waitlist is moved by a cron job."
+    seat.remember(fact)
+    for prompt, is_shown in (("how often does the waitlist run?", True), ("the waitlist is wrong", False)):
+        assert [item.unit.content for item in seat.context(prompt, floor="auto").items] == [fact] * is_shown

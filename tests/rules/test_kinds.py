@@ -11,10 +11,9 @@ from mnemarch.model.caller import Scope
 from mnemarch.model.event import WITHOUT_EFFECT, EventType
 from mnemarch.model.unit import DecayPolicy, Kind
 from mnemarch.policy.kinds import KINDS, KindRules
-from mnemarch.recall.question import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL
+from mnemarch.recall.question import INTENTS
 
 BUCKETS = {"PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"}
-INTENTS = (PROFILE, PREFERENCE, RECALL, KNOWLEDGE, DEBUG)
 
 
 def test_every_kind_has_a_row_and_no_row_is_of_an_unknown_kind():
@@ -25,7 +24,7 @@ def test_every_kind_has_a_row_and_no_row_is_of_an_unknown_kind():
 def test_a_row_names_only_what_exists(kind):
     rules = KINDS[kind]
     assert rules.bucket is None or rules.bucket in BUCKETS
-    assert set(rules.intents) <= {intent.name for intent in INTENTS}
+    assert set(rules.intents) <= INTENTS.keys() - {"GENERAL"}
     assert DecayPolicy(rules.decay_policy)
     assert rules.pruned_by in {None, "reward", "success_rate"}
 
@@ -35,7 +34,7 @@ def test_m1_every_bucket_has_a_kind():
 
 
 def test_m5_each_intent_prefers_the_kinds_of_its_buckets():
-    assert {intent.name: set(intent.kinds) for intent in (*INTENTS, GENERAL)} == {
+    assert {intent.name: set(intent.kinds) for intent in INTENTS.values()} == {
         "PROFILE": {"profile"},
         "PREFERENCE": {"preference"},
         "RECALL": {"episode"},

@@ -33,7 +33,6 @@ DEFAULT_SEED = 20_251
 _SIZE_MAX = 32
 _DIM_MAX = 1 << 32
 _SEED_MAX = (1 << 64) - 1
-_STATE = ("ngramRange", "dim", "seed", "hashAlgo", "normVersion")
 _USUAL = "Usual values are ngram_range (3, 5), dim 16384 and a seed from 0 to 2**64 - 1."
 
 
@@ -97,9 +96,7 @@ class NgramHashEmbedder:
             and 1 <= dim <= _DIM_MAX
             and 0 <= seed <= _SEED_MAX
         ):
-            raise InvalidInput(
-                f"ngram_range {ngram_range!r}, dim {dim!r}, seed {seed!r} make no embedder.", hint=_USUAL
-            )
+            raise InvalidInput(f"ngramRange {ngram_range!r}, dim {dim!r}, seed {seed!r} make no embedder.", hint=_USUAL)
         self.ngram_range: tuple[int, int] = sizes
         self.dim: int = dim
         self.seed: int = seed
@@ -127,19 +124,17 @@ class NgramHashEmbedder:
 
     def import_state(self, state: Mapping[str, Any]) -> None:
         """Become the embedder that `state` describes, unless this version can't reproduce it."""
-        missing = [name for name in _STATE if name not in state]
-        if missing:
-            raise InvalidInput(
-                f"The state of an n-gram embedder lacks {', '.join(missing)}.",
-                hint=f"Give what export_state gave: {', '.join(_STATE)}.",
-            )
-        if state["hashAlgo"] != HASH_ALGO or state["normVersion"] != NORM_VERSION:
-            raise InvalidInput(
-                f"Vectors by {state['hashAlgo']!r} over normal form {state['normVersion']!r} can't be made here: "
-                f"this version has {HASH_ALGO!r} and {NORM_VERSION}.",
-                hint="Embed their texts again with this version.",
-            )
-        self._become(state["ngramRange"], state["dim"], state["seed"])
+        _require_versions(state, hashAlgo=HASH_ALGO, normVersion=NORM_VERSION)
+        self._become(state.get("ngramRange"), state.get("dim"), state.get("seed"))
+
+
+def _require_versions(state: Mapping[str, Any], **ours: Any) -> None:
+    theirs = {name: state.get(name) for name in ours}
+    if theirs != ours:
+        raise InvalidInput(
+            f"Vectors of {theirs} can't be made here: this version has {ours}.",
+            hint="Embed their texts again with this version.",
+        )
 
 
 # Increase the version for every change of features or weights, since it changes the vectors.
@@ -218,13 +213,7 @@ class QuestionEmbedder:
 
     def import_state(self, state: Mapping[str, Any]) -> None:
         """Become the embedder that `state` describes, unless this version can't reproduce it."""
-        versions = state.get("featuresVersion"), state.get("tokensVersion")
-        if versions != (FEATURES_VERSION, TOKENS_VERSION):
-            raise InvalidInput(
-                f"featuresVersion {versions[0]!r} with tokensVersion {versions[1]!r} can't be made here: "
-                f"this version has {FEATURES_VERSION} and {TOKENS_VERSION}.",
-                hint="Embed their texts again with this version.",
-            )
+        _require_versions(state, featuresVersion=FEATURES_VERSION, tokensVersion=TOKENS_VERSION)
         hashing = NgramHashEmbedder()
         hashing.import_state(state)
         self._become(hashing)
@@ -301,7 +290,6 @@ BAG_VERSION = 1
 # A Korean word has about four features and other words have one. This weight makes them equal.
 _OF_ONE_TOKEN = 4.0
 _HANGUL_RUNS = "[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]+"
-_BAG_STATE = ("featuresVersion", "tokensVersion", "documents", "frequencies")
 
 
 class BagOfWordsEmbedder:
@@ -351,16 +339,8 @@ class BagOfWordsEmbedder:
         documents, counts = state.get("documents"), state.get("frequencies")
         numbers = [documents, *(counts.values() if isinstance(counts, dict) else [None])]
         if type(documents) is not int or not all(type(count) is int and 0 <= count <= documents for count in numbers):
-            raise InvalidInput(
-                "This is no state of a bag of words.", hint=f"Give what export_state gave: {', '.join(_BAG_STATE)}."
-            )
-        versions = state.get("featuresVersion"), state.get("tokensVersion")
-        if versions != (BAG_VERSION, TOKENS_VERSION):
-            raise InvalidInput(
-                f"Features {versions[0]!r} over tokens {versions[1]!r} can't be made here: this version has "
-                f"{BAG_VERSION} and {TOKENS_VERSION}.",
-                hint="Learn and embed the texts again with this version.",
-            )
+            raise InvalidInput("This is no state of a bag of words.", hint="Give what export_state gave.")
+        _require_versions(state, featuresVersion=BAG_VERSION, tokensVersion=TOKENS_VERSION)
         self._become(documents, dict(state["frequencies"]))
 
 

@@ -24,7 +24,7 @@ class Sketch:
     """
 
     __slots__ = (
-        *("id", "importance", "kind", "length", "occurred_at", "place", "scope_key", "session", "signs"),
+        *("id", "importance", "kind", "length", "occurred_at", "scope_key", "session", "signs"),
         *("speaker", "state", "turn", "words"),
     )
 
@@ -37,7 +37,6 @@ class Sketch:
         self.kind = unit.kind
         self.session = unit.session or ""
         self.turn = unit.turn
-        self.place = place(self.session, self.turn)
         self.occurred_at = unit.occurred_at
         self.importance = unit.importance
         self.speaker = speaker
@@ -51,6 +50,10 @@ class Sketch:
         for word in words:
             counted[word] += 1
         self.words = "".join([f" {word} " if count == 1 else f" {word} :{count}" for word, count in counted.items()])
+
+    @property
+    def place(self) -> str:
+        return place(self.session, self.turn)
 
     def count(self, needle: str) -> int:
         """How often a word occurs. The needle is the word with a space on both sides."""
@@ -85,10 +88,10 @@ class Sketch:
     @classmethod
     def from_line(cls, line: str) -> Sketch:
         made = cls.__new__(cls)
-        parts = line.split(_BETWEEN)
-        made.id, made.scope_key, made.state, made.kind, made.session, made.speaker, made.signs = parts[:7]
-        turn, occurred_at, importance, length, made.words = parts[7:]
-        made.place = f"{turn}@{made.session}"
+        made.id, made.scope_key, made.state, made.kind, made.session, made.speaker, made.signs, *rest = line.split(
+            _BETWEEN
+        )
+        turn, occurred_at, importance, length, made.words = rest
         made.turn = int(turn)
         made.occurred_at = int(occurred_at)
         made.importance = float(importance)

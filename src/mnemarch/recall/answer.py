@@ -134,10 +134,12 @@ class Recall:
         if not self._question.weights and not self._floor:
             return self._store.read(lambda reader: self._newest(reader, limit))
         ordered, past = self._ordered(coherence, limit)
+        floor = self._floor or (self._rules.floor if ordered else 0.0)
+        if self._fit < floor:
+            note = f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {floor:g}."
+            self._notes.append(note)
         if self._fit < self._floor:
             ordered = []
-            note = f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
-            self._notes.append(note)
         elif self._reranker is not None:
             best = [relevance.sketch.id for relevance in ordered[: self._rules.rerank_max]]
             units = self._store.read(lambda reader: reader.units(best))

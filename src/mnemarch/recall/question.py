@@ -57,20 +57,15 @@ def _intent(name: str) -> Intent:
     return Intent(name, kinds_where(lambda rules: name in rules.intents))
 
 
-PROFILE = _intent("PROFILE")
-PREFERENCE = _intent("PREFERENCE")
-RECALL = _intent("RECALL")
-KNOWLEDGE = _intent("KNOWLEDGE")
-DEBUG = _intent("DEBUG")
-# No preferred kind.
-GENERAL = _intent("GENERAL")
-_INTENTS = {intent.name: intent for intent in (PROFILE, PREFERENCE, RECALL, KNOWLEDGE, DEBUG)}
+# GENERAL prefers no kind.
+INTENTS = {name: _intent(name) for name in ("PROFILE", "PREFERENCE", "RECALL", "KNOWLEDGE", "DEBUG", "GENERAL")}
 
 
 def intent_of(text: str) -> Intent:
     """The intent of a question (M5): a hint for ranking, never a filter. GENERAL if no sign matches."""
     spaced = _spaced(text)
-    return next((_INTENTS[name] for name, signs in _signs("intents").items() if _has(spaced, signs)), GENERAL)
+    names = (name for name, signs in _signs("intents").items() if _has(spaced, signs))
+    return INTENTS[next(names, "GENERAL")]
 
 
 @cache
@@ -111,7 +106,7 @@ class Question:
         self.wider = everyday.widened(text, self.weights) if rules.everyday else {}
         self.speakers = _speakers(text) if rules.speakers else frozenset()
         self.dates: Sequence[Date] = dates_in(text) if rules.dates and _may_name_a_date(text) else ()
-        self.intent: Intent = intent_of(text) if rules.intent else GENERAL
+        self.intent: Intent = intent_of(text) if rules.intent else INTENTS["GENERAL"]
         spaced = _spaced(text) if rules.turns else ""
         signs = _signs("asks")
         self.asks_when = _has(spaced, signs["when"])

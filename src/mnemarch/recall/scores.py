@@ -6,7 +6,7 @@ docs/explanation/recall.md gives the reasons.
 
 from __future__ import annotations
 
-from math import exp, log
+from math import ceil, exp, log
 
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import instant
@@ -23,7 +23,7 @@ from mnemarch.recall.question import HANGUL, TurnBonuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from mnemarch.config import RecallRules
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     # How often each term of the question occurs, by its number. Terms that don't occur are absent.
     Counts = dict[int, float]
     Bonuses = dict[str, float]
-    # Sketches by session and turn.
-    Placed = Mapping[tuple[str, int], Sketch]
+    # The texts of one session by turn.
+    Turns = dict[int, "Relevance"]
 
 _K1 = 1.2
 _B = 0.9
@@ -46,9 +46,11 @@ _TEXT_LENGTH = 40
 _WINDOW_LENGTH = 80
 # A neighbour's words count less with distance: they fall e-fold over _REACH words and end after HOPS turns. Short turns
 # gain most from neighbours. Turns longer than SELF_CONTAINED words use none.
+# _NEARNESS is by twice the number of words between the middles of both texts, down to _FAINT.
 _REACH = 30.0
 HOPS = 3
 _FAINT = 0.05
+_NEARNESS = [exp(-twice / 2 / _REACH) for twice in range(ceil(2 * _REACH * log(1 / _FAINT)))]
 SELF_CONTAINED = 180
 
 _WINDOW_WEIGHT = 1.8
@@ -82,6 +84,7 @@ _KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
 _NO_MEANINGS: Mapping[str, float] = {}
+_NO_TURNS: Turns = {}
 
 
 class Term:
@@ -104,36 +107,58 @@ class Term:
 
 
 class Relevance:
-    """One candidate: the scores of its own words, its neighbours and its session, and its bonuses. `rank` adds its
-    axes, score and tier. `covered` is the share of the question that it and its neighbours contain. `strength` is its
-    word score relative to the question's total weight."""
+    """One candidate: how often it has each term, its scores and its bonuses. `rank` adds its axes, score and tier.
+
+    `own` and `alone` score its words by the usual length of a text and of a window. `window` includes its neighbours.
+    `covered` is the share of the question that its window contains. `total` and its parts are relative to the best text
+    by words, and `strength` is relative to the question's total weight.
+    """
 
     __slots__ = (
-        *("axes", "bonuses", "covered", "lexical", "neighbours", "score", "session", "sketch", "strength", "tier"),
-        *("total", "weight"),
+        *("alone", "axes", "bonuses", "counts", "covered", "lexical", "neighbours", "own", "score", "session"),
+        *("sketch", "strength", "tier", "total", "weight", "window"),
     )
 
-    def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float, bonuses: Bonuses) -> None:
+    def __init__(self, sketch: Sketch, numbers: Mapping[str, int]) -> None:
         self.sketch = sketch
-        self.covered = self.strength = 0.0
-        self.lexical = lexical
-        self.neighbours = neighbours
-        self.session = session
+        self.counts = _counts(sketch, numbers)
+        self.own = self.window = self.alone = self.session = self.covered = 0.0
+
+    def score_words(self, weights: Weights, turns: Turns, coherence: float) -> None:
+        """Set the scores by words. Beside a model, a lower share of the question lowers all but `alone`."""
+        counts, length = self.counts, self.sketch.length
+        seen, seen_length = _window(self, turns, coherence) if len(turns) > 1 else (counts, length)
+        if not seen:
+            return
+        shares = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
+        self.covered = sum(shares) / weights.asked_total
+        kept = 1 - weights.seen_by_model * (1 - self.covered)
+        self.own = _bm25(counts, weights, length / _TEXT_LENGTH, kept)
+        self.window = self.alone = _bm25(seen, weights, seen_length / _WINDOW_LENGTH, kept)
+        if seen is not counts or weights.seen_by_model:
+            self.alone = _bm25(counts, weights, length / _WINDOW_LENGTH)
+
+    def scale(
+        self, best: float, lexical: float, near: float, session: float, bonuses: Bonuses, strength: float
+    ) -> None:
+        """Set the strength, and the total and its parts relative to the best score by words."""
+        self.strength = strength
+        self.lexical, self.neighbours, self.session = lexical / best, near / best, session / best
         self.bonuses = bonuses
-        self.total = lexical + neighbours + session + sum(bonuses.values())
+        self.total = self.lexical + self.neighbours + self.session + sum(bonuses.values())
 
     def rank(self, weight: float, recency: float, importance: float) -> None:
         """Set the axes of M4, the score and the tier. `weight` is the weight of the similarity."""
         self.weight = weight
-        self.axes = (weight * self.total, recency, importance)
-        self.score = sum(self.axes)
+        similarity = weight * self.total
+        self.axes = (similarity, recency, importance)
+        self.score = similarity + recency + importance
         self.tier = tier_of(self.sketch.kind, self.sketch.state)
 
     def trust(self, confidence: float) -> None:
         """Scale the importance by the unit's trust (R7)."""
-        similarity, recency, importance = self.axes
-        self.axes = (similarity, recency, importance * confidence)
-        self.score = sum(self.axes)
+        _, recency, importance = self.axes
+        self.rank(self.weight, recency, importance * confidence)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -161,71 +186,53 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """The relevance of each candidate and each neighbour, unordered. The best score by words is scaled to 1. `noise` is
-    the cosine of unrelated texts."""
-    pool = {sketch.id: sketch for sketch in (*around, *candidates)}
+    """The relevance of each candidate and each neighbour, unordered. `noise` is the cosine of unrelated texts."""
     # A word of several terms counts for the first, which was asked.
     numbers = {word: number for number, term in reversed([*enumerate(terms)]) for word in term.words}
-    counted = {sketch.id: _counts(sketch, numbers) for sketch in pool.values()}
+    pool = {sketch.id: Relevance(sketch, numbers) for sketch in (*around, *candidates)}
     coherence = coherence if rules.neighbours else 0.0
     weights = Weights(terms, 1 - coherence if meanings else 0.0)
-    placed = {(sketch.session, sketch.turn): sketch for sketch in pool.values() if sketch.session} if coherence else {}
-    sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
-    own, window, alone, covered = _word_scores(pool.values(), counted, weights, placed, coherence)
-    strongest = max([a + _WINDOW_WEIGHT * b for a, b in zip(own, window, strict=True)], default=0.0) or 1.0
-    session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
+    sessions: dict[str, Turns] = {}
+    for text in pool.values() if coherence else ():
+        if text.sketch.session:
+            sessions.setdefault(text.sketch.session, {})[text.sketch.turn] = text
+    for text in pool.values():
+        text.score_words(weights, sessions.get(text.sketch.session, _NO_TURNS), coherence)
+    if rules.sessions:
+        _score_sessions(sessions, pool.keys() - {sketch.id for sketch in around}, weights)
+    strongest = max([text.own + _WINDOW_WEIGHT * text.window for text in pool.values()], default=0.0) or 1.0
     if rules.fusion == "rrf":
-        own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
-    words = zip(own, window, session, strict=True)
-    best = max([a + _WINDOW_WEIGHT * b + coherence * c for a, b, c in words], default=0.0) or 1.0
+        _rank_scores([*pool.values()])
+    by_words = [text.own + _WINDOW_WEIGHT * text.window + coherence * text.session for text in pool.values()]
+    best = max(by_words, default=0.0) or 1.0
     said_wholly = weights.asked_total * (1 + _WINDOW_WEIGHT) / strongest
     meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * _MEANING_WEIGHT * said_wholly
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
-    for number, sketch in enumerate(pool.values()):
+    for id, text in pool.items():
+        sketch = text.sketch
         # The window contains the text itself. The rest is the neighbours' share.
-        near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
-        lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
-        if lexical and sum([weights.shares[term] for term in counted[sketch.id]]) < _WIDER_MIN:
+        near = _WINDOW_WEIGHT * max(0.0, text.window - text.alone)
+        lexical = text.own + _WINDOW_WEIGHT * text.window - near
+        if lexical and not weights.is_enough(text.counts):
             lexical = 0.0
         bonuses: Bonuses = {}
-        is_meant = lexical or near or session[number] or meanings.get(sketch.id, 0.0) > noise
-        if is_meant and meanings:
+        is_found = lexical or near or text.session
+        if meanings and (is_found or meanings.get(id, 0.0) > noise):
             apart = _OTHER_LANGUAGE_COSINE * (question.is_korean != (HANGUL in sketch.words))
-            if (nearness := _meaning(sketch, meanings, placed, coherence) - apart) > 0:
+            if (nearness := _meaning(sketch, meanings, sessions, coherence) - apart) > 0:
                 bonuses["meaning"] = meaning_weight * nearness
-        if sketch.id in nominated:
-            bonuses["asked"] = _NOMINATED_WEIGHT * nominated[sketch.id]
-        if lexical or near or session[number] or bonuses:
+        if id in nominated:
+            bonuses["asked"] = _NOMINATED_WEIGHT * nominated[id]
+        if is_found or bonuses:
             if coherence:
-                bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * covered[number]
+                bonuses["coverage"] = coherence * _COVERAGE_WEIGHT * text.covered
                 bonuses["turn"] = turn_bonuses[sketch.speaker, sketch.signs, sketch.turn == 1]
             _add_bonuses(bonuses, sketch, question, own_session)
-            result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best, bonuses)
-            result.covered = covered[number]
-            said = alone[number] if weights.seen_by_model else (lexical + near) / (1 + _WINDOW_WEIGHT)
-            result.strength = said / weights.asked_total
-            results.append(result)
+            strength = text.alone if weights.seen_by_model else (lexical + near) / (1 + _WINDOW_WEIGHT)
+            text.scale(best, lexical, near, coherence * text.session, bonuses, strength / weights.asked_total)
+            results.append(text)
     return results
-
-
-def _word_scores(
-    sketches: Iterable[Sketch], counted: Mapping[str, Counts], weights: Weights, placed: Placed, coherence: float
-) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Lists by text: the scores of its own words, of its window, and of its own words at the window's length; then the
-    share of the question that its window contains. Beside a model, a lower share lowers the first two scores."""
-    own, window, alone, covered = [], [], [], []
-    for sketch in sketches:
-        counts = counted[sketch.id]
-        seen, length = _window(sketch, counted, placed, coherence)
-        said = [weights.asked_weights[number] * (count if count < 1.0 else 1.0) for number, count in seen.items()]
-        covered.append(sum(said) / weights.asked_total)
-        kept = 1 - weights.seen_by_model * (1 - covered[-1])
-        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH, kept))
-        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH, kept))
-        is_same = seen is counts and kept == 1
-        alone.append(window[-1] if is_same else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
-    return own, window, alone, covered
 
 
 def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
@@ -254,11 +261,13 @@ class Weights:
             1.0 if term.is_asked else term.asked_weight / (terms[term.instead_of].asked_weight or 1.0) for term in terms
         ]
 
+    def is_enough(self, counts: Counts) -> bool:
+        """Whether a text with these terms says a word that was asked, which come first, or related words enough."""
+        return next(iter(counts)) < self.asked or sum([self.shares[number] for number in counts]) >= _WIDER_MIN
+
 
 def _bm25(counts: Counts, terms: Weights, relative_length: float, kept: float = 1.0) -> float:
     """The BM25 score of a text. Asked words count by the factor `kept`, and related words less than the asked one."""
-    if not counts:
-        return 0.0
     damping = _K1 * (1 - _B + _B * relative_length)
     total = 0.0
     weights, all_asked = terms.weights, terms.asked
@@ -276,50 +285,51 @@ def _bm25(counts: Counts, terms: Weights, relative_length: float, kept: float = 
     return total
 
 
-def _window(sketch: Sketch, counted: Mapping[str, Counts], placed: Placed, coherence: float) -> tuple[Counts, float]:
+def _window(text: Relevance, turns: Turns, coherence: float) -> tuple[Counts, float]:
     """The term counts and the length of a text with its neighbours, which are weighted by nearness."""
-    counts, length = counted[sketch.id], float(sketch.length)
-    session, window = sketch.session, None
-    if not placed or not session or length > SELF_CONTAINED:
-        return counts, length
-    for step in (-1, 1):
-        gap = sketch.length / 2
-        for turn in range(sketch.turn + step, sketch.turn + step * (HOPS + 1), step):
-            neighbour = placed.get((session, turn))
+    seen, turn, length = text.counts, text.sketch.turn, text.sketch.length
+    total_length = float(length)
+    for step in (-1, 1) if length <= SELF_CONTAINED else ():
+        # Twice the number of words between the middles of both texts.
+        distance = length
+        for at in range(turn + step, turn + step * (HOPS + 1), step):
+            neighbour = turns.get(at)
             if neighbour is None:
                 break
-            nearness = exp(-(gap + neighbour.length / 2) / _REACH)
-            if nearness < _FAINT:
+            distance += neighbour.sketch.length
+            if distance >= len(_NEARNESS):
                 break
-            gap += neighbour.length
-            nearness *= coherence
-            length += nearness * neighbour.length
-            window = dict(counts) if window is None else window
-            for number, count in counted[neighbour.id].items():
-                window[number] = window.get(number, 0.0) + nearness * count
-    return counts if window is None else window, length
+            nearness = coherence * _NEARNESS[distance]
+            distance += neighbour.sketch.length
+            total_length += nearness * neighbour.sketch.length
+            if neighbour.counts and seen is text.counts:
+                seen = dict(seen)
+            for number, count in neighbour.counts.items():
+                seen[number] = seen.get(number, 0.0) + nearness * count
+    return seen, total_length
 
 
-def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Placed, coherence: float) -> float:
+def _meaning(sketch: Sketch, meanings: Mapping[str, float], sessions: Mapping[str, Turns], coherence: float) -> float:
     """The cosine of a text and, in a conversation, of the turns around it."""
-    total, weight = meanings.get(sketch.id, 0.0), 1.0
-    for step, share in _NEIGHBOUR_SHARES.items() if placed and sketch.session else ():
-        neighbour = placed.get((sketch.session, sketch.turn + step))
-        if neighbour is not None and neighbour.id in meanings:
-            total += coherence * share * meanings[neighbour.id]
+    total, weight, turns = meanings.get(sketch.id, 0.0), 1.0, sessions.get(sketch.session, _NO_TURNS)
+    for step, share in _NEIGHBOUR_SHARES.items() if len(turns) > 1 else ():
+        neighbour = turns.get(sketch.turn + step)
+        if neighbour is not None and neighbour.sketch.id in meanings:
+            total += coherence * share * meanings[neighbour.sketch.id]
             weight += coherence * share * _ALIKE
     return total / weight
 
 
-def _session_scores(candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Weights) -> dict[str, float]:
-    """The BM25 score of each session. A term's count is the number of the session's candidates that have it."""
-    by_session: dict[str, Counts] = {}
-    for sketch in candidates:
-        if sketch.session:
-            counts = by_session.setdefault(sketch.session, {})
-            for number in counted[sketch.id]:
+def _score_sessions(sessions: Mapping[str, Turns], found: Collection[str], weights: Weights) -> None:
+    """Set the BM25 score of each text's session. A term's count is the number of texts in `found` that have it."""
+    for turns in sessions.values():
+        counts: Counts = {}
+        for text in turns.values():
+            for number in text.counts if text.sketch.id in found else ():
                 counts[number] = counts.get(number, 0.0) + 1.0
-    return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
+        score = _bm25(counts, weights, 1.0)
+        for text in turns.values():
+            text.session = score
 
 
 def _add_bonuses(bonuses: Bonuses, sketch: Sketch, question: Question, own_session: str | None) -> None:
@@ -334,6 +344,13 @@ def _add_bonuses(bonuses: Bonuses, sketch: Sketch, question: Question, own_sessi
         bonuses["own_session"] = _OWN_SESSION_BONUS
     if question.intent.kinds and sketch.kind.partition(".")[0] in question.intent.kinds:
         bonuses["intent"] = _INTENT_BONUS
+
+
+def _rank_scores(texts: Sequence[Relevance]) -> None:
+    """Replace each score by words by its reciprocal rank."""
+    for name in ("own", "window", "alone", "session"):
+        for text, rank in zip(texts, reciprocal_ranks([getattr(text, name) for text in texts]), strict=True):
+            setattr(text, name, rank)
 
 
 def reciprocal_ranks(values: Sequence[float]) -> list[float]:

@@ -34,6 +34,8 @@ _ITEMS_MIN = 8
 _QUERY_CHARS_MAX = 500
 # An answer must share this many telling words, or synonyms, with its question, if the question has as many.
 _SHARED_WORDS_MIN = 2
+# With this fit, the best item needs to share only one.
+_SURE_FIT = 0.8
 # Items with less than this share of the best similarity are dropped, if the reader did not ask a question.
 _OF_BEST_MIN = 0.6
 _DECIDED = ("decision", "evidence")
@@ -89,7 +91,6 @@ class Answering:
 
     def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:
         """The units that may be handed out here, as items of an answer."""
-        from mnemarch.model.search import Recalled
         from mnemarch.policy.kinds import TIER_FOUND
         from mnemarch.policy.trust import label_of
         from mnemarch.units.gate import Gate
@@ -226,7 +227,7 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
     """The answer without units that the reader knows. With `sure`, also without own units and weak matches.
 
     Own units are those of this session. The best item may match by its meaning alone, for instance in another
-    language: the floor has judged it already.
+    language, and by one word if the fit is high: the floor has judged it already.
     """
     from mnemarch.text.everyday import widened
     from mnemarch.text.tokens import query_tokens, telling_tokens
@@ -236,17 +237,17 @@ def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, 
     words = {word: word for word in asked} | {other: word for other, (word, _) in wider.items()}
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
     # Episodes are long, so their similarity is not compared with that of facts.
-    is_story = {item.unit.id: item.unit.kind == "episode" for item in found.items}
-    near = [(item.why.get("similarity", 0.0), is_story[item.unit.id]) for item in found.items if sure]
-    closest = {told: max((one for one, story in near if told or not story), default=0.0) for told in (True, False)}
+    near = [(item.why.get("similarity", 0.0), item.unit.kind) for item in found.items if sure]
+    closest = max((similarity for similarity, _ in near), default=0.0)
+    closest_fact = max((similarity for similarity, kind in near if kind != "episode"), default=0.0)
 
     def is_news(item: Recalled) -> bool:
         is_own = sure and session is not None and item.unit.session == session and item.unit.kind != "decision"
-        is_meant = item is found.items[0] and item.why.get("meaning", 0.0) > 0.0
-        if item.why.get("similarity", 0.0) < _OF_BEST_MIN * closest[is_story[item.unit.id]]:
+        is_sure = item is found.items[0] and (item.why.get("meaning", 0.0) > 0.0 or found.fit >= _SURE_FIT)
+        if item.why.get("similarity", 0.0) < _OF_BEST_MIN * (closest if item.unit.kind == "episode" else closest_fact):
             return False
         shared = {words[token] for token in telling_tokens(item.unit.content) if token in words}
-        return not is_own and (is_meant or len(shared) >= shared_min)
+        return not is_own and (is_sure or len(shared) >= shared_min)
 
     binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
     if sure:
