@@ -368,6 +368,12 @@ def english_of(text: str) -> str:
     return text if 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters) else ""
 
 
+def in_english(text: str) -> str:
+    """The text with the English of its Korean words, or with their stems where the table lacks them."""
+    parts = [] if text.isascii() else pattern(r"[가-힣]+|[^\s가-힣]+").findall(text)
+    return " ".join([(_glossed(part) or stem(part)) if is_hangul(part) else part for part in parts]) or text
+
+
 def _glossed(word: str) -> str:
     """The English for the longest beginning in the table, and for the rest: 결제내역을 is payment details.
 
