@@ -53,7 +53,8 @@ def _laid(ours: Frame, theirs: Frame) -> Sides:
     for one, said in ((left, theirs.items), (right, ours.items)):
         for item in list(one):
             # Drop a repetition: "a message in a message queue".
-            if not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said):
+            is_repeated = not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said)
+            if is_repeated or _is_covered(item, pairs):
                 one.remove(item)
     return Sides(pairs, left, right)
 
@@ -214,6 +215,13 @@ def _is_about_one(
         or _numbers(item)
         or (item.is_subject and item.at in named)
         for item in more
+    )
+
+
+def _is_covered(item: Item, pairs: Sequence[tuple[Item, Item]]) -> bool:
+    """Whether the other statement is about all that the item narrows: payment amounts, all amounts."""
+    return item.is_modifier and any(
+        here.at == item.at + 1 and there.is_all for pair in pairs for here, there in (pair, pair[::-1])
     )
 
 
