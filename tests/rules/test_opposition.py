@@ -23,6 +23,13 @@ WORDS = (
 STATEMENTS = st.lists(st.sampled_from(WORDS.split(" ")), max_size=12).map(" ".join) | st.text(max_size=40)
 
 
+def test_r12_statements_in_two_languages_are_told_apart():
+    pairs = pairs_in(PAIRS.with_stem("statements_across"))
+    flagged = {label: sum(bool(opposes(b, a)) and bool(opposes(a, b)) for a, b in pairs[label]) for label in pairs}
+    assert flagged["opposing"] >= 34
+    assert flagged["compatible"] == 0
+
+
 @pytest.mark.parametrize(("a", "b"), cases("opposition", "two tries"))
 def test_two_tries_are_two_events(a, b):
     assert opposes(a, b) is None

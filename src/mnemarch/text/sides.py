@@ -9,8 +9,9 @@ from __future__ import annotations
 from unicodedata import normalize
 
 from mnemarch.model.value import Frozen
+from mnemarch.text.bilingual import opposed_across
 from mnemarch.text.clauses import roots, words_of
-from mnemarch.text.frames import ENDLESS, Frame, Item, frame_of
+from mnemarch.text.frames import ENDLESS, Frame, Item, frame_of, general
 from mnemarch.text.words import STOP_WORDS, grouped, is_hangul, listed
 
 TYPE_CHECKING = False
@@ -53,10 +54,9 @@ def _laid(ours: Frame, theirs: Frame) -> Sides:
     for one, said in ((left, theirs.items), (right, ours.items)):
         for item in list(one):
             # Drop a repetition: "a message in a message queue".
-            is_repeated = not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said)
-            if is_repeated or _is_covered(item, pairs):
+            if not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said):
                 one.remove(item)
-    return Sides(pairs, left, right)
+    return Sides(pairs, general(left, pairs), general(right, [(other, one) for one, other in pairs]))
 
 
 def _is_same(a: Item, b: Item) -> bool:
@@ -95,8 +95,10 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     `is_rule`: a rule holds in all of its cases, so one statement may name a case that the other doesn't.
     """
     ours, theirs = frame_of(a), frame_of(b)
-    if not (ours.is_plain and theirs.is_plain) or ours.is_korean != theirs.is_korean:
+    if not (ours.is_plain and theirs.is_plain):
         return None
+    if ours.is_korean != theirs.is_korean:
+        return opposed_across(ours, theirs)
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
     sides = _laid(ours, theirs)
@@ -215,13 +217,6 @@ def _is_about_one(
         or _numbers(item)
         or (item.is_subject and item.at in named)
         for item in more
-    )
-
-
-def _is_covered(item: Item, pairs: Sequence[tuple[Item, Item]]) -> bool:
-    """Whether the other statement is about all that the item narrows: payment amounts, all amounts."""
-    return item.is_modifier and any(
-        here.at == item.at + 1 and there.is_all for pair in pairs for here, there in (pair, pair[::-1])
     )
 
 
