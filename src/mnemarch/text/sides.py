@@ -9,14 +9,15 @@ from __future__ import annotations
 from unicodedata import normalize
 
 from mnemarch.model.value import Frozen
-from mnemarch.text.bilingual import opposed_across
-from mnemarch.text.clauses import roots, words_of
+from mnemarch.text import korean
+from mnemarch.text.cache import cached
+from mnemarch.text.clauses import root_of, roots, words_of
 from mnemarch.text.frames import ENDLESS, Frame, Item, frame_of, general
 from mnemarch.text.words import STOP_WORDS, grouped, is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Value = list[Item]
 
@@ -41,16 +42,22 @@ class Sides(Frozen):
     right: list[Item]
 
 
-def _laid(ours: Frame, theirs: Frame) -> Sides:
-    left, right = list(ours.items), list(theirs.items)
+def _paired(left: list[Item], right: list[Item], *rules: Callable[[Item, Item], bool]) -> list[tuple[Item, Item]]:
+    """The pairs of items that one of the rules takes for one, the first rule first. They leave the lists."""
     pairs: list[tuple[Item, Item]] = []
-    for matches in (_is_same, _has_one_root, _is_of_one_group, _has_one_sense):
+    for is_alike in rules:
         for item in list(left):
-            other = next((each for each in right if matches(item, each)), None)
+            other = next((each for each in right if is_alike(item, each)), None)
             if other is not None:
                 left.remove(item)
                 right.remove(other)
                 pairs.append((item, other))
+    return pairs
+
+
+def _laid(ours: Frame, theirs: Frame) -> Sides:
+    left, right = list(ours.items), list(theirs.items)
+    pairs = _paired(left, right, _is_same, _has_one_root, _is_of_one_group, _has_one_sense)
     for one, said in ((left, theirs.items), (right, ours.items)):
         for item in list(one):
             # Drop a repetition: "a message in a message queue".
@@ -98,7 +105,7 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     if not (ours.is_plain and theirs.is_plain):
         return None
     if ours.is_korean != theirs.is_korean:
-        return opposed_across(ours, theirs)
+        return _opposed_across(ours, theirs)
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
     sides = _laid(ours, theirs)
@@ -464,3 +471,72 @@ def _flips(a: Item, b: Item) -> bool:
 
 def _flipped_groups(a: Item, b: Item) -> set[str]:
     return {pole[:-1] for pole in a.poles} & {pole[:-1] for pole in b.poles}
+
+
+# Two languages
+#
+# Word order and particles don't compare between Korean and English. So all that one statement names has to be in the
+# other one, by a common sense, a name or the table of English for Korean words. Then one value or one denial decides.
+
+
+def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, str]]] | None:
+    left, right = ([item for item in frame.items if not item.is_aside] for frame in (ours, theirs))
+    pairs = _paired(left, right, _is_named_alike, _means_the_same, _does_the_same)
+    left, right = general(left, pairs), general(right, [(other, one) for one, other in pairs])
+    values = [(one, other) for one in left for other in right if _is_other_value(one, other)]
+    flipped = [(one, other) for one, other in pairs if _flips(one, other)]
+    rest = [item for item in (*left, *right) if not any(item in pair for pair in values)]
+    is_about_one = any(not (one.is_relation and other.is_relation) or _is_thing(one, other) for one, other in pairs)
+    is_open = ours.many_at or theirs.many_at or ours.has_exception or theirs.has_exception
+    if not is_about_one or is_open or any(not _adds_nothing(item, (*ours.items, *theirs.items)) for item in rest):
+        return None
+    denials = ours.negations + theirs.negations
+    if values:
+        is_one = len(values) == 1 and not flipped and not denials
+        return ("value", [(one.written, other.written) for one, other in values]) if is_one else None
+    # "Is off" and "is not enabled" are alike, though by words of two groups; "no more than" denies nothing.
+    is_unsure = any(one.poles and other.poles and not _is_of_one_group(one, other) for one, other in pairs)
+    if len(pairs) < 2 or (len(flipped) + denials) % 2 == 0 or is_unsure or ours.bounds or theirs.bounds:
+        return None
+    sides = [(one.written, other.written) for one, other in flipped]
+    return "polarity", sides or [("not" if ours.negations else "", "not" if theirs.negations else "")]
+
+
+def _is_named_alike(one: Item, other: Item) -> bool:
+    return one.key == other.key and one.amount == other.amount
+
+
+def _means_the_same(one: Item, other: Item) -> bool:
+    # Redis and Memcached are caches, but not the same one.
+    is_one_sense = _has_one_sense(one, other) and not (one.kinds and other.kinds)
+    is_translated = not (_english(one.key) | {one.key}).isdisjoint(_english(other.key) | {other.key})
+    return not (one.amount or other.amount) and (is_one_sense or is_translated)
+
+
+def _does_the_same(one: Item, other: Item) -> bool:
+    are_acts = one.is_relation and other.is_relation
+    return are_acts and (_is_of_one_group(one, other) or not one.senses.isdisjoint(other.senses))
+
+
+@cached(1024)
+def _english(key: str) -> frozenset[str]:
+    return frozenset(root_of(word) for word in korean.english_of(key).split() if word not in STOP_WORDS)
+
+
+def _is_other_value(one: Item, other: Item) -> bool:
+    if one.amount or other.amount:
+        return one.amount == other.amount
+    return (_is_form(one) and _is_form(other)) or not one.kinds.isdisjoint(other.kinds)
+
+
+def _is_form(item: Item) -> bool:
+    """Whether the item is the form that a thing has: 정수로, as integers; but not the 원 of 원 단위로."""
+    is_of_phrase = is_hangul(item.written) and not item.written.endswith("로")
+    return not item.is_relation and item.lead in ("로", "as") and not is_of_phrase
+
+
+def _adds_nothing(item: Item, items: Sequence[Item]) -> bool:
+    """Whether an item without a partner is a verb that the rest of a statement implies: it happens on, it is used."""
+    senses, others = _senses_in([item]), _senses_in(each for each in items if each is not item)
+    implied = others.union(words_of("light"))
+    return item.is_relation and not item.denies and (not senses or not senses.isdisjoint(implied))
