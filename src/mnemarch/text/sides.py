@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
 # Groups of words that lead to values of one kind, and all of these words.
 _LEADS = [frozenset(words) for words in grouped("senses", "leads").values()]
-_LEADING = frozenset(word for leads in _LEADS for word in leads)
 _AGENTS, _EQUALS, _BEING, _USES, _PREPOSITIONS = (
     frozenset(listed("senses", name)) for name in ("agents", "equals", "may be", "uses", "prepositions")
 )
@@ -160,11 +159,6 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right:
         pole[:-1] in ("than", "bound") for item in (*left, *right) for pole in item.poles
     )
     has_exception = ours.has_exception or theirs.has_exception
-    # "Can be turned off" implies that it is on by default.
-    has_exception |= any(
-        frame.is_possible and any(map(_denies, side)) and not frame.negations
-        for frame, side in ((ours, left), (theirs, right))
-    )
     return is_other_deed or is_ordered or is_bounded or is_limited or has_exception
 
 
@@ -366,8 +360,6 @@ def _is_of_one_kind(one: Value, other: Value) -> bool:
 
 def _count_alike(one: Value, other: Value) -> bool:
     """Whether two numbers count the same thing. False for 4 spaces and 1 quote, or for 3 times and on 503."""
-    if _dimensions_of(one) != {"#"}:
-        return True
     leads = {_lead(one), _lead(other)}
     counted = [any(not item.amount for item in side) for side in (one, other)]
     return not all(counted) and (len(leads) == 1 or "on" not in leads)
@@ -392,8 +384,6 @@ def _stands_in_one_place(one: Value, other: Value) -> bool:
         return leads <= _PREPOSITIONS and (
             (len(leads) == 1 and (are_told or leads != {"로"})) or (is_proper and any(leads <= each for each in _LEADS))
         )
-    if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
-        return False
     if not leads.isdisjoint(_EQUALS):
         return leads <= _EQUALS | _BEING
     is_proper = _is_proper(one) and _is_proper(other) and leads <= {"in", "with", "using", "via"}
@@ -443,7 +433,6 @@ def _exclude(
     if all(any(item.amount for item in one) for one, _ in values):
         # Supports Python 3.11, and 3.12; but a plan includes 3 projects.
         is_other_end = any(not _ENDING.issuperset(_flipped_groups(*pair)) for pair in flipped)
-        is_other_end |= bool(flipped) and all(one[0].is_subject and other[0].is_subject for one, other in values)
         are_versions = any(item.is_version for one, _ in values for item in one)
         return not (is_other_end or (takes_many and are_versions)) and (
             negations == 0 or any("most" in frame.bounds and frame.negations for frame in (ours, theirs))
@@ -486,9 +475,12 @@ def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, st
     values = [(one, other) for one in left for other in right if _is_other_value(one, other)]
     flipped = [(one, other) for one, other in pairs if _flips(one, other)]
     rest = [item for item in (*left, *right) if not any(item in pair for pair in values)]
-    is_about_one = any(not (one.is_relation and other.is_relation) or _is_thing(one, other) for one, other in pairs)
     is_open = ours.many_at or theirs.many_at or ours.has_exception or theirs.has_exception
-    if not is_about_one or is_open or any(not _adds_nothing(item, (*ours.items, *theirs.items)) for item in rest):
+    if (
+        is_open
+        or not any(_is_thing(*pair) for pair in pairs)
+        or any(not _adds_nothing(item, (*ours.items, *theirs.items)) for item in rest)
+    ):
         return None
     denials = ours.negations + theirs.negations
     if values:
