@@ -24,10 +24,6 @@ from mnemarch.text.slots import COPULAS, DETERMINERS, has_hangul, without_partic
 from mnemarch.text.statements import PERIODS, dimension_of, kinds_in, normal_amount, parts_of, without_asides
 from mnemarch.text.words import Patterns, is_hangul, listed
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _PATTERNS = Patterns("senses", "patterns")
 # The dimension of an endless period: kept forever.
 ENDLESS = "*"
@@ -92,12 +88,6 @@ class Frame(Frozen):
     opening: str
     # Whether it says at most, or at least.
     bounds: frozenset[str]
-
-
-def general(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[Item]:
-    """The items without the modifiers of a thing if its partner means all such things: payment amounts, all amounts."""
-    covered = {here.at - 1 for here, there in pairs if there.is_all}
-    return [item for item in items if not (item.is_modifier and item.at in covered)]
 
 
 @cached(1024)
