@@ -18,7 +18,9 @@ from collections import Counter, defaultdict
 from hashlib import sha256
 from pathlib import Path
 
-from mnemarch.learning.detect import detect_code_rules_from_patch, learn_code_rules, verdict
+import mnemarch
+from mnemarch import Actor, Scope
+from mnemarch.learning.detect import detect_code_rules_from_patch, verdict
 from mnemarch.learning.rule import apply_rules, hits_in
 from mnemarch.learning.trees import fragments, parsed
 
@@ -77,7 +79,8 @@ def main() -> None:
     if "one" in options.part:
         one_patch(by_rule, learned, negatives, options.show)
     if "eight" in options.part:
-        several(by_rule, negatives, options.show)
+        with mnemarch.open(":memory:") as memory:
+            several(memory, by_rule, negatives, options.show)
     if "library" in options.part:
         library(by_rule, learned, options.show)
 
@@ -117,15 +120,23 @@ def one_patch(by_rule, learned, negatives, show: int) -> None:
         print(apply_rules(rules, row["before"], "python"))
 
 
-def several(by_rule, negatives, show: int) -> None:
+def taught(memory: mnemarch.Memory, project: str, rows: list) -> list:
+    """The rules that a project has after these changes, without those that one of the changes contradicts."""
+    rules = memory.seat(Actor.agent("bench"), Scope(project=project, task="t")).rules
+    for row in rows:
+        rules.learn(row["before"], row["after"], path="a.py")
+    return [rule for rule in rules.find_code_rules() if not rule.failure_count]
+
+
+def several(memory: mnemarch.Memory, by_rule, negatives, show: int) -> None:
     chance = random.Random(8)
     outcomes, not_to, tried, wrongs = Counter(), 0, 0, []
     # Which eight makes a difference: three choices of them.
-    for rule, examples in sorted(by_rule.items()) * 3:
+    for number, (rule, examples) in enumerate(sorted(by_rule.items()) * 3):
         if len(examples) < 9:
             continue
         mixed = chance.sample(examples, len(examples))
-        rules = learn_code_rules([(row["before"], row["after"]) for row in mixed[:8]])
+        rules = taught(memory, f"p{number}", mixed[:8])
         for row in mixed[8 : 8 + TARGETS_MAX]:
             outcome = judged(rules, row)
             outcomes[outcome] += 1

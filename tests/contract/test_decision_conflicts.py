@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Citation, Conflict, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.decision import Reason
 
@@ -39,6 +40,12 @@ def test_r12_also_in_korean(lead):
     lock = decided(lead, "토큰은 저장하면 안 된다", strength="lock")
     assert [one.id for one in proposed(lead, "토큰을 저장해야 한다").conflicts] == [lock.id]
     assert proposed(lead, "토큰을 저장하지 말아야 한다").conflicts == ()
+
+
+@pytest.mark.parametrize(("lock", "text", "is_opposed"), cases("opposition", "locks"))
+def test_r12_a_decision_is_compared_with_a_lock_in_the_other_language(lead, lock, text, is_opposed):
+    held = decided(lead, lock, strength="lock")
+    assert [one.id for one in proposed(lead, text).conflicts] == [held.id] * is_opposed
 
 
 def test_what_holds_everywhere_is_contradicted_in_every_domain_and_the_firmest_comes_first(lead):

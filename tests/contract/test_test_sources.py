@@ -88,6 +88,8 @@ def test_the_names_of_other_runners_lead_to_the_source_too(shop, name, path, nam
         ("refunds are whole", [Citation.file("src/stock.py")], False),
         ("A refund is whole", [], False),
         ("A refund of a payment is whole", [], True),
+        ("결제의 환불은 전액이다", [], True),
+        ("돼지는 정오에 난다", [], False),
         ("`assert` and `self` are words of Python", [], False),
         ("Pigs fly at noon", [Citation.test("tests/test_payments.py::test_refund")], False),
     ],
@@ -95,6 +97,12 @@ def test_the_names_of_other_runners_lead_to_the_source_too(shop, name, path, nam
 def test_a_claim_has_to_cite_or_name_what_the_test_names(shop, text, citations, about):
     names = names_in_test(Codebase(str(shop)), "tests/test_payments.py::test_refund")
     assert is_about(names, text, citations) is about
+
+
+@pytest.mark.parametrize("text", ["결제 정산주기는 사흘이다", "The payment period is three days"])
+def test_a_test_with_a_korean_name_is_about_a_claim_in_either_language(text):
+    assert is_about(frozenset({"payments", "test_정산주기_기간", "test_period"}), text, [])
+    assert not is_about(frozenset({"payments", "test_timeout"}), text, [])
 
 
 def test_a_file_is_changed_by_its_branch_its_edits_and_when_it_is_new(shop, tmp_path):

@@ -15,7 +15,6 @@ from mnemarch.learning import (
     apply_rules,
     cleanup_weak_rules,
     detect_code_rules_from_patch,
-    learn_code_rules,
     merge_duplicate_rules,
     reinforce_rule,
 )
@@ -59,7 +58,7 @@ def test_every_method_refuses_arguments_of_another_type(seats, name):
 
 
 FUNCTIONS = (
-    *(apply_rules, cleanup_weak_rules, detect_code_rules_from_patch, learn_code_rules, merge_duplicate_rules),
+    *(apply_rules, cleanup_weak_rules, detect_code_rules_from_patch, merge_duplicate_rules),
     *(reinforce_rule, RULE.apply),
 )
 

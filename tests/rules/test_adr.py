@@ -49,6 +49,12 @@ def test_a_record_is_read(text, number, title, status, decision, summary, cost, 
     assert list(record.links) == links
 
 
+@pytest.mark.parametrize(("title", "decision", "is_repeated"), cases("adr", "titles"))
+def test_a_title_that_the_decision_repeats_is_told_once(title, decision, is_repeated):
+    record = read_record(f"# 3. {title}\n\n## Status\n\nAccepted\n\n## Decision\n\n{decision}\n")
+    assert record.text == (decision if is_repeated else f"{title}\n\n{decision}")
+
+
 def test_a_record_without_sections_decides_all_that_it_says():
     record = read_record("# 15. Stale is not archived\n\nStatus: accepted\n\nRecall **checks** the tree.\n")
     assert (record.status, record.text) == ("accepted", "Stale is not archived\n\nRecall **checks** the tree.")

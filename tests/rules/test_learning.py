@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.errors import InvalidInput
 from mnemarch.learning import (
     CodeRule,
     apply_rules,
     cleanup_weak_rules,
     detect_code_rules_from_patch,
-    learn_code_rules,
     merge_duplicate_rules,
     pattern_category,
     reinforce_rule,
@@ -122,13 +122,23 @@ def test_a_common_form_is_not_taken_from_one_patch():
     assert rule.apply(library) == library
 
 
+def taught(*patches: tuple[str, str]) -> list[CodeRule]:
+    """The rules of each patch, and those that it shares with an earlier one."""
+    rules = [rule for patch in patches for rule in detect_code_rules_from_patch(*patch)]
+    for at, patch in enumerate(patches):
+        earlier = {str(number): each for number, each in enumerate(patches[:at])}
+        rules += [rule for rule, _ in joint_rules(patch, earlier, "python")]
+    return rules
+
+
 def test_two_patches_have_more_in_common_than_either_shows_and_a_wrong_rule_is_dropped():
-    patches = [("os.open(a, mode=1)\n", "io.open(a)\n"), ("os.open(b, mode='w')\n", "io.open(b)\n")]
-    rules = learn_code_rules(patches)
+    patches = {"a": ("os.open(a, mode=1)\n", "io.open(a)\n"), "b": ("os.open(b, mode='w')\n", "io.open(b)\n")}
+    rules = taught(*patches.values())
     assert apply_rules(rules, "os.open(c, mode=None)\n", "python") == "os.open(c, mode=None)\n"
-    assert {apply_rules(rules, before, "python") for before, _ in patches} == {"io.open(a)\n", "io.open(b)\n"}
-    contradicted = [*patches, ("os.open(c, mode=1)\n", "os.open(c, mode=2)\n")]
-    assert all(rule.apply("os.open(c, mode=1)\n") != "io.open(c)\n" for rule in learn_code_rules(contradicted))
+    assert {apply_rules(rules, before, "python") for before, _ in patches.values()} == {"io.open(a)\n", "io.open(b)\n"}
+    contradicted = patches | {"c": ("os.open(c, mode=1)\n", "os.open(c, mode=2)\n")}
+    joint = joint_rules(contradicted.pop("a"), contradicted, "python")
+    assert all(rule.apply("os.open(c, mode=1)\n") != "io.open(c)\n" for rule, _ in joint)
 
 
 ZONE = "from django.utils import timezone\n"
@@ -154,33 +164,15 @@ def test_a_rule_leaves_alone_what_it_would_break(patch, left_alone):
     assert only_rule(*patch).apply(left_alone) == left_alone
 
 
-def test_what_is_called_or_passed_is_no_variable_however_many_patches_there_are():
+def test_what_is_called_or_passed_is_no_variable_and_nothing_unknown_is_dropped():
     patches = [
         ("one.run(a, stdout=PIPE, stderr=PIPE)\n", "one.run(a, capture_output=True)\n"),
         ("two(b, stdout=PIPE, stderr=PIPE)\n", "two(b, capture_output=True)\n"),
     ]
     other = "three(c, stdout=PIPE, stderr=PIPE)\n"
-    rules = learn_code_rules(patches)
-    assert len(rules) == 2
-    assert apply_rules(rules, other, "python") == other
-
-
-def test_several_patches_say_together_what_a_word_means_and_drop_nothing_unknown():
-    known, bare = ("from web import Field\nFor(Field(choices=A.choices))\n", "Field(a, choices=B.choices)\n")
-    rules = learn_code_rules([(text, text.replace(".choices", "")) for text in (known, bare)])
-    elsewhere = "from forms import Field\nField(choices=C.choices)\n"
-    assert apply_rules(rules, elsewhere, "python") == elsewhere
-    assert apply_rules(rules, elsewhere.replace("forms", "web"), "python") != elsewhere.replace("forms", "web")
+    assert apply_rules(taught(*patches), other, "python") == other
     dropping = [(f"old(x).send({sent})\n", "new(x).send()\n") for sent in ("1 + a", "f(b)")]
-    assert apply_rules(learn_code_rules(dropping), "old(x).send(k[0])\n", "python") == "old(x).send(k[0])\n"
-
-
-def test_an_import_alone_is_no_rule_where_another_patch_changes_its_use_too():
-    moved = "from old import Agg\nAgg(x)\n", "from new import Agg\nAgg(x)\n"
-    changed = "from old import Agg\nAgg(x, ', ')\n", "from new import Agg\nAgg(x, Value(', '))\n"
-    text = "from old import Agg\nAgg(y, z)\n"
-    assert apply_rules(learn_code_rules([moved]), text, "python") != text
-    assert apply_rules(learn_code_rules([moved, changed]), text, "python") == text
+    assert apply_rules(taught(*dropping), "old(x).send(k[0])\n", "python") == "old(x).send(k[0])\n"
 
 
 def test_code_that_is_nested_too_deep_is_left_alone():
@@ -220,23 +212,9 @@ def test_five_successes_make_a_rule_trusted_and_three_failures_weak():
     assert (merged.confidence, merged.success_count) == (after[True].confidence, 5)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "category", "tag"),
-    [
-        ("get(u, verify=False)\n", "get(u, verify=True)\n", "security", ""),
-        ("raise IOError(x)\n", "raise OSError(x)\n", "error_handling", "api"),
-        ("go(x == None)\n", "go(x is None)\n", "null_safety", ""),
-        ("y = sorted(x)[0]\n", "y = min(x)\n", "performance", ""),
-        ("for line in f.readlines():\n    go(line)\n", "for line in f:\n    go(line)\n", "performance", ""),
-        ("make(path, 644)\n", "make(path, 0o644)\n", "security", "correctness"),
-        ("total = order.total + tax\n", "total = (order.total or 0) + tax\n", "null_safety", ""),
-        ("round(x, None)\n", "round(x)\n", "readability", ""),
-        ("log.warn(x)\n", "log.warning(x)\n", "readability", "api"),
-    ],
-)
-def test_a_rule_has_one_of_five_categories_and_perhaps_a_tag(before, after, category, tag):
-    rule = only_rule(before, after)
-    assert (rule.category, rule.tag) == (category, tag)
+@pytest.mark.parametrize(("before", "after", "category"), cases("learning", "categories"))
+def test_a_rule_has_one_of_five_categories(before, after, category):
+    assert only_rule(before, after).category == category
 
 
 BODY = "def f(a, b):\n    c = a * 3 + b\n    if c > b:\n        c = c - a\n    return c\n"

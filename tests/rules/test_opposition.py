@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fixtures.cases import cases
 from mnemarch.text.canonical import canonical_key
 from mnemarch.text.opposition import breaks, change_of, ended, opposes
-from mnemarch.text.statements import statement, topic_key
+from mnemarch.text.statements import compared, statement, topic_key
 from mnemarch.text.words import Patterns, listed
 from mnemarch.units.finding import is_reworded
 
@@ -23,6 +23,13 @@ WORDS = (
 )
 REPLACED = {name: it for name, it in Patterns("relations", "phrases").sources.items() if name.isascii()}
 STATEMENTS = st.lists(st.sampled_from(WORDS.split(" ")), max_size=12).map(" ".join) | st.text(max_size=40)
+
+
+def test_r12_statements_in_two_languages_are_told_apart():
+    pairs = pairs_in(PAIRS.with_stem("statements_across"))
+    flagged = {label: sum(bool(opposes(b, a)) and bool(opposes(a, b)) for a, b in pairs[label]) for label in pairs}
+    assert flagged["opposing"] >= 34
+    assert flagged["compatible"] == 0
 
 
 @pytest.mark.parametrize(("a", "b"), cases("opposition", "two tries"))
@@ -88,6 +95,18 @@ def test_r6_an_announced_change_ends_what_it_changed(older, newer):
     assert ended(older, newer).kind == "change"
     assert ended(newer, older) is None
     assert ended("Invoices are printed at night", newer) is None
+
+
+@pytest.mark.parametrize(("known", "newer"), cases("opposition", "other changes"))
+def test_r6_a_change_of_another_thing_ends_nothing(known, newer):
+    assert change_of(newer).about
+    assert ended(known, newer) is None
+
+
+@pytest.mark.parametrize(("left", "right", "reason", "subject", "values"), cases("opposition", "shown"))
+def test_values_are_shown_as_names_and_what_is_common_stays_in_the_subject(left, right, reason, subject, values):
+    assert opposes(left, right).reason == reason
+    assert compared([left, right]) == (subject, tuple(values))
 
 
 @pytest.mark.parametrize("name", [*REPLACED, "aside"])

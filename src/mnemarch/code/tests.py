@@ -14,7 +14,7 @@ from mnemarch.model.unit import EXPECTED, OF_CODE, Citation, CitationKind, Claim
 from mnemarch.model.value import Frozen
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED
-from mnemarch.text.words import Patterns, listed
+from mnemarch.text.words import Patterns, is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,7 +278,8 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
     """Whether a test with these names is about a claim: the claim cites or names a file or symbol among them (R20).
 
     A claim in plain words names a symbol by its words: "Checkout retries three times" names `checkout` and
-    `test_retry`. One shared word could be a coincidence, so two are required, and one of them must be a whole name.
+    `test_retry`, in Korean too. One shared word could be a coincidence, so two are required, and one of them must be a
+    whole name.
     """
     for citation in citations:
         if citation.kind in OF_CODE:
@@ -291,11 +292,18 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
         if is_code and last in names and last not in _COMMON:
             return True
     telling = names - _COMMON
+    shared = _telling_words(text) & _telling_words(" ".join(telling)) - _COMMON
+    whole = _telling_words(" ".join(name for name in telling if _PATTERNS["single word"].fullmatch(name)))
+    return len(shared) >= _SHARED_WORDS_MIN and not shared.isdisjoint(whole)
+
+
+def _telling_words(text: str) -> set[str]:
+    """The stems of a text's words. Korean words count by their English, since code rarely has Korean names."""
+    from mnemarch.text import korean
     from mnemarch.text.tokens import telling_tokens
 
-    shared = set(telling_tokens(text)) & set(telling_tokens(" ".join(telling))) - _COMMON
-    whole = {token for name in telling for token in telling_tokens(name) if _PATTERNS["single word"].fullmatch(name)}
-    return len(shared) >= _SHARED_WORDS_MIN and not shared.isdisjoint(whole)
+    words = korean.in_english(text).split()
+    return {token for word in words for token in ([word] if is_hangul(word) else telling_tokens(word))}
 
 
 def renamed_test(codebase: Codebase, test: str) -> str | None:

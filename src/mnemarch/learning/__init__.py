@@ -13,7 +13,7 @@ _NAMES_IN = {
     "classify": "Bucket Classified Classifier HybridClassifier MemoryEvent RuleBasedClassifier",
     "code_rules": "CodeRules cleanup_weak_rules merge_duplicate_rules reinforce_rule",
     "core": "CoreMemory",
-    "detect": "detect_code_rules_from_patch learn_code_rules",
+    "detect": "detect_code_rules_from_patch",
     "episodic": "EpisodicMemoryManager",
     "errors": "EpisodeCluster EpisodeClusterer",
     "knowledge": "SemanticMemoryManager",

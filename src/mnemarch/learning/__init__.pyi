@@ -11,7 +11,6 @@ from mnemarch.learning.code_rules import merge_duplicate_rules as merge_duplicat
 from mnemarch.learning.code_rules import reinforce_rule as reinforce_rule
 from mnemarch.learning.core import CoreMemory as CoreMemory
 from mnemarch.learning.detect import detect_code_rules_from_patch as detect_code_rules_from_patch
-from mnemarch.learning.detect import learn_code_rules as learn_code_rules
 from mnemarch.learning.episodic import EpisodicMemoryManager as EpisodicMemoryManager
 from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
 from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
-from itertools import combinations
 from pathlib import Path
 
 from mnemarch.learning.generalise import LADDER, Generaliser, Rung, bound_in, differing, imported_names, text
-from mnemarch.learning.patches import Category, Patch, Site, category_of, lifted, name_of, patch_of, tag_of
-from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in, imports_apart
+from mnemarch.learning.patches import Category, Patch, Site, category_of, lifted, name_of, patch_of
+from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in
 from mnemarch.learning.trees import (
     Kinds,
     Node,
@@ -28,7 +27,6 @@ from mnemarch.learning.trees import (
     parsed,
     pattern_of,
 )
-from mnemarch.model.value import replace
 from mnemarch.policy.admission import typed
 
 Texts = tuple[str, str]
@@ -62,57 +60,6 @@ def detect_code_rules_from_patch(before: str, after: str, language: str = "pytho
         rules.append(rule)
     made = fragments([apply_rules(rules, before, language), after], language) if rules else []
     return rules if made and patch_of(*made).changes_nothing else []
-
-
-@typed
-def learn_code_rules(patches: Sequence[tuple[str, str]], language: str = "python") -> list[CodeRule]:
-    """The rules that several patches of one habit teach. Rules that explain the most patches come first.
-
-    Two patches together can give a more general rule. A rule that is wrong on any patch is dropped. So is a rule that
-    changes an import alone where a patch changes more. The patches that import a word tell where it comes from.
-    """
-    rules = [rule for before, after in patches for rule in detect_code_rules_from_patch(before, after, language)]
-    read = [patch for before, after in patches if (patch := _patch(before, after, language)) is not None]
-    single = [patch for patch in read if len(patch.sites) == 1]
-    rules += [rule for one, other in combinations(single, 2) if (rule := _joint_rule(one, other)) is not None]
-    known: dict[tuple[object, ...], CodeRule] = {}
-    for rule in sorted((_with_origins(rule, read) for rule in rules), key=lambda rule: len(rule.before_pattern)):
-        known.setdefault(_code_of(rule), rule)
-    explained: list[tuple[int, CodeRule]] = []
-    for rule in known.values():
-        verdicts = [verdict([rule], before, after, language) for before, after in patches]
-        is_incomplete = "partly" in verdicts and _is_of_imports(rule)
-        if "wrong" in verdicts or is_incomplete or any(rule.apply(after) != after for _, after in patches):
-            continue
-        explained.append((len(patches) - verdicts.count("silent"), rule))
-    explained.sort(key=lambda each: -each[0])
-    return [replace(rule, observation_count=count) for count, rule in explained if count]
-
-
-def _code_of(rule: CodeRule) -> tuple[object, ...]:
-    """The identity of a rule. Rules that differ only in formatting have the same one."""
-    form = rule.form
-    return form.origins, form.needed, *(node.hash for node in (*form.nodes, *form.new))
-
-
-def _is_of_imports(rule: CodeRule) -> bool:
-    return rule.form.nodes[0].kind in kinds_of(rule.languages[0]).imports
-
-
-def _with_origins(rule: CodeRule, patches: Sequence[Patch]) -> CodeRule:
-    """The rule with an import added for each of its words that the patches import in one way only."""
-    form = rule.form
-    unknown = set() if _is_of_imports(rule) else form.words - {name for names in form.origins for name in names}
-    lines: dict[str, set[str]] = {}
-    for patch in patches if unknown else ():
-        for line in origins_of(patch.before, unknown):
-            lines.setdefault(imported_name(line), set()).add(line)
-    more = [next(iter(lines[word])) for word in sorted(unknown) if len(lines.get(word, ())) == 1]
-    if not more:
-        return rule
-    sides = [imports_apart(text, rule.languages[0]) for text in (rule.before_pattern, rule.after_pattern)]
-    before, after = (_below([*imports, *more], text) for imports, text in sides)
-    return replace(rule, before_pattern=before, after_pattern=after)
 
 
 def verdict(rules: Sequence[CodeRule], before: str, after: str, language: str) -> str:
@@ -221,12 +168,11 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     form = form_of(before, after, language)
     if form is None or _refusal(patch, site, form.nodes, form.new, rung):
         return None
-    category = category_of(patch, site)
-    name, tag = name_of(*texts), tag_of(patch, site)
+    name = name_of(*texts)
     rule = CodeRule(
         name=name,
-        description=f"{tag}: {name}" if tag else name,
-        category=category,
+        description=name,
+        category=category_of(patch, site),
         before_pattern=before,
         after_pattern=after,
         languages=(language,),

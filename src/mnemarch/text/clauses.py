@@ -81,14 +81,6 @@ def auxiliaries() -> frozenset[str]:
     return COPULAS | (word_set("modals") - {"to", "need", "needs"}) | frozenset(listed("senses", "auxiliaries"))
 
 
-def is_noun_copula(word: str) -> bool:
-    """Whether a Korean predicate is a noun with 이다: 현우다, 화요일이다; but not 한다, 느리다."""
-    if not word.endswith("다") or len(word) < 2 or word in word_set("korean adjectives"):
-        return False
-    final = (ord(word[-2]) - ord("가")) % 28
-    return word.endswith("이다") or (final == 0 and word[-2] not in "하르리프쁘크")
-
-
 def root_of_piece(piece: Piece) -> str:
     what, key, shape, written, _ = piece
     if what == "number":
@@ -99,7 +91,7 @@ def root_of_piece(piece: Piece) -> str:
         noun, particle = korean.parted(written)
         if what == "opposite" or (particle and not korean.is_copula(particle)):
             return noun
-        if is_noun_copula(written):
+        if korean.is_noun_copula(written):
             return noun
         return (korean.bare_stem(shape) or shape) if written.endswith(words_of("korean finals")) else shape or written
     return root_of(written)

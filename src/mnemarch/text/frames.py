@@ -12,7 +12,6 @@ from mnemarch.text.clauses import (
     Clauses,
     auxiliaries,
     function_words,
-    is_noun_copula,
     root_of,
     root_of_piece,
     roots,
@@ -66,6 +65,8 @@ class Item(Frozen):
     is_case: bool = False
     is_condition: bool = False
     is_modifier: bool = False
+    # Whether all things of its kind are meant: all amounts.
+    is_all: bool = False
     is_subject: bool = False
     # Whether it is an aside, which the statement doesn't need.
     is_aside: bool = False
@@ -275,8 +276,16 @@ class _Reading(Clauses):
             kinds=self._kinds(at, base.slot, base.key),
             is_relation=does and not is_noun,
             is_modifier=is_modifier,
+            is_all=self._means_all(at),
             is_code=what in ("quoted", "identifier") and not is_shouted,
         )
+
+    def _means_all(self, at: int) -> bool:
+        words = [piece[3].lower() for piece in self.found[: at + 2]]
+        before = at - 1
+        while before >= 0 and words[before] not in words_of("all") and self._modifies(before):
+            before -= 1
+        return not set(words[max(before, 0) : at]).isdisjoint(words_of("all")) or words[at + 1 :] == ["모두"]
 
     def _kinds(self, at: int, slot: int, root: str) -> frozenset[str]:
         if slot >= 0:
@@ -298,7 +307,7 @@ class _Reading(Clauses):
             return (
                 at == last
                 and is_hangul(piece[3])
-                and not is_noun_copula(piece[3])
+                and not korean.is_noun_copula(piece[3])
                 and piece[3].endswith(words_of("korean finals"))
             )
         if at == self.verb > self.lead_end:
@@ -319,7 +328,9 @@ class _Reading(Clauses):
         """The word that leads to a value: its preposition, its verb, or its particle in Korean."""
         if self.is_korean:
             last = self.slots.get(slot, slot + 1) - 1
-            return without_particle(self.found[last])[1].removeprefix("으").removesuffix("만")
+            particle = without_particle(self.found[last])[1]
+            is_said_to_be = (slot in self.slots and not particle) or korean.is_noun_copula(self.found[last][3])
+            return "이다" if is_said_to_be else particle.removeprefix("으").removesuffix("만")
         at = slot - 1
         while at > 0 and (
             self.found[at][3].lower() in DETERMINERS

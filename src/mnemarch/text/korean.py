@@ -57,6 +57,10 @@ APART = frozenset({"에", "에서", "으로", "을", "를", "은", "는"})
 _TELLING = ("에", "에서", "에게", "로", "만", "도", "까지", "부터", "보다", "마다", "밖에", "의", "와", "과")
 # Of these, a rewording may drop 에 and 의: 뒤에 is 뒤.
 _LIMITING = tuple(set(_TELLING) - {"에", "의"})
+# No verb ends in these. 야 ends one after the vowels of 가, 써 and 해, but not after these vowels, counted from ㅏ.
+_NOUN_COPULAS = frozenset({"이다", "입니다", "이에요", "예요", "이야", "이죠"})
+_FINALS_COUNT, _VOWELS_COUNT = 28, 21
+_VOWELS_OF_NOUNS = frozenset({8, 11, 12, 13, 16, 17, 18, 19, 20})
 _FINAL = ("다", "요", "죠", "까", "십시오", "시오")
 _RIEUL = "\u11af"
 _PARTICLE_CHARS_MAX = 4
@@ -335,6 +339,25 @@ def is_copula(particle: str) -> bool:
     return particle in listed("korean", "copulas")
 
 
+def is_noun_copula(word: str) -> bool:
+    """Whether a predicate is a noun with 이다: 현우다, 화요일이에요, 민지야; but not 한다, 느리다, 써야."""
+    noun, copula = parted(word)
+    if not copula or not is_hangul(noun[-1]) or word in listed("relations", "korean adjectives"):
+        return copula in _NOUN_COPULAS
+    consonant_and_vowel, final = divmod(ord(noun[-1]) - ord("가"), _FINALS_COUNT)
+    if copula == "야":
+        return not final and consonant_and_vowel % _VOWELS_COUNT in _VOWELS_OF_NOUNS
+    return copula in _NOUN_COPULAS or (copula == "다" and not final and noun[-1] not in "하르리프쁘크")
+
+
+def as_name(value: str) -> str:
+    """A value as a sentence names it, without its particle or 이다: 10초, 목요일; not 10 초, 목요일에."""
+    value = pattern(r"(?<=\d) (?=[가-힣])").sub("", value)
+    noun, particle = parted(value)
+    is_after = particle.removeprefix("으") in (*MARKERS, *_TELLING) and len(noun) > 1
+    return noun if is_after or is_noun_copula(value) else value
+
+
 def parted(word: str) -> tuple[str, str]:
     """A word and the particle at its end, if there is one."""
     for size in range(min(_PARTICLE_CHARS_MAX, len(word) - 1), 0, -1):
@@ -366,6 +389,12 @@ def english_of(text: str) -> str:
     text = " ".join([english for part in parts if (english := _glossed(part) if is_hangul(part) else part)])
     letters = [letter for letter in text if letter.isalpha()]
     return text if 10 * sum(letter > _LATIN_MAX for letter in letters) <= len(letters) else ""
+
+
+def in_english(text: str) -> str:
+    """The text with the English of its Korean words, or with their stems where the table lacks them."""
+    parts = [] if text.isascii() else pattern(r"[가-힣]+|[^\s가-힣]+").findall(text)
+    return " ".join([(_glossed(part) or stem(part)) if is_hangul(part) else part for part in parts]) or text
 
 
 def _glossed(word: str) -> str:

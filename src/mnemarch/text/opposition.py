@@ -43,7 +43,8 @@ class Opposition(Frozen):
 
     @property
     def reason(self) -> str:
-        return f"{self.kind}: {self.left or 'none'} / {self.right or 'none'}"
+        sides = (self.left, self.right) if self.kind == "polarity" else map(korean.as_name, (self.left, self.right))
+        return f"{self.kind}: {' / '.join(side or 'none' for side in sides)}"
 
 
 def opposes(a: str, b: str, *, is_rule: bool = False) -> Opposition | None:

@@ -9,20 +9,21 @@ from __future__ import annotations
 from unicodedata import normalize
 
 from mnemarch.model.value import Frozen
-from mnemarch.text.clauses import roots, words_of
+from mnemarch.text import korean
+from mnemarch.text.cache import cached
+from mnemarch.text.clauses import root_of, roots, words_of
 from mnemarch.text.frames import ENDLESS, Frame, Item, frame_of
 from mnemarch.text.words import STOP_WORDS, grouped, is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     Value = list[Item]
 
 _ROOT_CHARS_MIN, _ROOT_SYLLABLES_MIN = 4, 2
 # Groups of words that lead to values of one kind, and all of these words.
 _LEADS = [frozenset(words) for words in grouped("senses", "leads").values()]
-_LEADING = frozenset(word for leads in _LEADS for word in leads)
 _AGENTS, _EQUALS, _BEING, _USES, _PREPOSITIONS = (
     frozenset(listed("senses", name)) for name in ("agents", "equals", "may be", "uses", "prepositions")
 )
@@ -40,22 +41,34 @@ class Sides(Frozen):
     right: list[Item]
 
 
-def _laid(ours: Frame, theirs: Frame) -> Sides:
-    left, right = list(ours.items), list(theirs.items)
+def _paired(left: list[Item], right: list[Item], *rules: Callable[[Item, Item], bool]) -> list[tuple[Item, Item]]:
+    """The pairs of items that one of the rules takes for one, the first rule first. They leave the lists."""
     pairs: list[tuple[Item, Item]] = []
-    for matches in (_is_same, _has_one_root, _is_of_one_group, _has_one_sense):
+    for is_alike in rules:
         for item in list(left):
-            other = next((each for each in right if matches(item, each)), None)
+            other = next((each for each in right if is_alike(item, each)), None)
             if other is not None:
                 left.remove(item)
                 right.remove(other)
                 pairs.append((item, other))
+    return pairs
+
+
+def _general(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[Item]:
+    """The items without the modifiers of a thing if its partner means all such things: payment amounts, all amounts."""
+    covered = {here.at - 1 for here, there in pairs if there.is_all}
+    return [item for item in items if not (item.is_modifier and item.at in covered)]
+
+
+def _laid(ours: Frame, theirs: Frame) -> Sides:
+    left, right = list(ours.items), list(theirs.items)
+    pairs = _paired(left, right, _is_same, _has_one_root, _is_of_one_group, _has_one_sense)
     for one, said in ((left, theirs.items), (right, ours.items)):
         for item in list(one):
             # Drop a repetition: "a message in a message queue".
             if not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said):
                 one.remove(item)
-    return Sides(pairs, left, right)
+    return Sides(pairs, _general(left, pairs), _general(right, [(other, one) for one, other in pairs]))
 
 
 def _is_same(a: Item, b: Item) -> bool:
@@ -94,8 +107,10 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     `is_rule`: a rule holds in all of its cases, so one statement may name a case that the other doesn't.
     """
     ours, theirs = frame_of(a), frame_of(b)
-    if not (ours.is_plain and theirs.is_plain) or ours.is_korean != theirs.is_korean:
+    if not (ours.is_plain and theirs.is_plain):
         return None
+    if ours.is_korean != theirs.is_korean:
+        return _opposed_across(ours, theirs)
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
     sides = _laid(ours, theirs)
@@ -150,11 +165,6 @@ def _is_apart(ours: Frame, theirs: Frame, sides: Sides, left: list[Item], right:
         pole[:-1] in ("than", "bound") for item in (*left, *right) for pole in item.poles
     )
     has_exception = ours.has_exception or theirs.has_exception
-    # "Can be turned off" implies that it is on by default.
-    has_exception |= any(
-        frame.is_possible and any(map(_denies, side)) and not frame.negations
-        for frame, side in ((ours, left), (theirs, right))
-    )
     return is_other_deed or is_ordered or is_bounded or is_limited or has_exception
 
 
@@ -356,8 +366,6 @@ def _is_of_one_kind(one: Value, other: Value) -> bool:
 
 def _count_alike(one: Value, other: Value) -> bool:
     """Whether two numbers count the same thing. False for 4 spaces and 1 quote, or for 3 times and on 503."""
-    if _dimensions_of(one) != {"#"}:
-        return True
     leads = {_lead(one), _lead(other)}
     counted = [any(not item.amount for item in side) for side in (one, other)]
     return not all(counted) and (len(leads) == 1 or "on" not in leads)
@@ -382,8 +390,6 @@ def _stands_in_one_place(one: Value, other: Value) -> bool:
         return leads <= _PREPOSITIONS and (
             (len(leads) == 1 and (are_told or leads != {"로"})) or (is_proper and any(leads <= each for each in _LEADS))
         )
-    if any(side[0].slot < 0 and side[0].is_case and _lead(side) not in _LEADING for side in (one, other)):
-        return False
     if not leads.isdisjoint(_EQUALS):
         return leads <= _EQUALS | _BEING
     is_proper = _is_proper(one) and _is_proper(other) and leads <= {"in", "with", "using", "via"}
@@ -433,7 +439,6 @@ def _exclude(
     if all(any(item.amount for item in one) for one, _ in values):
         # Supports Python 3.11, and 3.12; but a plan includes 3 projects.
         is_other_end = any(not _ENDING.issuperset(_flipped_groups(*pair)) for pair in flipped)
-        is_other_end |= bool(flipped) and all(one[0].is_subject and other[0].is_subject for one, other in values)
         are_versions = any(item.is_version for one, _ in values for item in one)
         return not (is_other_end or (takes_many and are_versions)) and (
             negations == 0 or any("most" in frame.bounds and frame.negations for frame in (ours, theirs))
@@ -461,3 +466,75 @@ def _flips(a: Item, b: Item) -> bool:
 
 def _flipped_groups(a: Item, b: Item) -> set[str]:
     return {pole[:-1] for pole in a.poles} & {pole[:-1] for pole in b.poles}
+
+
+# Two languages
+#
+# Word order and particles don't compare between Korean and English. So all that one statement names has to be in the
+# other one, by a common sense, a name or the table of English for Korean words. Then one value or one denial decides.
+
+
+def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, str]]] | None:
+    left, right = ([item for item in frame.items if not item.is_aside] for frame in (ours, theirs))
+    pairs = _paired(left, right, _is_named_alike, _means_the_same, _does_the_same)
+    left, right = _general(left, pairs), _general(right, [(other, one) for one, other in pairs])
+    values = [(one, other) for one in left for other in right if _is_other_value(one, other)]
+    flipped = [(one, other) for one, other in pairs if _flips(one, other)]
+    rest = [item for item in (*left, *right) if not any(item in pair for pair in values)]
+    is_open = ours.many_at or theirs.many_at or ours.has_exception or theirs.has_exception
+    if (
+        is_open
+        or not any(_is_thing(*pair) for pair in pairs)
+        or any(not _adds_nothing(item, (*ours.items, *theirs.items)) for item in rest)
+    ):
+        return None
+    denials = ours.negations + theirs.negations
+    if values:
+        is_one = len(values) == 1 and not flipped and not denials
+        return ("value", [(one.written, other.written) for one, other in values]) if is_one else None
+    # "Is off" and "is not enabled" are alike, though by words of two groups; "no more than" denies nothing.
+    is_unsure = any(one.poles and other.poles and not _is_of_one_group(one, other) for one, other in pairs)
+    if len(pairs) < 2 or (len(flipped) + denials) % 2 == 0 or is_unsure or ours.bounds or theirs.bounds:
+        return None
+    sides = [(one.written, other.written) for one, other in flipped]
+    return "polarity", sides or [("not" if ours.negations else "", "not" if theirs.negations else "")]
+
+
+def _is_named_alike(one: Item, other: Item) -> bool:
+    return one.key == other.key and one.amount == other.amount
+
+
+def _means_the_same(one: Item, other: Item) -> bool:
+    # Redis and Memcached are caches, but not the same one.
+    is_one_sense = _has_one_sense(one, other) and not (one.kinds and other.kinds)
+    is_translated = not (_english(one.key) | {one.key}).isdisjoint(_english(other.key) | {other.key})
+    return not (one.amount or other.amount) and (is_one_sense or is_translated)
+
+
+def _does_the_same(one: Item, other: Item) -> bool:
+    are_acts = one.is_relation and other.is_relation
+    return are_acts and (_is_of_one_group(one, other) or not one.senses.isdisjoint(other.senses))
+
+
+@cached(1024)
+def _english(key: str) -> frozenset[str]:
+    return frozenset(root_of(word) for word in korean.english_of(key).split() if word not in STOP_WORDS)
+
+
+def _is_other_value(one: Item, other: Item) -> bool:
+    if one.amount or other.amount:
+        return one.amount == other.amount
+    return (_is_form(one) and _is_form(other)) or not one.kinds.isdisjoint(other.kinds)
+
+
+def _is_form(item: Item) -> bool:
+    """Whether the item is the form that a thing has: 정수로, as integers; but not the 원 of 원 단위로."""
+    is_of_phrase = is_hangul(item.written) and not item.written.endswith("로")
+    return not item.is_relation and item.lead in ("로", "as") and not is_of_phrase
+
+
+def _adds_nothing(item: Item, items: Sequence[Item]) -> bool:
+    """Whether an item without a partner is a verb that the rest of a statement implies: it happens on, it is used."""
+    senses, others = _senses_in([item]), _senses_in(each for each in items if each is not item)
+    implied = others.union(words_of("light"))
+    return item.is_relation and not item.denies and (not senses or not senses.isdisjoint(implied))

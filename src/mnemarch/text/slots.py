@@ -420,8 +420,9 @@ def _korean_name(
         has_attribute = any(word in word_set("korean one value") for word, _ in parts[: topic + 1])
         has_attribute |= parts[last][0] in word_set("korean one value") and begin < last
         has_attribute |= found[topic][0] in ("identifier", "quoted") and begin == last
-        is_noun = found[last][1].endswith(("다", "예요", "에요")) or korean.is_copula(parts[last][1])
-        is_noun = is_noun and found[last][1] not in word_set("korean adjectives")
+        is_noun = found[last][1].endswith("다") or korean.is_noun_copula(found[last][1]) or not parts[last][1]
+        is_noun |= korean.is_copula(parts[last][1])
+        is_noun &= found[last][1] not in word_set("korean adjectives")
         is_verbal = found[last][1].endswith(("한다", "하다", "된다", "합니다", "됩니다", "있다", "없다", "는다"))
         if begin == last and found[last][0] == "number":
             return 0, 0

@@ -105,14 +105,20 @@ def _topic_of(text: str) -> tuple[str, ...]:
     return tuple(topic) or (canonical(text),)
 
 
-def subject_shown(text: str) -> str:
-    """The subject of a statement as it was written, with dots for its values. Empty for a text that is no statement."""
-    if len(text) > STATEMENT_CHARS_MAX:
-        return ""
-    for value in statement(text).values:
-        written = r"\s*".join(map(re.escape, value.written.split()))
-        text = re.sub(rf"(?<!\w){written}", "…", text, count=1)
-    return " ".join(text.split()).rstrip(".")
+def compared(texts: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The subject of statements as the first puts it, with dots where their values differ, and the values of each.
+
+    The subject is empty if the first is too long to be a statement.
+    """
+    every = [statement(text).values for text in texts]
+    common = frozenset(every[0]).intersection(*every)
+    subject = texts[0] if len(texts[0]) <= STATEMENT_CHARS_MAX else ""
+    for value in every[0]:
+        if value not in common:
+            written = r"\s*".join(map(re.escape, value.written.split()))
+            subject = re.sub(rf"(?<!\w){written}", "…", subject, count=1)
+    told = (", ".join(korean.as_name(each.written) for each in values if each not in common) for values in every)
+    return " ".join(subject.split()).rstrip("."), tuple(told)
 
 
 # Cached: the keys of a batch are computed before its transaction begins, and used in it.

@@ -157,7 +157,7 @@ def _in_order(reader: Reader, unit_ids: Sequence[str]) -> list[Unit]:
 def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
     units = sorted(members, key=lambda unit: unit.id)
     contradicts = link.type is LinkType.CONTRADICTS
-    statements = [stating.statement(unit.content) for unit in units] if contradicts else []
+    subject, values = stating.compared([unit.content for unit in units]) if contradicts else ("", ())
     texts = {unit.id: unit.content for unit in units}
     # The older unit may be the one that announces the change. Repeating the old state does not end it.
     announces = (
@@ -175,8 +175,8 @@ def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
         open=link.open,
         winner=link.winner,
         decision=link.decision,
-        subject=stating.subject_shown(units[0].content) if statements else "",
-        values=tuple(", ".join(each.written for each in one.values) for one in statements),
+        subject=subject,
+        values=values,
         proposal=link.source if announces else None,
     )
 

@@ -128,7 +128,7 @@ class Record(Frozen):
     @property
     def text(self) -> str:
         """The title and the decision's text; without the title if the text begins with it."""
-        if titled(self.decision) == self.title:
+        if _begins_with(self.title, self.decision):
             return self.decision or "(untitled)"
         return f"{self.title}\n\n{self.decision}".strip()
 
@@ -327,6 +327,10 @@ def titled(text: str, chars_max: int | None = 120) -> str:
     return _cut(_HEADING_NUMBER.sub("", line, count=1) if _HEADING_NUMBER.match(line) else line, chars_max)
 
 
+def _begins_with(title: str, text: str) -> bool:
+    return titled(text) == title or bool(title and re.match(rf"{re.escape(title)}[.。]?(?!\S)", text))
+
+
 def _cut(text: str, chars_max: int | None) -> str:
     return text if chars_max is None or len(text) <= chars_max else text[: chars_max - 1] + "…"
 
@@ -362,7 +366,7 @@ def new_record(decision: Decision, number: int, supersedes: Sequence[str] = ()) 
     text = decision.text.strip()
     first, _, rest = text.partition("\n")
     title, rest = titled(first), rest.strip()
-    is_joined_again = rest and f"{title}\n\n{rest}" == text and titled(rest) != title
+    is_joined_again = rest and f"{title}\n\n{rest}" == text and not _begins_with(title, rest)
     remark = f"<!-- mnemarch: {decision.root_id} -->"
     blocks = [f"# {number}. {title}", remark, f"Date: {decision.unit.occurred_at:%Y-%m-%d}"]
     blocks += [
