@@ -222,9 +222,12 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
     heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     payload: dict[str, Any] = {"said": claim.content, "cite": cited}
-    expected = claim.attributes.get(EXPECTED)
-    if expected not in (None, unit.attributes.get(EXPECTED)) and unit.proof is None:
-        payload["set"] = {"attributes": dict(unit.attributes) | {EXPECTED: expected}}
+    # What a test compared with when it was first cited stays: else a changed test could verify an old claim.
+    known = cited_names(unit.citations) if EXPECTED in unit.attributes else ()
+    tests = [name for name in cited_names(claim.citations) if name not in known]
+    attributes = _with_expected(unit.attributes, tests, sources)
+    if attributes != unit.attributes and unit.proof is None:
+        payload["set"] = {"attributes": attributes}
     event, found = act.record(type, payload, subject=unit.id, **_told(claim))
     after = raise_by_evidence(act, act.known_unit(unit.id), None, sources)
     stored = Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
@@ -286,11 +289,13 @@ def _seen(claim: Claim) -> list[Citation]:
     ]
 
 
-def _with_expected(claim: Claim, sources: Mapping[str, TestSource]) -> Claim:
-    """The claim with what its tests compare with now, so that a later change of them is seen before it is verified."""
-    known = [sources[name].expects for name in cited_names(claim.citations) if name in sources]
-    expected = " ".join(sorted({digest for digests in known for digest in digests}))
-    return replace(claim, attributes=dict(claim.attributes) | {EXPECTED: expected}) if expected else claim
+def _with_expected(
+    attributes: Mapping[str, Any], tests: Iterable[str], sources: Mapping[str, TestSource]
+) -> Mapping[str, Any]:
+    """The attributes with what these tests compare with now, so that a change of them is seen before they verify."""
+    expects = {digest for name in tests if name in sources for digest in sources[name].expects}
+    expected = " ".join(sorted(expects.union(attributes.get(EXPECTED, "").split())))
+    return dict(attributes) | {EXPECTED: expected} if expects else attributes
 
 
 class Intake:
@@ -311,7 +316,10 @@ class Intake:
             self._check_citations(checked)
         complete = [(self._with_named_code(claim), kinds) for claim, kinds in cleaned]
         sources = self._test_sources([claim for claim, _ in complete])
-        complete = [(_with_expected(claim, sources), kinds) for claim, kinds in complete]
+        complete = [
+            (replace(claim, attributes=_with_expected(claim.attributes, cited_names(claim.citations), sources)), kinds)
+            for claim, kinds in complete
+        ]
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
