@@ -152,6 +152,10 @@ def test_on_a_terminal_nobody_is_asked_about_what_a_lock_refuses(cli):
     text, exit_code = told(argv, [], cli.home)
     assert (exit_code, "conflicts with:" in text, "--override" in text) == (1, True, True)
     assert "Commit it?" not in text
+    shown = cli(*argv, "--dry-run")
+    assert (shown.exit_code, "BLOCK: it opposes" in shown.out, "ALLOW" in text + shown.out) == (1, True, False)
+    overridden = cli(*argv[:-2], "--actor", "human:ada", "--override", "slow", "--dry-run")
+    assert (overridden.exit_code, "BLOCK" in overridden.out, "stays open" in overridden.out) == (0, False, True)
 
 
 def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):

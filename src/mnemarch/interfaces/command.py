@@ -199,9 +199,9 @@ class Call:
     def answer_from_nothing(self) -> str:
         """Open an empty memory that is not stored if there is no memory; returns a remark about that, else "".
 
-        Hooks ask in every repository and must not fail there. If --store names a missing memory, that is an error.
+        Hooks ask in every repository and must not fail there. If somebody names a missing memory, that is an error.
         """
-        missing = self._absent() if self.places.store is None else None
+        missing = self._absent() if self.store is None else None
         if missing is None:
             return ""
         self._memory = open_memory(":memory:", config=noted(load(self.home.folder)))
@@ -224,7 +224,7 @@ class Call:
     @property
     def is_absent(self) -> bool:
         """Whether there is no memory here yet."""
-        return self._memory is None and self.places.store is None and self._absent() is not None
+        return self._memory is None and self.store is None and self._absent() is not None
 
     def open(self) -> None:
         """Open the memory now, for the calls that follow."""
@@ -280,6 +280,8 @@ class Call:
                 return _missing_files(config.store.url, self.home.folder)
             waits = any(setting.startswith("store.url ") for setting in config.ignored)
             hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else _HOW_TO_MAKE
+            if self.store is not None:
+                hint = f"Check --store, or MNEMARCH_STORE. To make one there: mnemarch init --store {self.store}"
             return NotFound(f"There is no memory in {self.home.folder}.", hint=hint)
         except OSError:
             pass  # The file may exist all the same; opening the memory reports what is wrong.
