@@ -55,7 +55,7 @@ def test_a_near_miss_is_named(cli):
 
 
 def test_an_unknown_kind_is_answered_with_those_that_the_command_takes(cli):
-    kinds = "Use one of: episode, fact, preference, profile, semantic, skill."
+    kinds = "Use one of: profile, preference, episode, semantic, fact, skill."
     assert kinds in cli("remember", "x", "--kind", "note").err
     assert "decision" in cli("units", "--kind", "note").err
 

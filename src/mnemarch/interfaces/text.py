@@ -309,7 +309,11 @@ def _unit(one: unit.Unit, _: Call) -> str:
 
 
 def _changed(first: str) -> Text:
-    return lambda unit, _: f"{unit_line(unit, first)}  v{unit.version}"
+    def text(one: unit.Unit, _: Call) -> str:
+        why = f"\n  {with_short_ids(one.archive_reason)}" if one.archive_reason else ""
+        return f"{unit_line(one, first)}  v{one.version}{why}"
+
+    return text
 
 
 def _units(units: Sequence[unit.Unit], _: Call) -> str:

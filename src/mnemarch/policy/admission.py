@@ -139,7 +139,8 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     for citation in cited:
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
-    kind, attributes = Kind.parse(claim.kind), checked_mapping(claim.attributes, "attributes")
+    kind = member_of(Kind, claim.kind, "kind of unit", but=_MADE_OTHERWISE)
+    attributes = checked_mapping(claim.attributes, "attributes")
     if _OF_THE_PROGRAM & attributes.keys():
         raise InvalidInput(
             f"A claim can't set {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program does.",

@@ -35,6 +35,8 @@ else:
     stating = Lazy("mnemarch.text.statements")
 
 RULE = "R5"
+# The end of the reason for a unit that is rejected along with another.
+WITH = " (with unit {}, which says the same)"
 LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
@@ -180,6 +182,12 @@ def rewordings_of(act: Act, unit: Unit) -> list[Unit]:
     near = act.transaction.units_of_topic([*keys], stating.topic_key(unit.content), _TOPIC_READ_MAX)
     near = [other for other in near if other.kind in _CLAIMS and is_reworded(other.content, unit.content)]
     return [other for other in near if other.id != unit.id and not any(map(_is_a_persons, other.citations))]
+
+
+def rejected_with(act: Act, unit: Unit) -> list[Unit]:
+    """The units that were rejected because a person rejected this one, which says the same."""
+    near = act.transaction.rejected_of_topic(act.caller.stream, stating.topic_key(unit.content), _TOPIC_READ_MAX)
+    return [other for other in near if (other.archive_reason or "").endswith(WITH.format(unit.id))]
 
 
 def _is_a_persons(citation: Citation) -> bool:

@@ -12,7 +12,7 @@ from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.trust import PRUNED_KINDS, prunable
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
-from mnemarch.units.finding import rejection_of, rewordings_of, twin_of
+from mnemarch.units.finding import WITH, rejected_with, rejection_of, rewordings_of, twin_of
 from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
 
 TYPE_CHECKING = False
@@ -116,6 +116,7 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     changes: dict[str, str | None] = {}
     if rejection_of(act.transaction, unit) is not None:
         changes = returning(unit)
+        _bring_back_with(act, unit)
     if actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_APPROVED, unit, {"set": changes})
     payload = {"cite": [Citation.human(actor.id).to_json()], "set": changes}
@@ -126,20 +127,36 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     """Reject a unit. It leaves recall until it is approved or revived; a human's rejection also lowers its trust.
 
-    What says nearly the same there goes with it, unless a person vouches for it.
+    What says nearly the same there goes with it and comes back with it, unless a person vouches for it.
     """
     unit = act.permitted_unit(unit_id, Deed.REJECT, expected_version)
-    for twin in rewordings_of(act, unit) if act.caller.actor.kind is ActorKind.HUMAN else ():
-        if act.config.policy.allows(ActorKind.HUMAN, Deed.REJECT, twin.level):
-            _reject(act, twin, f"{reason} (with unit {unit.id}, which says the same)")
-    return _reject(act, unit, reason)
+    near = rewordings_of(act, unit) if act.caller.actor.kind is ActorKind.HUMAN else ()
+    twins = [twin for twin in near if act.config.policy.allows(ActorKind.HUMAN, Deed.REJECT, twin.level)]
+    for twin in twins:
+        _reject(act, twin, reason + WITH.format(unit.id))
+    return _reject(act, unit, reason, f"; also {_named(twin.id for twin in twins)}, in other words" if twins else "")
 
 
-def _reject(act: Act, unit: Unit, reason: str) -> Unit:
-    payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}")}
+def _reject(act: Act, unit: Unit, reason: str, others: str = "") -> Unit:
+    payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}{others}")}
     if act.caller.actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_REJECTED, unit, payload)
     return signal(act, EventType.UNIT_REJECTED, unit, Signal.HUMAN_REJECTED, payload)
+
+
+def _bring_back_with(act: Act, unit: Unit) -> None:
+    """Bring back what was rejected along with this unit, unless a live unit says the same by now."""
+    kind = act.caller.actor.kind
+    for twin in rejected_with(act, unit):
+        if (
+            act.config.policy.allows(kind, Deed.REVIVE, twin.level)
+            and twin_of(act.transaction, twin, twin.scope.key) is None
+        ):
+            payload = {"reason": f"back{WITH.format(unit.id)}", "set": returning(twin)}
+            if kind is ActorKind.HUMAN:
+                signal(act, EventType.UNIT_REVIVED, twin, Signal.HUMAN_APPROVED, payload)
+            else:
+                change(act, EventType.UNIT_REVIVED, twin, payload)
 
 
 def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
@@ -371,6 +388,8 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
             f"Unit {unit_id} is {unit.status}, not archived.", hint="Only archived units can be revived."
         )
     _refuse_twin(act, unit)
+    if rejection_of(act.transaction, unit) is not None:
+        _bring_back_with(act, unit)
     payload = {"reason": reason, "set": returning(unit)}
     return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, payload))
 

@@ -323,13 +323,6 @@ def _claimed() -> dict[str, Any]:
     return {"type": "string", "enum": sorted(kinds_where(lambda rules: rules.bucket is not None))}
 
 
-def _claimed_kind(item: Any, what: str) -> Any:
-    try:
-        return KIND.read(item, what)
-    except InvalidInput as error:
-        raise InvalidInput(error.message, hint=f"Use one of: {', '.join(_claimed()['enum'])}.") from None
-
-
 # The command line reads these two from standard input if the argument is `-`. OUTPUT need not be UTF-8.
 TEXT = Type("text", _text, _string, "TEXT|-", '"..."')
 OUTPUT = Type("output", _text, _string, "TEXT|-")
@@ -340,7 +333,7 @@ RECEIPT = Type("receipt", _receipt, lambda: {"type": "object"}, "RECEIPT|-", "re
 ACTOR = Type("actor", _actor, _string, "KIND:ID")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
-CLAIMED = replace(KIND, read=_claimed_kind, schema=_claimed)
+CLAIMED = replace(KIND, read=_text, schema=_claimed)
 STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
 SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
 STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")
