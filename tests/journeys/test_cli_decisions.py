@@ -23,6 +23,8 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert (second["version"], second["root_id"]) == (2, first["id"])
     assert [one["text"] for one in cli.ok("decisions", "--domain", "coding")] == ["Use SQLite in WAL mode"]
     assert [one["version"] for one in cli.ok("decisions", "history", second["id"])] == [1, 2]
+    explained = cli("show", first["id"]).out
+    assert "because   risk: one file is less to lose\n          at a cost: one machine" in explained
     shown = cli("decisions", "show", first["id"]).out
     assert "superseded by " + short_id(second["id"]) in shown
     assert "at a cost one machine" in shown

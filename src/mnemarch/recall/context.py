@@ -85,13 +85,12 @@ def packed(
     )
 
 
-def told_once(
-    items: Sequence[Recalled], binding: Sequence[Recalled] = (), asked: Sequence[str] = ()
-) -> list[Recalled]:
+def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = (), asked: Sequence[str] = ()) -> list[Recalled]:
     """The items without those that repeat others.
 
     An episode is left out if another covers its tests and succeeded where it failed, or comes first with the same
-    outcome and its errors. An anchor to a listed compaction is left out, and so is the record of a listed decision that has the asked words too.
+    outcome and its errors. An anchor to a listed compaction is left out, and so is the record of a listed decision
+    that has the asked words too.
     """
     records = told_records((*binding, *items), asked)
     episodes = [_Episode(item.unit) for item in items]

@@ -27,9 +27,10 @@ from mnemarch.model.unit import (
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
+from mnemarch.text.statements import topic_key
 from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.conflicts import open_disputes
-from mnemarch.units.finding import RULE
+from mnemarch.units.finding import RULE, is_reworded
 from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
 from mnemarch.units.remember import record_unit, remember
@@ -62,6 +63,7 @@ _ANSWERS_OF_A_QUESTION = 3
 # The least share of a question's words that a text must have to count as wanted.
 _SHARE_MIN = 0.5
 _TEXTS_OF_AN_IMPORT = 3
+_SAME_TOPIC_MAX = 20
 # Imported units judged in one transaction, which takes about a quarter of a second.
 _BATCH = 200
 # The types of items. Equally wanted items are sorted in this order.
@@ -189,8 +191,9 @@ class Inbox:
             for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL))
             for dispute in open_disputes(reader, keys, type)
         ]
-        # What the project knows already is offered for merging only.
+        # What the project knows already is offered for merging at most.
         repeated = {unit.id for what, _, units in disputes if what == PROPOSAL and _is_known(units) for unit in units}
+        repeated |= _known_to_all(reader, claims, [each.key for each in project.visible])
         claims = [unit for unit in claims if unit.id not in repeated]
         wanted = self._wanted(claims, recalls)
         there = {} if codebase is None else codebase.worktrees()
@@ -302,6 +305,24 @@ _DECIDE = {
 def _is_known(units: Sequence[Unit]) -> bool:
     """Whether a merge proposal names a verified unit of the project or wider."""
     return any(unit.scope.level >= Level.PROJECT and unit.status in TRUSTED for unit in units)
+
+
+def _known_to_all(reader: Reader, claims: Sequence[Unit], wide: Sequence[str]) -> set[str]:
+    """The ids of claims that say the same as a unit of these wide scopes, which everybody can see already."""
+
+    def read(reader: Reader) -> list[list[Unit]]:
+        return [reader.units_of_topic(wide, topic_key(claim.content), _SAME_TOPIC_MAX) for claim in claims]
+
+    return {
+        claim.id
+        for claim, wider in zip(claims, reader.together(read), strict=True)
+        if any(
+            other.domain == claim.domain
+            and (other.status in TRUSTED or claim.status not in TRUSTED)
+            and is_reworded(other.content, claim.content)
+            for other in wider
+        )
+    }
 
 
 def _way_out(what: str, units: Sequence[Unit]) -> str:
