@@ -193,6 +193,7 @@ def test_an_impact_is_told_of_what_is_in_force(cli):
         assert tree.splitlines()[0] == f"the hub, revised  {short_id(newer['id'])}"
         assert f"needs it still  {short_id(later['id'])}" in tree
     cli.ok("erase", hub["id"], "--reason", "private", "--yes", *LEAD)
+    assert cli("show", hub["id"]).exit_code == 0
     assert "needs it still" in cli("impact", hub["id"]).out
 
 

@@ -341,8 +341,8 @@ def _explanation(explanation: outcome.Explanation, _: Call) -> str:
 def _chapters(explanation: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     faded = explanation.confidence_now != explanation.confidence_stored
     yield "said by", [f"{voice.actor} in {voice.scope} on {when(voice.at)}" for voice in explanation.provenance]
-    if (unit := explanation.unit).kind == "decision":
-        reason = unit.attributes["reason"]
+    reason = explanation.unit.attributes.get("reason") if explanation.unit.kind == "decision" else None
+    if reason is not None:
         cost = [f"at a cost: {clean(reason['tradeoff'])}"] if reason["tradeoff"] else []
         yield "because", [f"{reason['type']}: {clean(reason['summary'])}", *cost]
     yield "imported", _origin(explanation.unit.attributes)
