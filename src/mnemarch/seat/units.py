@@ -100,7 +100,9 @@ class UnitVerbs:
 
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
-        return self._changed(life.cite, unit_id, self._intake().completed(citation), expected_version)
+        intake = self._intake()
+        completed = intake.completed(citation)
+        return self._changed(life.cite, unit_id, completed, expected_version, intake.test_sources([completed]))
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal. Returns the new confidence (G18)."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Dispute
     from mnemarch.model.upkeep import Pruned
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.scene import TestSource
 
 _A_PERSONS = frozenset({Signal.HUMAN_APPROVED, Signal.HUMAN_REJECTED})
 # Kinds that only `seat.decisions` creates and replaces.
@@ -33,18 +34,23 @@ _NAMED_MAX = 5
 _CHAIN_MAX = 32
 
 
-def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | None) -> Unit:
-    """Add evidence. A passed test or a person's own word verifies a hypothesis at once (Rule 2)."""
+def cite(
+    act: Act, unit_id: str, citation: Citation, expected_version: int | None, sources: Mapping[str, TestSource]
+) -> Unit:
+    """Add evidence. A passed test or a person's own word verifies a hypothesis at once (Rule 2).
+
+    `sources` describes the cited test in the working tree.
+    """
     unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
     check_citations(act.transaction, act.caller, [citation])
-    citation = whole_names(act.transaction, act.caller.stream, [citation])[0]
+    (citation,), sources = whole_names(act.transaction, act.caller.stream, [citation], sources)
     payload: dict[str, Any] = {} if citation in unit.citations else {"cite": [citation.to_json()]}
     if act.caller.task_key is not None:
         payload["use"] = {"task_key": act.caller.task_key, "used": True}
     cited = change(act, EventType.UNIT_CITED, unit, payload) if payload else unit
     if citation.kind in OF_CODE:
         open_links(act, cited)  # It may rest on the same content as an opposing unit now.
-    return raise_by_evidence(act, cited)
+    return raise_by_evidence(act, cited, None, sources)
 
 
 def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int | None) -> Unit:

@@ -44,7 +44,15 @@ from mnemarch.units.finding import (
     rejected_alike,
 )
 from mnemarch.units.life import approve
-from mnemarch.units.status import as_gate, check_citations, promote, proof_of, raise_by_evidence, whole_names
+from mnemarch.units.status import (
+    NO_SOURCES,
+    as_gate,
+    check_citations,
+    promote,
+    proof_of,
+    raise_by_evidence,
+    whole_names,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ _OF_A_CLAIM = frozenset(
 
 
 def remember(
-    act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = None, secrets: tuple[str, ...] = ()
+    act: Act, claim: Claim, sources: Mapping[str, TestSource] = NO_SOURCES, secrets: tuple[str, ...] = ()
 ) -> Stored | Refused:
     """Store one checked claim, at the level that its evidence reaches.
 
@@ -74,9 +82,10 @@ def remember(
         return earlier
     if claim.citations:
         check_citations(act.transaction, act.caller, claim.citations)
-        claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
+        citations, sources = whole_names(act.transaction, act.caller.stream, claim.citations, sources)
+        claim = replace(claim, citations=citations)
     assert isinstance(claim.level, Level)
-    proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources or {})
+    proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources)
     carries = proof is not None and proof.carries
     if KEPT_AS in claim.attributes and not carries:
         proof = None  # A test that was only reported, or is not about the claim, does not verify it.
@@ -94,7 +103,7 @@ def remember(
         return refusal.answer(receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
-        stored = _joined(act, claim, known, secrets, sources or {})
+        stored = _joined(act, claim, known, secrets, sources)
     else:
         stored = _born(act, claim, proof, secrets, is_new=is_new)
     return _lifted(act, stored) if carries and stored.unit.level < Level.PROJECT else stored
@@ -315,7 +324,7 @@ class Intake:
         if any(claim.citations for claim in checked):
             self._check_citations(checked)
         complete = [(self._with_named_code(claim), kinds) for claim, kinds in cleaned]
-        sources = self._test_sources([claim for claim, _ in complete])
+        sources = self.test_sources(citation for claim in checked for citation in claim.citations)
         complete = [
             (replace(claim, attributes=_with_expected(claim.attributes, cited_names(claim.citations), sources)), kinds)
             for claim, kinds in complete
@@ -380,9 +389,9 @@ class Intake:
         data = [(event.payload or {}).get("data") for event in events if event is not None]
         return replace(claim, seen=cited_in_text(self._codebase, claim.content, data))
 
-    def _test_sources(self, claims: list[Claim]) -> dict[str, TestSource]:
-        """The sources of the tests that the claims cite, read from the working tree."""
-        names = {name for claim in claims for name in cited_names(claim.citations)}
+    def test_sources(self, citations: Iterable[Citation]) -> dict[str, TestSource]:
+        """The sources of the cited tests, read from the working tree."""
+        names = set(cited_names(citations))
         if self._codebase is None or not names:
             return {}
         from mnemarch.units.scene import sources_of

@@ -47,24 +47,44 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.model.stamps import datetime
+    from mnemarch.model.testrun import TestRecord
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import TestSource
 
 _AMBIGUOUS_SHOWN_MAX = 5
+NO_SOURCES: Mapping[str, TestSource] = {}
 
 
-def cited_tests(reader: Reader, stream: Stream, scope: Scope, citations: Iterable[Citation]) -> dict[str, CitedTest]:
-    """The outcome of each cited test for a unit of this scope, by the name that the citation uses."""
+def cited_tests(
+    reader: Reader,
+    stream: Stream,
+    scope: Scope,
+    citations: Iterable[Citation],
+    sources: Mapping[str, TestSource] = NO_SOURCES,
+    place: str | None = None,
+) -> dict[str, CitedTest]:
+    """The outcome of each cited test for a unit of this scope, by the name that the citation uses.
+
+    Of a test that was changed in this work, only outcomes since the change count, in its `place`: those before, and
+    those of other worktrees, are outcomes of another test.
+    """
     refs = cited_names(citations)
     records = reader.tests(stream, {short_name(ref) for ref in refs}, called=True) if refs else []
-    return {ref: standing(ref, records, scope) for ref in refs}
+
+    def is_current(record: TestRecord, changed_at: datetime | None) -> bool:
+        return changed_at is None or (record.place == (place or DEFAULT_BRANCH) and record.at >= changed_at)
+
+    changed = {ref: sources[ref].changed_at if ref in sources else None for ref in refs}
+    return {ref: standing(ref, [each for each in records if is_current(each, changed[ref])], scope) for ref in refs}
 
 
 def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, TestSource]) -> Proof | None:
     """The proof that verifies a claim or a unit of this scope now, or None. `sources` describes the cited tests."""
     if not said.citations:
         return None
-    tests = cited_tests(act.transaction, act.caller.stream, scope, said.citations)
+    place = act.caller.scope.worktree
+    tests = cited_tests(act.transaction, act.caller.stream, scope, said.citations, sources, place)
     about = any(_is_about(act, said, test, sources.get(test.ref)) for test in tests.values())
     lines = {digest for name in tests for digest in (sources[name].expects if name in sources else ())}
     return proof_from(said.citations, tests, act.now, is_about=about, expects=" ".join(sorted(lines)) or None)
@@ -78,7 +98,7 @@ def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource 
     """
     if not (test.passed and test.witnessed):
         return False
-    if act.caller.scope_key in test.greened_by or (source is not None and source.is_changed):
+    if act.caller.scope_key in test.greened_by or (source is not None and source.changed_at is not None):
         return True
     from mnemarch.code.tests import is_about
 
@@ -111,9 +131,16 @@ def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation
                 )
 
 
-def whole_names(reader: Reader, stream: Stream, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """The citations, with bare test names replaced by whole ones if known. Raises if a bare name fits several tests."""
-    return tuple(_whole_name(reader, stream, item) if item.kind is CitationKind.TEST else item for item in citations)
+def whole_names(
+    reader: Reader, stream: Stream, citations: Sequence[Citation], sources: Mapping[str, TestSource] = NO_SOURCES
+) -> tuple[tuple[Citation, ...], Mapping[str, TestSource]]:
+    """The citations, with bare test names replaced by whole ones if known, and the sources by these names too.
+
+    Raises if a bare name fits several tests.
+    """
+    whole = [_whole_name(reader, stream, item) if item.kind is CitationKind.TEST else item for item in citations]
+    named = {after.ref: sources[item.ref] for item, after in zip(citations, whole, strict=True) if item.ref in sources}
+    return tuple(whole), {**sources, **named}
 
 
 def _whole_name(reader: Reader, stream: Stream, citation: Citation) -> Citation:
@@ -163,10 +190,10 @@ def _is_doubted_elsewhere(act: Act, unit: Unit) -> bool:
 
 
 def raise_by_evidence(
-    act: Act, unit: Unit, given: Signal | None = None, sources: Mapping[str, TestSource] | None = None
+    act: Act, unit: Unit, given: Signal | None = None, sources: Mapping[str, TestSource] = NO_SOURCES
 ) -> Unit:
     """Raise the unit to the status and proof that its citations justify (Rule 2). Returns the unit, changed or not."""
-    proof = proof_of(act, unit, unit.scope, sources or {})
+    proof = proof_of(act, unit, unit.scope, sources)
     if proof is None or not unit.live:
         return unit
     if unit.proof is not None and unit.proof.about and set(proof.tests) & set(unit.proof.tests):
