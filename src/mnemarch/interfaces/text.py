@@ -11,7 +11,7 @@ from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import Kind
 from mnemarch.policy.kinds import TIER_NORMAL
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import counted
+from mnemarch.text.words import counted, some_of
 from mnemarch.verbs.types import to_json
 
 TYPE_CHECKING = False
@@ -157,6 +157,16 @@ def wrapped(text: str, indent: str = INDENT) -> str:
     console = Console()
     lines = Text(text).wrap(console, max(_LAST_COLUMN_MIN, console.width - len(indent)))
     return "\n".join(f"{indent}{line.plain.rstrip()}" for line in lines)
+
+
+def diff_of(path: str, before: str | None, after: str | None) -> str:
+    """The difference between two texts of a file. None stands for a missing file."""
+    from difflib import unified_diff
+
+    old, new = ((text or "").splitlines(keepends=True) for text in (before, after))
+    was, now = ("/dev/null" if text is None else path for text in (before, after))
+    lines = unified_diff(old, new, was, now)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def unit_line(one: unit.Unit, first: str) -> str:
@@ -503,9 +513,7 @@ def _all_hold(dispute: outcome.Dispute) -> str:
 
 
 def _others(dispute: outcome.Dispute, unit_id: str) -> str:
-    others = [side for side in dispute.units if side != unit_id]
-    more = f" and {len(others) - _SIDES_MAX} more" if len(others) > _SIDES_MAX else ""
-    return ", ".join(map(short_id, others[:_SIDES_MAX])) + more
+    return some_of([short_id(side) for side in dispute.units if side != unit_id], _SIDES_MAX)
 
 
 _CHANGED = {"cite": "cited", "use": "used", "approve": "approved", "reject": "rejected", "withdraw": "withdrawn"}

@@ -235,11 +235,7 @@ class UnitVerbs:
 
     def _explained(self, unit: Unit) -> Explanation:
         log, caller = self._engine.log, self.caller
-        explanation = self._read(
-            lambda reader: explain.explained(
-                reader, unit, caller.stream, caller.visible_keys, log.clock(), log.config.trust
-            )
-        )
+        explanation = self._read(lambda reader: explain.explained(reader, unit, caller, log.clock(), log.config.trust))
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         from mnemarch.units.gate import REPLACED_ELSEWHERE

@@ -108,12 +108,8 @@ class Inbox:
         claims = self._engine.store.read(lambda reader: reader.units([item.id for item in shown]))
         checks = view.checks(claims.values())
         stale = {unit_id: check.reason for unit_id, check in checks.items() if check.reason is not None}
-        return [
-            replace(item, why=f"{item.why}. It does not hold in this tree: {stale[item.id]}")
-            if item.id in stale
-            else item
-            for item in shown
-        ]
+        marks = {unit_id: f". It does not hold in this tree: {reason}" for unit_id, reason in stale.items()}
+        return [replace(item, why=item.why + marks.get(item.id, "")) for item in shown]
 
     def waiting(self) -> list[InboxItem]:
         """All waiting items, except those older than 30 days that no question asked for."""
@@ -192,9 +188,9 @@ class Inbox:
             for dispute in open_disputes(reader, keys, type)
         ]
         # What the project knows already is offered for merging at most.
-        repeated = {unit.id for what, _, units in disputes if what == PROPOSAL and _is_known(units) for unit in units}
-        repeated |= _known_to_all(reader, claims, [each.key for each in project.visible])
-        claims = [unit for unit in claims if unit.id not in repeated]
+        known = {unit.id for what, _, units in disputes if what == PROPOSAL and _is_known(units) for unit in units}
+        known |= _known_to_all(reader, claims, [each.key for each in project.visible])
+        claims = [unit for unit in claims if unit.id not in known]
         wanted = self._wanted(claims, recalls)
         there = {} if codebase is None else codebase.worktrees()
         removed = removed_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
@@ -309,20 +305,12 @@ def _is_known(units: Sequence[Unit]) -> bool:
 
 def _known_to_all(reader: Reader, claims: Sequence[Unit], wide: Sequence[str]) -> set[str]:
     """The ids of claims that say the same as a unit of these wide scopes, which everybody can see already."""
-
-    def read(reader: Reader) -> list[list[Unit]]:
-        return [reader.units_of_topic(wide, topic_key(claim.content), _SAME_TOPIC_MAX) for claim in claims]
-
-    return {
-        claim.id
-        for claim, wider in zip(claims, reader.together(read), strict=True)
-        if any(
-            other.domain == claim.domain
-            and (other.status in TRUSTED or claim.status not in TRUSTED)
-            and is_reworded(other.content, claim.content)
-            for other in wider
-        )
-    }
+    topics = [topic_key(claim.content) for claim in claims]
+    known = reader.together(lambda reader: [reader.units_of_topic(wide, topic, _SAME_TOPIC_MAX) for topic in topics])
+    pairs = [(claim, other) for claim, others in zip(claims, known, strict=True) for other in others]
+    as_sure = [(claim, other) for claim, other in pairs if other.status in TRUSTED or claim.status not in TRUSTED]
+    alike = [(claim, other) for claim, other in as_sure if is_reworded(other.content, claim.content)]
+    return {claim.id for claim, other in alike if claim.domain == other.domain}
 
 
 def _way_out(what: str, units: Sequence[Unit]) -> str:

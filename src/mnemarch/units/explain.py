@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from mnemarch.model.caller import Stream
+from mnemarch.model.caller import Caller
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
 from mnemarch.model.stamps import datetime
@@ -20,11 +20,9 @@ _RELATED_MAX, _EPISODES_MAX, _CITATIONS_MAX = 50, 200, 8
 _VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 
 
-def explained(
-    reader: Reader, unit: Unit, stream: Stream, visible_keys: Sequence[str], now: datetime, rules: TrustRules
-) -> Explanation:
-    history = tuple(told(reader, unit.id, visible_keys))
-    tests = cited_tests(reader, stream, unit.scope, unit.citations)
+def explained(reader: Reader, unit: Unit, caller: Caller, now: datetime, rules: TrustRules) -> Explanation:
+    visible_keys = caller.visible_keys
+    history, tests = tuple(told(reader, unit.id, visible_keys)), cited_tests(reader, caller, unit.scope, unit)
     links = [link for link in reader.links_of(unit.id) if link.type is not LinkType.SIMILAR_TO]
     disputes = [dispute_of(reader, link, visible_keys) for link in links]
     return Explanation(

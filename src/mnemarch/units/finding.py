@@ -156,6 +156,11 @@ def rejection_of(reader: Reader, unit: Unit) -> Event | None:
     return left[-1] if left and left[-1].type is EventType.UNIT_REJECTED else None
 
 
+def is_settled(act: Act, claim: Event) -> bool:
+    """Whether a refused claim was accepted or declined in the inbox, and not reopened since."""
+    return any("reopens" not in (event.payload or {}) for event in act.transaction.events_of_subject(claim.id, last=1))
+
+
 def rejected_alike(reader: Reader, scope_keys: Sequence[str], said: Claim | Unit) -> list[tuple[Unit, Event]]:
     """The rejected units of these scopes with this text, each with its rejection."""
     units = [unit for unit in past_with_same_text(reader, scope_keys, said.content) if _says_it(unit, said)]

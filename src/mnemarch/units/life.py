@@ -11,6 +11,7 @@ from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.trust import PRUNED_KINDS, prunable
+from mnemarch.text.words import some_of
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
 from mnemarch.units.finding import WITH, rejected_with, rejection_of, rewordings_of, twin_of
 from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
@@ -140,7 +141,9 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
     twins = [twin for twin in near if act.config.policy.allows(ActorKind.HUMAN, Deed.REJECT, twin.level)]
     for twin in twins:
         _reject(act, twin, reason + WITH.format(unit.id))
-    return _reject(act, unit, reason, f"; also {_named(twin.id for twin in twins)}, in other words" if twins else "")
+    return _reject(
+        act, unit, reason, f"; also {some_of([twin.id for twin in twins], _NAMED_MAX)}, in other words" if twins else ""
+    )
 
 
 def _reject(act: Act, unit: Unit, reason: str, others: str = "") -> Unit:
@@ -289,7 +292,8 @@ def resolve(
     commit = commit if act is here else None  # In another worktree, this one's HEAD means nothing.
     if winner_id not in units:
         raise InvalidInput(
-            f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose one of {_named(units)}."
+            f"Unit {winner_id!r} is no side of conflict {dispute_id}.",
+            hint=f"Choose one of {some_of(list(units), _NAMED_MAX)}.",
         )
     winner = act.changeable_unit(winner_id, None)
     losers = [unit for unit in units.values() if unit.id != winner_id and unit.erased_at is None]
@@ -310,11 +314,6 @@ def resolve(
     if (left := act.transaction.link(dispute_id)) is not None and left.open:
         _close(act, link, winner_id, reason)
     return _decided(act, dispute_id, units)
-
-
-def _named(unit_ids: Iterable[str]) -> str:
-    ids = list(unit_ids)
-    return ", ".join(ids[:_NAMED_MAX]) + (f" and {len(ids) - _NAMED_MAX} more" if len(ids) > _NAMED_MAX else "")
 
 
 def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:

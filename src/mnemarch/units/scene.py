@@ -63,6 +63,11 @@ class Task(Frozen):
     account: Unit | None
     log: Sequence[Event] = ()
 
+    @property
+    def refused_claims(self) -> dict[str, Claim]:
+        """The refused claims by their events. The next run may accept them."""
+        return {event.id: Claim.from_json(event.payload["claim"]) for event in self.refused if event.payload}
+
 
 class Met(Frozen):
     """What the store says of a run before it is judged; `position` is where the log ended then.
@@ -254,8 +259,9 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     since = _Since(codebase, met.began, log, is_default=is_default)
     missing = [name for name in met.cited if name not in ran and code_tests.is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
-    cited = [item for unit in (*met.units, *met.task.claims) if _may_rise(unit) for item in unit.citations]
-    named = {item.ref for item in cited if item.kind is CitationKind.TEST} | _tests_of_refused(met.task.refused)
+    rising: list[Unit | Claim] = [unit for unit in (*met.units, *met.task.claims) if _may_rise(unit)]
+    rising += met.task.refused_claims.values()
+    named = {item.ref for said in rising for item in said.citations if item.kind is CitationKind.TEST}
     changed = {path for path in {path for _, path in met.code} if since.is_changed(path)}
     return Scene(
         places=places,
@@ -276,7 +282,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
 def _overtaken(met: Met, tree: WorkTree) -> Iterator[str]:
     """The ids of claims, and of refused claims, whose tests have taken up another value before they verified them."""
     said: dict[str, Unit | Claim] = {unit.id: unit for unit in (*met.units, *met.task.claims) if unit.proof is None}
-    said |= {event.id: Claim.from_json(event.payload["claim"]) for event in met.task.refused if event.payload}
+    said |= met.task.refused_claims
     return (id for id, claim in said.items() if code_tests.is_overtaken(tree, claim))
 
 
@@ -315,12 +321,6 @@ def _only_ending(name: str, ran: Iterable[str]) -> str | None:
     """The only test of a run whose full name ends with this name, which was cited from a subfolder. Else None."""
     whole = {base_name(each) for each in ran if base_name(each).endswith(f"/{name}")}
     return whole.pop() if len(whole) == 1 else None
-
-
-def _tests_of_refused(refused: Iterable[Event]) -> set[str]:
-    """The tests that the refused claims of a task cite. The next run may accept these claims."""
-    claims = [Claim.from_json(event.payload["claim"]) for event in refused if event.payload]
-    return {item.ref for claim in claims for item in claim.citations if item.kind is CitationKind.TEST}
 
 
 def _may_rise(unit: Unit) -> bool:

@@ -40,6 +40,7 @@ from mnemarch.policy.promotion import (
     standing,
 )
 from mnemarch.policy.trust import signalled, verified
+from mnemarch.text.words import some_of
 from mnemarch.units.finding import refusal_to_repeat, twin_of
 
 TYPE_CHECKING = False
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.model.stamps import datetime
-    from mnemarch.model.testrun import TestRecord
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import TestSource
 
@@ -57,34 +56,26 @@ NO_SOURCES: Mapping[str, TestSource] = {}
 
 
 def cited_tests(
-    reader: Reader,
-    stream: Stream,
-    scope: Scope,
-    citations: Iterable[Citation],
-    sources: Mapping[str, TestSource] = NO_SOURCES,
-    place: str | None = None,
+    reader: Reader, caller: Caller, scope: Scope, said: Unit | Claim, sources: Mapping[str, TestSource] = NO_SOURCES
 ) -> dict[str, CitedTest]:
-    """The outcome of each cited test for a unit of this scope, by the name that the citation uses.
+    """The outcome of each cited test for a claim or a unit of this scope, by the name that the citation uses.
 
-    Of a test that was changed in this work, only outcomes since the change count, in its `place`: those before, and
-    those of other worktrees, are outcomes of another test.
+    Of a test that was changed in this work, only outcomes since the change count, in the caller's worktree: those
+    before, and those of other worktrees, are outcomes of another test.
     """
-    refs = cited_names(citations)
-    records = reader.tests(stream, {short_name(ref) for ref in refs}, called=True) if refs else []
-
-    def is_current(record: TestRecord, changed_at: datetime | None) -> bool:
-        return changed_at is None or (record.place == (place or DEFAULT_BRANCH) and record.at >= changed_at)
-
-    changed = {ref: sources[ref].changed_at if ref in sources else None for ref in refs}
-    return {ref: standing(ref, [each for each in records if is_current(each, changed[ref])], scope) for ref in refs}
+    refs, place = cited_names(said.citations), caller.scope.worktree or DEFAULT_BRANCH
+    records = reader.tests(caller.stream, {short_name(ref) for ref in refs}, called=True) if refs else []
+    since = {ref: source.changed_at for ref, source in sources.items() if source.changed_at is not None}
+    here = [record for record in records if record.place == place]
+    new = {ref: [record for record in here if record.at >= since[ref]] for ref in refs if ref in since}
+    return {ref: standing(ref, new.get(ref, records), scope) for ref in refs}
 
 
 def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, TestSource]) -> Proof | None:
     """The proof that verifies a claim or a unit of this scope now, or None. `sources` describes the cited tests."""
     if not said.citations:
         return None
-    place = act.caller.scope.worktree
-    tests = cited_tests(act.transaction, act.caller.stream, scope, said.citations, sources, place)
+    tests = cited_tests(act.transaction, act.caller, scope, said, sources)
     about = any(_is_about(act, said, test, sources.get(test.ref)) for test in tests.values())
     lines = {digest for name in tests for digest in (sources[name].expects if name in sources else ())}
     return proof_from(said.citations, tests, act.now, is_about=about, expects=" ".join(sorted(lines)) or None)
@@ -149,7 +140,7 @@ def _whole_name(reader: Reader, stream: Stream, citation: Citation) -> Citation:
         return citation
     known = sorted({base_name(record.name) for record in reader.tests(stream, [name], called=True)})
     if len(known) > 1 and name not in known:
-        shown = ", ".join(known[:_AMBIGUOUS_SHOWN_MAX])
+        shown = some_of(known, _AMBIGUOUS_SHOWN_MAX)
         raise InvalidInput(f"{name!r} names {len(known)} tests: {shown}.", hint="Cite one of them by its whole name.")
     return Citation.test(known[0]) if known and name not in known else citation
 

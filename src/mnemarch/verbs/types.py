@@ -118,14 +118,10 @@ def help_of(name: str) -> tuple[str, tuple[str, ...]]:
     return says, tuple(line[2:] for line in lines if line[:2] == "$ ")
 
 
+@cache
 def help_texts() -> dict[str, list[str]]:
     """The lines of `help.txt` for each verb and command."""
-    if not _texts:
-        _texts.update(paragraphs_beside(__file__, "help.txt"))
-    return _texts
-
-
-_texts: dict[str, list[str]] = {}
+    return paragraphs_beside(__file__, "help.txt")
 
 
 def read(parameter: Parameter, item: Any, what: str) -> Any:
