@@ -239,6 +239,7 @@ def test_a_pass_of_another_version_of_a_test_verifies_nothing(trees):
     bare = json.loads(finished(mnemarch(shop, "remember", "retry_2 never sleeps", "--json", **who)))["unit"]["id"]
     cited = json.loads(finished(mnemarch(shop, "cite", bare, "test:test_retry_2", "--json", **who)))
     assert cited["status"] == "hypothesis"
+    assert "… test:test_mod2.py::test_retry_2" in finished(mnemarch(shop, "explain", bare, **who))
     run = mnemarch(shop, *pytest_q, **who)
     assert json.loads(run.communicate(timeout=120)[0])["units"] == []
     code.write_text(code.read_text().replace("times=2", "times=7"))

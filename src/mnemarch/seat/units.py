@@ -234,8 +234,8 @@ class UnitVerbs:
         return self._explained(self._stored(unit_id))
 
     def _explained(self, unit: Unit) -> Explanation:
-        log, caller = self._engine.log, self.caller
-        explanation = self._read(lambda reader: explain.explained(reader, unit, caller, log.clock(), log.config.trust))
+        caller, sources = self.caller, self._intake().test_sources(unit.citations)
+        explanation = self._read(lambda reader: explain.explained(reader, unit, caller, self._engine.log, sources))
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         from mnemarch.units.gate import REPLACED_ELSEWHERE

@@ -226,8 +226,7 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
     """Add the claim to a known unit as another voice. An echo of recall is only recorded as a mention (R6)."""
     cited = [citation.to_json() for citation in claim.citations]
     echo = not cited and _was_handed(act, unit)
-    caller = act.caller
-    voice = (caller.actor, caller.scope, claim.session or caller.session)
+    voice = (act.caller.actor, act.caller.scope, claim.session or act.caller.session)
     heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     payload: dict[str, Any] = {"said": claim.content, "cite": cited}
