@@ -119,7 +119,7 @@ def _recall(call: Call) -> tuple[Any, str]:
     from mnemarch.text.tokens import query_tokens
 
     found = performed(_VERBS["seat.recall"], call)
-    pack = packed(found, _RECALL_TOKENS, estimated_tokens, None, query_tokens(call.options.query))
+    pack = packed(found, _RECALL_TOKENS, estimated_tokens, None, query_tokens(call.arguments["query"]))
     bound = {item.unit.id for item in found.binding}
     long = [short_id(one.unit_id) for one in pack.left_out if one.unit_id not in bound and one.reason != TOLD_ELSEWHERE]
     notes = [f"Too long to be told here, explain tells each: {', '.join(long)}."] if long else []

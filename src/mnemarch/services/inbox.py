@@ -63,7 +63,6 @@ _ANSWERS_OF_A_QUESTION = 3
 # The least share of a question's words that a text must have to count as wanted.
 _SHARE_MIN = 0.5
 _TEXTS_OF_AN_IMPORT = 3
-_SAME_TOPIC_MAX = 20
 # Imported units judged in one transaction, which takes about a quarter of a second.
 _BATCH = 200
 # The types of items. Equally wanted items are sorted in this order.
@@ -187,7 +186,6 @@ class Inbox:
             for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL))
             for dispute in open_disputes(reader, keys, type)
         ]
-        # What the project knows already is offered for merging at most.
         known = {unit.id for what, _, units in disputes if what == PROPOSAL and _is_known(units) for unit in units}
         known |= _known_to_all(reader, claims, [each.key for each in project.visible])
         claims = [unit for unit in claims if unit.id not in known]
@@ -304,10 +302,10 @@ def _is_known(units: Sequence[Unit]) -> bool:
 
 
 def _known_to_all(reader: Reader, claims: Sequence[Unit], wide: Sequence[str]) -> set[str]:
-    """The ids of claims that say the same as a unit of these wide scopes, which everybody can see already."""
-    topics = [topic_key(claim.content) for claim in claims]
-    known = reader.together(lambda reader: [reader.units_of_topic(wide, topic, _SAME_TOPIC_MAX) for topic in topics])
-    pairs = [(claim, other) for claim, others in zip(claims, known, strict=True) for other in others]
+    """The ids of claims that say the same as a unit of these wide scopes, which everybody can see: they don't wait."""
+    topics = {claim.id: topic_key(claim.content) for claim in claims}
+    known = reader.units_of_topics(wide, {*topics.values()})
+    pairs = [(claim, other) for other in known for claim in claims if topics[claim.id] == topic_key(other.content)]
     as_sure = [(claim, other) for claim, other in pairs if other.status in TRUSTED or claim.status not in TRUSTED]
     alike = [(claim, other) for claim, other in as_sure if is_reworded(other.content, claim.content)]
     return {claim.id for claim, other in alike if claim.domain == other.domain}

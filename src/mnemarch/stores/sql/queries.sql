@@ -201,6 +201,9 @@ SELECT id, body FROM units
 WHERE live AND topic_key = :topic_key AND coalesce(scope_key, '') IN (:scope_keys)
 ORDER BY status DESC, id DESC LIMIT :limit;
 
+-- units_of_topics: The live units of any of these topics.
+SELECT id, body FROM units WHERE live AND topic_key IN (:topic_keys) AND coalesce(scope_key, '') IN (:scope_keys);
+
 -- rejected_of_topic: The rejected units of a topic in every scope, newest first.
 SELECT id, body FROM units
 WHERE status = 'archived' AND topic_key = :topic_key AND instr(body, '"archive_reason":"rejected: ') > 0
