@@ -303,9 +303,8 @@ def _is_known(units: Sequence[Unit]) -> bool:
 
 def _known_to_all(reader: Reader, claims: Sequence[Unit], wide: Sequence[str]) -> set[str]:
     """The ids of claims that say the same as a unit of these wide scopes, which everybody can see: they don't wait."""
-    topics = {claim.id: topic_key(claim.content) for claim in claims}
-    known = reader.units_of_topics(wide, {*topics.values()})
-    pairs = [(claim, other) for other in known for claim in claims if topics[claim.id] == topic_key(other.content)]
+    known = reader.units_of_topics(wide, {topic_key(claim.content) for claim in claims})
+    pairs = [(one, two) for one in claims for two in known if topic_key(one.content) == topic_key(two.content)]
     as_sure = [(claim, other) for claim, other in pairs if other.status in TRUSTED or claim.status not in TRUSTED]
     alike = [(claim, other) for claim, other in as_sure if is_reworded(other.content, claim.content)]
     return {claim.id for claim, other in alike if claim.domain == other.domain}

@@ -201,7 +201,7 @@ SELECT id, body FROM units
 WHERE live AND topic_key = :topic_key AND coalesce(scope_key, '') IN (:scope_keys)
 ORDER BY status DESC, id DESC LIMIT :limit;
 
--- units_of_topics: The live units of any of these topics.
+-- of_topics: The live units of any of these topics.
 SELECT id, body FROM units WHERE live AND topic_key IN (:topic_keys) AND coalesce(scope_key, '') IN (:scope_keys);
 
 -- rejected_of_topic: The rejected units of a topic in every scope, newest first.

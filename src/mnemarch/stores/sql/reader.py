@@ -240,8 +240,7 @@ class Reader:
 
     def units_of_topics(self, scope_keys: Sequence[str], topic_keys: Iterable[str]) -> list[Unit]:
         """The live units of any of these topics."""
-        rows = self._in_parts("units_of_topics", "topic_keys", topic_keys, scope_keys=scope_keys)
-        return [self._unit(row) for row in rows]
+        return [self._unit(row) for row in self._in_parts("of_topics", "topic_keys", topic_keys, scope_keys=scope_keys)]
 
     def units_citing(
         self, scope_keys: Sequence[str], kind: str, refs: Sequence[str], *, live_but: Iterable[Kind] | None = None
