@@ -202,7 +202,7 @@ WHERE live AND topic_key = :topic_key AND coalesce(scope_key, '') IN (:scope_key
 ORDER BY status DESC, id DESC LIMIT :limit;
 
 -- of_topics: The live units of any of these topics.
-SELECT id, body FROM units WHERE live AND topic_key IN (:topic_keys) AND coalesce(scope_key, '') IN (:scope_keys);
+SELECT id, body FROM units WHERE live AND topic_key IN (:topic_keys) AND coalesce(scope_key, '') IN (:scope_keys) ORDER BY id;
 
 -- rejected_of_topic: The rejected units of a topic in every scope, newest first.
 SELECT id, body FROM units
