@@ -36,6 +36,12 @@ def make_private(path: str, *, anew: bool = False) -> None:
             os.close(handle)
 
 
+def path_inside(path: str, root: str | None) -> str | None:
+    """The path from a root, links resolved and with slashes. None if it is outside, or if there is no root."""
+    inside = None if root is None else os.path.relpath(os.path.realpath(path), os.path.realpath(root))
+    return None if inside is None or inside.startswith(os.pardir) else inside.replace(os.sep, "/")
+
+
 def make_folder(path: str) -> None:
     """Create a folder that only its owner may enter. An existing folder stays as it is."""
     with suppress(FileExistsError):

@@ -22,7 +22,11 @@ def test_r6_opposed_statements_never_merge_and_open_one_conflict(seats, known, n
     assert conflict.open
     assert conflict.reason
     assert [item.id for item in seats.agent().conflicts()] == [conflict.id]
-    assert seats.memory.stats().open_conflicts == 1
+    for unit_id in (first.id, stored.unit.id):
+        assert seats.memory.stats().open_conflicts == 1
+        seats.human().archive(unit_id, "gone")
+        assert (seats.agent().conflicts(), seats.memory.stats().open_conflicts) == ([], 0)
+        seats.human().revive(unit_id, "back")
 
 
 @pytest.mark.parametrize(("known", "new"), OPPOSED[:8])

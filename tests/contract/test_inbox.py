@@ -66,6 +66,17 @@ def test_a_claim_that_a_person_states_too_waits_once_as_a_merge_proposal(seats):
     assert person.get(claimed.id).superseded_by == stated.id
 
 
+def test_what_the_project_knows_does_not_wait_for_those_who_said_it_elsewhere(seats, person):
+    texts = ("Sessions live in Redis db 4", "the sessions live in Redis db 4.", "Sessions live in Redis db 5")
+    claims = [seats.agent(f"a{n}", worktree=f"w{n}").remember(text).unit for n, text in enumerate(texts)]
+    assert len(person.inbox()) == 3
+    known = person.remember(texts[0]).unit
+    assert [item.id for item in person.inbox()] == [claims[2].id]
+    assert person.status().waiting == 1
+    person.archive(known.id, "unsure")
+    assert len(person.inbox()) == 3
+
+
 def test_every_item_that_is_listed_can_be_settled_and_stays_so(seats, person):
     agents = [seats.agent(f"a{n}") for n in range(3)]
     for agent in agents:

@@ -346,11 +346,28 @@ def test_r4_a_persons_rejection_also_takes_units_in_nearly_the_same_words(memory
         others = [agent.remember(each).unit for each in OTHER[text]]
         if first != second:
             others.append(seats.human("bob").remember(first).unit)
-        person.reject(unit.id, "it broke")
+        rejected = person.reject(unit.id, "it broke")
+        assert rejected.archive_reason == f"rejected: it broke; also {near.id}, in other words"
         gone = person.get(near.id)
         assert (gone.status, gone.trust.confidence < near.trust.confidence) == (Status.ARCHIVED, True)
         assert gone.archive_reason == f"rejected: it broke (with unit {unit.id}, which says the same)"
         assert all(person.get(each.id).live for each in others)
+    assert memory.rebuild().same
+
+
+@pytest.mark.parametrize("verb", ["approve", "revive"])
+def test_r4_what_was_rejected_along_with_a_unit_comes_back_with_it(memory, seats, verb):
+    agent, person = seats.agent(), seats.human()
+    for text, (_, second) in NEARLY.items():
+        unit, near, own = (agent.remember(each).unit for each in (text, second, OTHER[text][0]))
+        person.reject(unit.id, "it broke")
+        person.reject(own.id, "for itself")
+        getattr(person, verb)(unit.id, *(["it holds"] if verb == "revive" else []))
+        back = person.get(near.id)
+        assert (back.status, back.archive_reason) == (near.status, None)
+        assert back.confidence >= near.confidence or verb == "revive"
+        assert not person.get(own.id).live
+        assert agent.remember(second).merged
     assert memory.rebuild().same
 
 

@@ -699,3 +699,6 @@ def test_a_record_is_handed_out_beside_its_decision_only_if_it_has_more_of_the_q
     assert [one.reason for one in found.withheld] == ["the record of a decision that is listed"]
     for question, kinds in (("money", ["evidence"]), ("which engineers know it?", None)):
         assert str(seat.recall(question, kinds=kinds).items[0].unit.kind) == "evidence"
+    # A context lists the decision in any case, and its record only for the answer that it has alone.
+    assert "Two engineers know how" in seat.context("which engineers know it?").text
+    assert "Two engineers" not in seat.context("how do we store money?").text

@@ -23,6 +23,8 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert (second["version"], second["root_id"]) == (2, first["id"])
     assert [one["text"] for one in cli.ok("decisions", "--domain", "coding")] == ["Use SQLite in WAL mode"]
     assert [one["version"] for one in cli.ok("decisions", "history", second["id"])] == [1, 2]
+    explained = cli("show", first["id"]).out
+    assert "because   risk: one file is less to lose\n          at a cost: one machine" in explained
     shown = cli("decisions", "show", first["id"]).out
     assert "superseded by " + short_id(second["id"]) in shown
     assert "at a cost one machine" in shown
@@ -152,6 +154,10 @@ def test_a_terminal_does_not_ask_to_confirm_what_a_lock_refuses(cli):
     text, exit_code = told(argv, [], cli.home)
     assert (exit_code, "conflicts with:" in text, "--override" in text) == (1, True, True)
     assert "Commit it?" not in text
+    shown = cli(*argv, "--dry-run")
+    assert (shown.exit_code, "BLOCK: it opposes" in shown.out, "ALLOW" in text + shown.out) == (1, True, False)
+    overridden = cli(*argv[:-2], "--actor", "human:ada", "--override", "slow", "--dry-run")
+    assert (overridden.exit_code, "BLOCK" in overridden.out, "stays open" in overridden.out) == (0, False, True)
 
 
 def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):
@@ -187,6 +193,7 @@ def test_an_impact_is_told_of_what_is_in_force(cli):
         assert tree.splitlines()[0] == f"the hub, revised  {short_id(newer['id'])}"
         assert f"needs it still  {short_id(later['id'])}" in tree
     cli.ok("erase", hub["id"], "--reason", "private", "--yes", *LEAD)
+    assert cli("show", hub["id"]).exit_code == 0
     assert "needs it still" in cli("impact", hub["id"]).out
 
 

@@ -23,11 +23,6 @@ HOSTILE = 'Why <b>&amp; "x\\" fails\x1b[2J \x07\u202e?'
 SESSION = ("--session", "s-1")
 
 
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys) -> Cli:
-    return Cli(tmp_path, monkeypatch, capsys)
-
-
 def filled(cli: Cli) -> str:
     """A session with everything in it; gives the id of its hottest question."""
     with cli.seat("agent:cli") as seat:

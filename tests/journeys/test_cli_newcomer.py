@@ -182,7 +182,11 @@ def test_a_hook_in_a_repository_without_a_memory_is_told_and_fails_nothing(cli, 
     assert isinstance(cli.ok(*argv), dict)
     assert not any(cli.home.iterdir())
     # A store that was named and is not there is a typo.
-    assert cli(*argv, "--store", "tpyo").exit_code == 2
+    cli.monkeypatch.setenv("MNEMARCH_STORE", "tpyo")
+    for more in ([], ["--store", "tpyo"]):
+        run = cli(*argv, *more)
+        assert (run.exit_code, run.out) == (2, "")
+        assert "To make one there: mnemarch init --store tpyo" in run.err
     assert not any(cli.home.iterdir())
 
 

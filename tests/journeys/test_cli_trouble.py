@@ -44,8 +44,20 @@ def test_what_exists_is_not_overwritten(cli):
 
 
 def test_a_near_miss_is_named(cli):
-    for typed, meant in {"recal": "recall", "forget": "erase", "delete": "erase", "search": "recall"}.items():
+    for typed, meant in {
+        "recal": "recall",
+        "forget": "erase",
+        "delete": "erase",
+        "search": "recall",
+        "ls": "units",
+    }.items():
         assert f"Did you mean {meant}?" in cli(typed, "x").err
+
+
+def test_an_unknown_kind_is_answered_with_those_that_the_command_takes(cli):
+    kinds = "Use one of: profile, preference, episode, semantic, fact, skill."
+    assert kinds in cli("remember", "x", "--kind", "note").err
+    assert "decision" in cli("units", "--kind", "note").err
 
 
 @pytest.mark.parametrize("argv", [["log", "thought", "-"], ["log", "thought"], ["remember", "-"]])

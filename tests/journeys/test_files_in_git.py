@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from cli_session import Cli
 from clones import WHERE, Clone, meet
 
 import mnemarch
@@ -539,11 +538,6 @@ def test_events_of_a_file_reach_no_further_than_those_of_an_import(ann, bob, tmp
     check = ann.memory.audit()
     assert not check.ok
     assert "belongs to" in check.problem
-
-
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys):
-    return Cli(tmp_path, monkeypatch, capsys)
 
 
 def test_the_memory_of_a_clone_is_read_only_after_a_yes(cli, tmp_path):

@@ -206,6 +206,7 @@ def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_wh
     finished(mnemarch(shop, *remember, **who))
     for path, old in ((shop / "src" / "mod2.py", "times=2"), (shop / "test_mod2.py", "== 2")):
         path.write_text(path.read_text().replace(old, old.replace("2", "4")))
+    finished(mnemarch(shop, *remember, **who))  # To say it again changes nothing.
     pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
     judged = json.loads(finished(mnemarch(shop, *pytest_q, **who)))
     assert [unit["content"] for unit in judged["units"]] == [claim] * is_raised
@@ -218,6 +219,32 @@ def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_wh
         for path, old in ((shop / "src" / "mod2.py", "times=4"), (shop / "test_mod2.py", "== 4")):
             path.write_text(path.read_text().replace(old, old.replace("4", "2")))
         assert len(json.loads(finished(mnemarch(shop, *pytest_q, **who)))["units"]) == 1
+
+
+def test_a_pass_of_another_version_of_a_test_verifies_nothing(trees):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    worked(shop, 2)
+    pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+    finished(mnemarch(shop, *pytest_q, **who))
+    cite = ("--cite", "test:test_mod2.py::test_retry_2", "--json")
+
+    def claimed(content, **where):
+        stored = json.loads(finished(mnemarch(shop, "remember", content, *cite, **where)))
+        return stored["unit"]["status"], stored["unit"]["scope"]["worktree"]
+
+    assert claimed("retry_2 tries 2 times before it gives up", **who) == ("verified", None)
+    test, code = shop / "test_mod2.py", shop / "src" / "mod2.py"
+    test.write_text(test.read_text().replace("== 2", "== 7"))
+    assert claimed("retry_2 tries 7 times before it gives up", **who) == ("hypothesis", "main")
+    bare = json.loads(finished(mnemarch(shop, "remember", "retry_2 never sleeps", "--json", **who)))["unit"]["id"]
+    cited = json.loads(finished(mnemarch(shop, "cite", bare, "test:test_retry_2", "--json", **who)))
+    assert cited["status"] == "hypothesis"
+    assert "… test:test_mod2.py::test_retry_2" in finished(mnemarch(shop, "explain", bare, **who))
+    run = mnemarch(shop, *pytest_q, **who)
+    assert json.loads(run.communicate(timeout=120)[0])["units"] == []
+    code.write_text(code.read_text().replace("times=2", "times=7"))
+    raised = json.loads(finished(mnemarch(shop, *pytest_q, **who)))["units"]
+    assert [one["content"] for one in raised] == ["retry_2 tries 7 times before it gives up", "retry_2 never sleeps"]
 
 
 def test_a_test_that_a_claim_came_before_verifies_it(trees):

@@ -232,7 +232,8 @@ def test_slow():
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)]
+    ("number", "exit_code"),
+    [(signal.SIGINT, -signal.SIGINT), *((number, 128 + number) for number in (signal.SIGTERM, signal.SIGQUIT))],
 )
 def test_an_interrupt_ends_the_tests_and_all_that_they_started(project, number, exit_code):
     project.write("test_slow.py", SLOW)

@@ -179,7 +179,7 @@ READS = (
     ["history", "UNIT"],
     ["show", "UNIT"],
 )
-WRITES = (["log", "thought", "x"], ["remember", "y"], ["reindex"], ["rebuild"])
+WRITES = (["log", "thought", "x"], ["remember", "y"], ["reindex"], ["rebuild"], ["verify", "--", "pytest", "--version"])
 
 
 def write_and_wait(folder):
@@ -223,7 +223,7 @@ def ran(argv, folder, unit_id):
     where = ("--org", SCOPE.org, "--project", SCOPE.project, "--worktree", SCOPE.worktree, "--task", SCOPE.task)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*typed, *where, "--store", folder, "--root", folder, "--actor", "agent:a"])
+        code = main([*where, "--store", folder, "--root", folder, "--actor", "agent:a", *typed])
     return {"argv": argv, "code": code, "out": out.getvalue(), "err": err.getvalue()}
 
 

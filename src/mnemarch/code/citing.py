@@ -11,6 +11,7 @@ from mnemarch.code.git import full_hash, root_name
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, Symbol, agrees, find, language_of
 from mnemarch.code.worktree import CHANGED, Check, WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
+from mnemarch.files import path_inside
 from mnemarch.model.unit import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import Frozen, replace
 from mnemarch.text import secrets
@@ -207,9 +208,8 @@ def _states(text: str, value: str) -> bool:
 def _inside(code: Codebase, path: str) -> str | None:
     """The path from the tree's root, or None if the tree lacks it. The text may leave out leading folders."""
     if os.path.isabs(path):
-        root = os.path.realpath(code.root)
-        relative = os.path.relpath(os.path.realpath(path), root)
-        return relative if not relative.startswith("..") and code.tree.has(relative) else None
+        relative = path_inside(path, code.root)
+        return relative if relative is not None and code.tree.has(relative) else None
     path = os.path.normpath(path).replace(os.sep, "/")
     if path.startswith("../") or path in {".", ".."}:
         return None

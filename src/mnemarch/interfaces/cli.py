@@ -44,6 +44,7 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
 }
 # Names that other programs use for a command.
 _MEANT = dict.fromkeys(("forget", "delete", "remove"), "erase") | dict.fromkeys(("search", "find", "ask"), "recall")
+_MEANT |= dict.fromkeys(("list", "ls"), "units")
 # Commands that are not verbs, by section. Each has the name of its module in this package.
 PLAIN_COMMANDS = {
     "decisions: versions, and what a change would reach": dict.fromkeys(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext, redirect_stdout
+from functools import cached_property
 
 from mnemarch import user
 from mnemarch.checkout import FILE_SCHEME, SETTINGS, file_folder, load
@@ -123,21 +124,16 @@ class Call:
         self.places = places
         self.begins_memory = begins_memory
         self._only_reads = only_reads
-        self._home: Home | None = None
         self._memory: Memory | None = None
-        self._actor: Actor | None = None
-        self._seat: Seat | None = None
 
-    @property
+    @cached_property
     def home(self) -> Home:
         """The repository around --root or the current folder; without a repository, the folder of --store."""
-        if self._home is None:
-            folder = os.path.abspath(self.store) if self.store is not None and _is_folder(self.store) else ""
-            self._home = home_of(self._folder_here(), memory_in=os.path.realpath(folder) if folder else "")
-            if folder:
-                is_named = self.places.root or repository_around(self._home.root)
-                self._home = replace(self._home if is_named else home_of(folder), folder=folder)
-        return self._home
+        folder = os.path.abspath(self.store) if self.store is not None and _is_folder(self.store) else ""
+        home = home_of(self._folder_here(), memory_in=os.path.realpath(folder) if folder else "")
+        is_named = not folder or self.places.root or repository_around(home.root)
+        home = home if is_named else home_of(folder)
+        return replace(home, folder=folder) if folder else home
 
     @property
     def url(self) -> str:
@@ -170,38 +166,34 @@ class Call:
             noted(self._memory.config)
         return self._memory
 
-    @property
+    @cached_property
     def actor(self) -> Actor:
         """The actor of --actor, else the coding agent that started this process, else the person at the terminal."""
-        if self._actor is None:
-            self._actor = _actor_of(self._setting("actor"), may_ask=not self._only_reads)
-        return self._actor
+        return _actor_of(self._setting("actor"), may_ask=not self._only_reads)
 
-    @property
+    @cached_property
     def seat(self) -> Seat:
-        if self._seat is None:
-            # The actor is checked first, so that no memory is created for somebody who may not act.
-            actor, home, memory = self.actor, self.home, self.memory
-            segments: dict[str, Any] = {"project": memory.config.project or home.project}
-            segments["worktree"] = worktree_in(memory, home)
-            session = self._setting("session")
-            if actor.kind is ActorKind.AGENT and user.host() is not None:
-                from mnemarch.code.git import task_branch
+        # The actor is checked first, so that no memory is created for somebody who may not act.
+        actor, home, memory = self.actor, self.home, self.memory
+        segments: dict[str, Any] = {"project": memory.config.project or home.project}
+        segments["worktree"] = worktree_in(memory, home)
+        session = self._setting("session")
+        if actor.kind is ActorKind.AGENT and user.host() is not None:
+            from mnemarch.code.git import task_branch
 
-                # A coding agent's shell works in the agent's own task, under the name that its hooks use.
-                session = session or user.session()
-                segments["task"] = task_branch(home.root) or session
-            named = {name: self._setting(name) for name in ("org", "project", "worktree", "task")}
-            scope = Scope(**segments | {name: segment for name, segment in named.items() if segment is not None})
-            self._seat = memory.seat(actor, scope, session=session, root=home.root)
-        return self._seat
+            # A coding agent's shell works in the agent's own task, under the name that its hooks use.
+            session = session or user.session()
+            segments["task"] = task_branch(home.root) or session
+        named = {name: self._setting(name) for name in ("org", "project", "worktree", "task")}
+        scope = Scope(**segments | {name: segment for name, segment in named.items() if segment is not None})
+        return memory.seat(actor, scope, session=session, root=home.root)
 
     def answer_from_nothing(self) -> str:
         """Open an empty memory that is not stored if there is no memory; returns a remark about that, else "".
 
-        Hooks ask in every repository and must not fail there. If --store names a missing memory, that is an error.
+        Hooks ask in every repository and must not fail there. If somebody names a missing memory, that is an error.
         """
-        missing = self._absent() if self.places.store is None else None
+        missing = self._absent() if self.store is None else None
         if missing is None:
             return ""
         self._memory = open_memory(":memory:", config=noted(load(self.home.folder)))
@@ -224,7 +216,7 @@ class Call:
     @property
     def is_absent(self) -> bool:
         """Whether there is no memory here yet."""
-        return self._memory is None and self.places.store is None and self._absent() is not None
+        return self._memory is None and self.store is None and self._absent() is not None
 
     def open(self) -> None:
         """Open the memory now, for the calls that follow."""
@@ -241,7 +233,7 @@ class Call:
         other = Call(
             SimpleNamespace(**arguments), arguments, places=SimpleNamespace(**places), begins_memory=self.begins_memory
         )
-        other._home, other._memory, other._actor = self.home, self._memory, self.actor
+        other.home, other._memory, other.actor = self.home, self._memory, self.actor
         return other
 
     def close(self) -> None:
@@ -280,6 +272,8 @@ class Call:
                 return _missing_files(config.store.url, self.home.folder)
             waits = any(setting.startswith("store.url ") for setting in config.ignored)
             hint = f"{SETTINGS} names one; accept it with mnemarch trust." if waits else _HOW_TO_MAKE
+            if self.store is not None:
+                hint = f"Check --store, or MNEMARCH_STORE. To make one there: mnemarch init --store {self.store}"
             return NotFound(f"There is no memory in {self.home.folder}.", hint=hint)
         except OSError:
             pass  # The file may exist all the same; opening the memory reports what is wrong.

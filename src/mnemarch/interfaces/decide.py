@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import (
         Decision,
         DecisionProposal,
-        GuardianVerdict,
         Impact,
         ImpactNode,
         Loaded,
@@ -68,12 +67,12 @@ def _decide(call: Call) -> Answer:
         revises=options.revises,
     )
     known = _known_decisions(desk, proposal.blast_radius)
+    text = _proposal_text(proposal, known, options.override)
+    is_refused = options.override is None and _takes_a_reason(proposal)
     if options.dry_run:
-        code = REFUSED if _takes_a_reason(proposal) else DONE
-        return Answer(data=proposal, text=lambda: _proposal_text(proposal, known), exit_code=code)
+        return Answer(data=proposal, text=lambda: text, exit_code=REFUSED if is_refused else DONE)
     if is_interactive() and not options.yes and not call.places.json:
-        print(_proposal_text(proposal, known), flush=True)
-        is_refused = options.override is None and _takes_a_reason(proposal)
+        print(text, flush=True)
         if not is_refused and not is_confirmed("Commit it?"):
             return Answer(data=proposal, text=lambda: "Nothing was committed.", exit_code=REFUSED)
     decided = desk.commit(proposal, override=options.override)
@@ -177,13 +176,13 @@ def _relations(relations: Sequence[Relation], _: Call) -> str:
     return table(("id", "relation", "to"), rows, "No relations.")
 
 
-def _proposal_text(proposal: DecisionProposal, known: Mapping[str, Decision]) -> str:
-    """The proposal, the guardian's verdict, the decisions it conflicts with, and those it reaches."""
+def _proposal_text(proposal: DecisionProposal, known: Mapping[str, Decision], override: str | None) -> str:
+    """The proposal, the verdict on it, the decisions it conflicts with, and those it reaches."""
     lines = [
         f"{'revises ' + short_id(proposal.base.id) if proposal.base else 'new'}: {quoted(proposal.text)}",
         f"{proposal.strength} · {clean(proposal.domain)} · {proposal.level}",
         f"because {proposal.reason.type}: {clean(proposal.reason.summary)}",
-        _guardian_text(proposal.guardian),
+        *_verdict_lines(proposal, override),
     ]
     opposed = [f"  {one.strength} {short_id(one.id)}  {quoted(one.text)}" for one in proposal.conflicts]
     reaches = _tree_lines(proposal.blast_radius, known)
@@ -191,8 +190,13 @@ def _proposal_text(proposal: DecisionProposal, known: Mapping[str, Decision]) ->
     return "\n".join([*lines, *(line for section in sections for line in section)])
 
 
-def _guardian_text(verdict: GuardianVerdict) -> str:
-    return "\n".join([f"guardian: {verdict.type}", *(f"  {clean(reason)}" for reason in verdict.reasons)])
+def _verdict_lines(proposal: DecisionProposal, override: str | None) -> list[str]:
+    """What a commit would answer. The guardian judges by relations alone, so it may allow what opposes a decision."""
+    verdict, said = proposal.guardian, f"guardian: {proposal.guardian.type}"
+    if verdict.type != "BLOCK" and _takes_a_reason(proposal):
+        said = "BLOCK: it opposes what is in force. Revise that, or, as a person, add --override WHY."
+        said = said if override is None else "It opposes what is in force; the conflict stays open."
+    return [said, *(f"  {clean(reason)}" for reason in verdict.reasons)]
 
 
 def _known_decisions(desk: Decisions, impact: Impact) -> dict[str, Decision]:

@@ -128,13 +128,8 @@ class MnemarchStore(base.BaseStore):
 
 
 def _fields_of(kept: Item) -> dict[str, Any]:
-    return {
-        "namespace": kept.namespace,
-        "key": kept.key,
-        "value": dict(kept.value),
-        "created_at": kept.created_at,
-        "updated_at": kept.updated_at,
-    }
+    names = ("namespace", "key", "created_at", "updated_at")
+    return {name: getattr(kept, name) for name in names} | {"value": dict(kept.value)}
 
 
 def _passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
@@ -148,11 +143,8 @@ def _compares(mine: Any, condition: Any) -> bool:
             return all(_holds(name, mine, limit) for name, limit in condition.items())
         return isinstance(mine, dict) and all(_compares(mine.get(name), part) for name, part in condition.items())
     if isinstance(condition, list | tuple):
-        return (
-            isinstance(mine, list | tuple)
-            and len(mine) == len(condition)
-            and all(_compares(*pair) for pair in zip(mine, condition, strict=True))
-        )
+        is_alike = isinstance(mine, list | tuple) and len(mine) == len(condition)
+        return is_alike and all(_compares(*pair) for pair in zip(mine, condition, strict=True))
     return bool(mine == condition)
 
 

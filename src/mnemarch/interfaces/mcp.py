@@ -325,13 +325,9 @@ def _mcp(call: Call) -> Answer:
     options = call.options
     desk = _Desk(call, options.profile, list(options.deny))
     if options.tools:
-        return Answer(
-            [
-                {"name": tool.name, "description": tool.says, "input_schema": tool.input_schema}
-                for tool in desk.tools.values()
-            ],
-            lambda: "\n".join(map(_line, desk.tools.values())),
-        )
+        tools = desk.tools.values()
+        listed = [{"name": one.name, "description": one.says, "input_schema": one.input_schema} for one in tools]
+        return Answer(listed, lambda: "\n".join(map(_line, tools)))
     try:
         import anyio
         import mcp  # noqa: F401 - only whether it is there

@@ -208,11 +208,7 @@ def sections() -> dict[str, dict[str, str]]:
 
 def _summary(name: str) -> str:
     """The first sentence of a command's description."""
-    return _sentence(cli.command_named(name).description)
-
-
-def _sentence(says: str) -> str:
-    """The first sentence of a text."""
+    says = cli.command_named(name).description
     ends = [at + 1 for end in (". ", "? ") if (at := says.find(end)) >= 0]
     return says[: min(ends, default=len(says))]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import unified_diff
 from itertools import chain
 from math import ceil, log
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Call, Command, at_terminal
-from mnemarch.interfaces.text import Counter, age, clean, is_confirmed, table
-from mnemarch.learning.code_rules import EMA_ALPHA, CodeRules, RuleHit, RuleStory
+from mnemarch.interfaces.text import Counter, age, clean, diff_of, is_confirmed, table
+from mnemarch.learning.code_rules import EMA_ALPHA, RuleHit, RuleStory
 from mnemarch.learning.patches import FilePatch, commit_patches, commits_of, files_under
 from mnemarch.learning.rule import CodeRule
 from mnemarch.model.event import Event
@@ -74,8 +73,7 @@ def _check(call: Call) -> Answer:
 
 
 def _hits(call: Call, path: str) -> list[RuleHit]:
-    rules: CodeRules = call.seat.rules
-    return rules.check(_read(path), path, candidates=call.options.candidates)
+    return call.seat.rules.check(_read(path), path, candidates=call.options.candidates)
 
 
 def _check_text(hits: dict[str, list[RuleHit]], call: Call) -> str:
@@ -107,7 +105,7 @@ def _apply(call: Call) -> Answer:
             changes[path] = before, after
     if not changes:
         return Answer({"changed": []}, lambda: _none_applies(call))
-    diff = "".join(_diff(path, *texts) for path, texts in changes.items())
+    diff = "".join(diff_of(path, *texts) for path, texts in changes.items())
     if not (call.options.yes or _confirmed(diff, len(changes))):
         return Answer({"changed": [], "diff": diff}, lambda: "Nothing was changed.", REFUSED)
     changed, refused = [], []
@@ -147,11 +145,6 @@ def _safe(diff: str) -> str:
     return "".join(f"{clean(line)}\n" for line in diff.splitlines())
 
 
-def _diff(path: str, before: str, after: str) -> str:
-    lines = unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), path, path)
-    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
-
-
 def _files(call: Call) -> Iterable[str]:
     for path in call.options.paths:
         if not os.path.exists(path):
@@ -189,10 +182,7 @@ COMMANDS = {
 
 
 def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
-    rows = []
-    for rule in rules:
-        judged = rule.status, _surely(rule), rule.category, rule.observation_count
-        rows.append((short_id(rule.id), *judged, clean(rule.name)))
+    rows = [(short_id(r.id), r.status, _surely(r), r.category, r.observation_count, clean(r.name)) for r in rules]
     is_chosen = any(vars(call.options).get(name) for name in ("category", "language", "confidence"))
     empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~5..HEAD"
     empty = "No code rule matches. To list all: mnemarch rules" if is_chosen else empty

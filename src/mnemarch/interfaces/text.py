@@ -11,7 +11,7 @@ from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import Kind
 from mnemarch.policy.kinds import TIER_NORMAL
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import counted
+from mnemarch.text.words import counted, some_of
 from mnemarch.verbs.types import to_json
 
 TYPE_CHECKING = False
@@ -157,6 +157,16 @@ def wrapped(text: str, indent: str = INDENT) -> str:
     console = Console()
     lines = Text(text).wrap(console, max(_LAST_COLUMN_MIN, console.width - len(indent)))
     return "\n".join(f"{indent}{line.plain.rstrip()}" for line in lines)
+
+
+def diff_of(path: str, before: str | None, after: str | None) -> str:
+    """The difference between two texts of a file. None stands for a missing file."""
+    from difflib import unified_diff
+
+    old, new = ((text or "").splitlines(keepends=True) for text in (before, after))
+    was, now = ("/dev/null" if text is None else path for text in (before, after))
+    lines = unified_diff(old, new, was, now)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def unit_line(one: unit.Unit, first: str) -> str:
@@ -309,7 +319,11 @@ def _unit(one: unit.Unit, _: Call) -> str:
 
 
 def _changed(first: str) -> Text:
-    return lambda unit, _: f"{unit_line(unit, first)}  v{unit.version}"
+    def text(one: unit.Unit, _: Call) -> str:
+        why = f"\n  {with_short_ids(one.archive_reason)}" if one.archive_reason else ""
+        return f"{unit_line(one, first)}  v{one.version}{why}"
+
+    return text
 
 
 def _units(units: Sequence[unit.Unit], _: Call) -> str:
@@ -337,6 +351,10 @@ def _explanation(explanation: outcome.Explanation, _: Call) -> str:
 def _chapters(explanation: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     faded = explanation.confidence_now != explanation.confidence_stored
     yield "said by", [f"{voice.actor} in {voice.scope} on {when(voice.at)}" for voice in explanation.provenance]
+    reason = explanation.unit.attributes.get("reason") if explanation.unit.kind == "decision" else None
+    if reason is not None:
+        cost = [f"at a cost: {clean(reason['tradeoff'])}"] if reason["tradeoff"] else []
+        yield "because", [f"{reason['type']}: {clean(reason['summary'])}", *cost]
     yield "imported", _origin(explanation.unit.attributes)
     yield (
         "evidence",
@@ -495,9 +513,7 @@ def _all_hold(dispute: outcome.Dispute) -> str:
 
 
 def _others(dispute: outcome.Dispute, unit_id: str) -> str:
-    others = [side for side in dispute.units if side != unit_id]
-    more = f" and {len(others) - _SIDES_MAX} more" if len(others) > _SIDES_MAX else ""
-    return ", ".join(map(short_id, others[:_SIDES_MAX])) + more
+    return some_of([short_id(side) for side in dispute.units if side != unit_id], _SIDES_MAX)
 
 
 _CHANGED = {"cite": "cited", "use": "used", "approve": "approved", "reject": "rejected", "withdraw": "withdrawn"}

@@ -116,9 +116,10 @@ def called(tool: Tool, call: Call) -> Reply:
 def _recall(call: Call) -> tuple[Any, str]:
     from mnemarch.recall.context import TOLD_ELSEWHERE, packed
     from mnemarch.text.prompt import estimated_tokens
+    from mnemarch.text.tokens import query_tokens
 
     found = performed(_VERBS["seat.recall"], call)
-    pack = packed(found, _RECALL_TOKENS, estimated_tokens, None)
+    pack = packed(found, _RECALL_TOKENS, estimated_tokens, None, query_tokens(call.arguments["query"]))
     bound = {item.unit.id for item in found.binding}
     long = [short_id(one.unit_id) for one in pack.left_out if one.unit_id not in bound and one.reason != TOLD_ELSEWHERE]
     notes = [f"Too long to be shown here. Call explain for each: {', '.join(long)}."] if long else []

@@ -385,8 +385,7 @@ def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
 def _failed(approaches: Sequence[FailedApproach]) -> list[str]:
     lines = []
     for approach in approaches:
-        last = age(approach.last_attempt_at)
-        lines.append(f"{approach.attempt_count}x  {quoted(approach.approach)}  last {last}")
+        lines.append(f"{approach.attempt_count}x  {quoted(approach.approach)}  last {age(approach.last_attempt_at)}")
         lines += [f"    {short(reason)}" for reason in approach.failure_reasons]
     return lines
 

@@ -241,7 +241,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         },
         "approach": given.approach,
         "first": new.first,
-        "verdict": _to_json(judgement),
+        "verdict": {name: getattr(judgement, name) for name in Judgement.__match_args__},
     }
     optional: dict[str, Any] = {"is_plan": None if new.is_plan else False, "tree": seen.tree}
     # Each failure repeats the stuck reason, because only a limited number of events is read back.
@@ -269,15 +269,6 @@ def _cut(error: str) -> str:
         return error
     half = _ERROR_CHARS_MAX // 2
     return f"{error[:half]}\n… ({len(error)} characters in all) …\n{error[-half:]}"
-
-
-def _to_json(judgement: Judgement) -> dict[str, object]:
-    return {
-        "type": str(judgement.type),
-        "reason": judgement.reason,
-        "details": judgement.details,
-        "instruction": judgement.instruction,
-    }
 
 
 def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -> LoopVerdict:
@@ -326,17 +317,11 @@ def blocked_tasks(reader: Reader, scope: Scope, since: int, limit: int) -> list[
     newest: dict[str, Event] = {}
     for event in reader.events_back(scope, types=[EventType.ATTEMPT_FAILED], since=since, limit=limit):
         newest.setdefault(event.subject or "", event)
-    blocking = [event for event in newest.values() if _is_block(event)]
-    ledgers = [ledger(reader, event.subject or "") for event in blocking]
-    return [
-        event
-        for event, known in zip(blocking, ledgers, strict=True)
-        if known.stuck is None and any(attempt.event_id == event.id for attempt in known.attempts)
-    ]
-
-
-def _is_block(event: Event) -> bool:
-    return bool((event.payload or {}).get("verdict", {}).get("type") == Verdict.BLOCK)
+    verdicts = [(event, (event.payload or {}).get("verdict", {})) for event in newest.values()]
+    blocks = [event for event, verdict in verdicts if verdict.get("type") == Verdict.BLOCK]
+    blocking = [(event, ledger(reader, event.subject or "")) for event in blocks]
+    open_ones = [(event, known) for event, known in blocking if known.stuck is None]
+    return [event for event, known in open_ones if event.id in {attempt.event_id for attempt in known.attempts}]
 
 
 def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
@@ -476,15 +461,17 @@ class CircularFixDetector:
 
     def mark_subtask_stuck(self, task_id: str | None, reason: str) -> Receipt:
         """Mark the task as stuck. Every further attempt is blocked until a person or an orchestrator clears it."""
-        subject, task = self._named(task_id)
-        why = self._reason(reason)
-        return receipt_for(self._log.act(self._caller, lambda act: mark_stuck(act, subject, task, why)))
+        return self._recorded(mark_stuck, task_id, reason)
 
     def clear(self, task_id: str | None, reason: str) -> Receipt:
         """Clear a task's failures and its stuck mark. Only a person or an orchestrator may."""
-        subject, task = self._named(task_id)
-        why = self._reason(reason)
-        return receipt_for(self._log.act(self._caller, lambda act: clear_stuck(act, subject, task, why)))
+        return self._recorded(clear_stuck, task_id, reason)
+
+    def _recorded(
+        self, record: Callable[[Act, str, str | None, str], Event], task_id: str | None, reason: str
+    ) -> Receipt:
+        named, why = self._named(task_id), checked_text(reason, "The reason", _REASON_BYTES_MAX)
+        return receipt_for(self._log.act(self._caller, lambda act: record(act, *named, why)))
 
     @staticmethod
     def hash_error(error: str) -> str:
@@ -512,10 +499,6 @@ class CircularFixDetector:
     @staticmethod
     def _approach(text: str) -> str:
         return checked_text(text, "The approach", _REASON_BYTES_MAX * 4)
-
-    @staticmethod
-    def _reason(text: str) -> str:
-        return checked_text(text, "The reason", _REASON_BYTES_MAX)
 
 
 def counting_run(

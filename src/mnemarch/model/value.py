@@ -15,7 +15,7 @@ from mnemarch.model.stamps import instant, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
     from enum import IntEnum as Ranks
     from enum import StrEnum as Names
     from typing import Any, ClassVar, Self, TypeVar, assert_never, dataclass_transform
@@ -88,12 +88,13 @@ else:
         raise AssertionError(f"{member!r} is handled nowhere")
 
 
-def member_of(cls: type[Member], name: str, what: str) -> Member:
-    """The member with this value. Raises InvalidInput with the list of members; `what` describes the vocabulary."""
+def member_of(cls: type[Member], name: str, what: str, but: Container[str] = ()) -> Member:
+    """The member with this value. Raises with the members except `but`; `what` describes the vocabulary."""
     try:
         return cls(name)
     except ValueError:
-        raise InvalidInput(f"{name!r} is not a {what}.", hint=f"Use one of: {', '.join(cls)}.") from None
+        known = ", ".join(each for each in cls if each not in but)
+        raise InvalidInput(f"{name!r} is not a {what}.", hint=f"Use one of: {known}.") from None
 
 
 __all__ = ["Frozen", "Names", "Ranks", "Record", "assert_never", "member_of", "replace"]

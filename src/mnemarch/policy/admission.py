@@ -139,7 +139,8 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     for citation in cited:
         if not isinstance(citation, units.Citation):
             raise InvalidInput(f"{citation!r} is not a citation.", hint=Hint("cite"))
-    kind, attributes = units.Kind.parse(claim.kind), checked_mapping(claim.attributes, "attributes")
+    kind = member_of(units.Kind, claim.kind, "kind of unit", but=_MADE_OTHERWISE)
+    attributes = checked_mapping(claim.attributes, "attributes")
     if _OF_THE_PROGRAM & attributes.keys():
         raise InvalidInput(
             f"A claim can't set {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program sets it.",

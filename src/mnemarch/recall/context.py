@@ -31,8 +31,10 @@ _ID_CHARS = 6
 TOLD_ELSEWHERE = "another item says the same"
 
 
-def packed(found: Found, budget: int, count: Callable[[str], int], domain: str | None) -> Pack:
-    """The binding units, cut from the end, then as many items as fit, both in order.
+def packed(
+    found: Found, budget: int, count: Callable[[str], int], domain: str | None, asked: Sequence[str] = ()
+) -> Pack:
+    """The binding units, cut from the end, then as many items as fit, both in order. `asked` has the question's words.
 
     An item that doesn't fit is skipped, and a smaller one after it may fit. The text says how many binding units had
     no room. Items that repeat others are left out; see `told_once`.
@@ -54,7 +56,7 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     used = sum(costs[item.unit.id] for item in binding)
     used += count(_whole(entries, (), _missing_note(bind_count - len(binding), domain), ()))
     items: list[Recalled] = []
-    told = told_once(found.items, found.binding)
+    told = told_once(found.items, found.binding, asked)
     for item in told:
         id, left = item.unit.id, budget - used
         if item.unit.kind is Kind.DECISION and costs[id] > left >= _IN_PART_MIN:
@@ -83,13 +85,14 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
     )
 
 
-def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = ()) -> list[Recalled]:
+def told_once(items: Sequence[Recalled], binding: Sequence[Recalled] = (), asked: Sequence[str] = ()) -> list[Recalled]:
     """The items without those that repeat others.
 
     An episode is left out if another covers its tests and succeeded where it failed, or comes first with the same
-    outcome and its errors. An anchor to a listed compaction is left out, and so is the record of a listed decision.
+    outcome and its errors. An anchor to a listed compaction is left out, and so is the record of a listed decision
+    that has the asked words too.
     """
-    records = told_records((*binding, *items))
+    records = told_records((*binding, *items), asked)
     episodes = [_Episode(item.unit) for item in items]
     compacted = {item.unit.id for item in items if "compaction" in item.unit.attributes.get("tags", ())}
 

@@ -5,7 +5,7 @@ Never: does the work of a folder or a service below.
 
 from __future__ import annotations
 
-from mnemarch.errors import Hint, InvalidInput
+from mnemarch.errors import Hint, InvalidInput, StoreUnavailable
 from mnemarch.log.act import Act, Entry, append, append_alone, read_entry
 from mnemarch.model.caller import Actor, Level, checked_id
 from mnemarch.model.value import replace
@@ -253,6 +253,9 @@ class Seat(Systems):
                 raise InvalidInput("A run tests the checked-out code, not a commit.", hint=Hint("only reported"))
             said = checked_list(run, "run")
             words = [checked_text(word, "A word of the command", _REASON_BYTES_MAX) for word in said]
+            if not self._engine.store.writable:
+                why = "The memory can't be written from here, so the tests were not run."
+                raise StoreUnavailable(why, hint="Get the right to its file and folder, or run them without verify.")
             configured = self._engine.config.witness.test_commands
             seen = replace(run_tests(words, root=root, configured=configured), commit=self._head())
         if not seen.ran:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.files import path_inside
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import Entry
 from mnemarch.model.stamps import blake2b
@@ -105,7 +106,7 @@ class Systems(UnitVerbs):
         rules = rules_in(text)
         if not rules:
             raise InvalidInput(f"{file!r} has no bullet.", hint="Write each rule as a line that begins with `- `.")
-        place = self._place(file)
+        place = path_inside(file, self.caller.root)
         return self.ingest_many([_entry(rule, lines, file, place) for rule, lines in rules])
 
     def import_claims(
@@ -161,12 +162,6 @@ class Systems(UnitVerbs):
             return outcome_of(reader, entry)
 
         return self._read(work)
-
-    def _place(self, file: str) -> str | None:
-        """The file's path in the working tree, or None if it is outside."""
-        root = self.caller.root
-        inside = None if root is None else os.path.relpath(os.path.realpath(file), os.path.realpath(root))
-        return None if inside is None or inside.startswith(os.pardir) else inside.replace(os.sep, "/")
 
     # The systems, one property each
 

@@ -100,7 +100,9 @@ class UnitVerbs:
 
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is not a citation.", hint=Hint("cite"))
-        return self._changed(life.cite, unit_id, self._intake().completed(citation), expected_version)
+        intake = self._intake()
+        completed = intake.completed(citation)
+        return self._changed(life.cite, unit_id, completed, expected_version, intake.test_sources([completed]))
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal. Returns the new confidence (G18)."""
@@ -232,12 +234,8 @@ class UnitVerbs:
         return self._explained(self._stored(unit_id))
 
     def _explained(self, unit: Unit) -> Explanation:
-        log, caller = self._engine.log, self.caller
-        explanation = self._read(
-            lambda reader: explain.explained(
-                reader, unit, caller.stream, caller.visible_keys, log.clock(), log.config.trust
-            )
-        )
+        caller, sources = self.caller, self._intake().test_sources(unit.citations)
+        explanation = self._read(lambda reader: explain.explained(reader, unit, caller, self._engine.log, sources))
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         from mnemarch.units.gate import REPLACED_ELSEWHERE

@@ -112,16 +112,12 @@ def usage_of(made: Sequence[Mapping[str, Any]]) -> Usage:
     return sum((Usage(**{name: each[name] for name in names}) for each in made), Usage())
 
 
-def waiting(reader: Reader, caller: Caller) -> list[Unit]:
-    """The episodes of a project that wait for the model, newest first, if the caller may read their tasks."""
-    return _readable(_all_waiting(reader, caller), caller)
-
-
 def _readable(episodes: Sequence[Unit], caller: Caller) -> list[Unit]:
     return [unit for unit in episodes if caller.may_read(unit.provenance[0].scope)]
 
 
 def _all_waiting(reader: Reader, caller: Caller) -> list[Unit]:
+    """The episodes of a project that wait for the model, newest first."""
     scope = caller.scope
     if scope.project is None:
         return []
@@ -135,7 +131,7 @@ def told_of(engine: Engine, reader: Reader, caller: Caller) -> str:
     if engine.analyst is None:
         return ""
     rules, made = engine.analyst.rules, calls(reader, caller.scope, engine.log.clock() - _DAY)
-    used, waits = usage_of(made), len(waiting(reader, caller))
+    used, waits = usage_of(made), len(_readable(_all_waiting(reader, caller), caller))
     money = f", money {used.money:.4f} of {rules.money_per_day_max:g}" if used.money else ""
     tokens = f"tokens {used.tokens:,} of {rules.tokens_per_day_max:,}{money}"
     return f"{waits} waiting for {rules.model}; within a day: calls {len(made)}, {tokens}"

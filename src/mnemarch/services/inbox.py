@@ -27,9 +27,10 @@ from mnemarch.model.unit import (
 from mnemarch.model.value import replace
 from mnemarch.policy.trust import label_of
 from mnemarch.recall.question import Question
+from mnemarch.text.statements import topic_key
 from mnemarch.text.words import counted, in_a_line
 from mnemarch.units.conflicts import open_disputes
-from mnemarch.units.finding import RULE
+from mnemarch.units.finding import RULE, is_reworded
 from mnemarch.units.imports import WAITING_MAX, imported_units, judge_imported, replacing, waiting_imports
 from mnemarch.units.life import acting_in, approve, reject
 from mnemarch.units.remember import record_unit, remember
@@ -106,12 +107,8 @@ class Inbox:
         claims = self._engine.store.read(lambda reader: reader.units([item.id for item in shown]))
         checks = view.checks(claims.values())
         stale = {unit_id: check.reason for unit_id, check in checks.items() if check.reason is not None}
-        return [
-            replace(item, why=f"{item.why}. Its code does not hold in this tree: {stale[item.id]}")
-            if item.id in stale
-            else item
-            for item in shown
-        ]
+        marks = {unit_id: f". Its code does not hold in this tree: {reason}" for unit_id, reason in stale.items()}
+        return [replace(item, why=item.why + marks.get(item.id, "")) for item in shown]
 
     def waiting(self) -> list[InboxItem]:
         """All waiting items, except those older than 30 days that no question asked for."""
@@ -189,9 +186,9 @@ class Inbox:
             for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL))
             for dispute in open_disputes(reader, keys, type)
         ]
-        # What the project knows already is offered for merging only.
-        repeated = {unit.id for what, _, units in disputes if what == PROPOSAL and _is_known(units) for unit in units}
-        claims = [unit for unit in claims if unit.id not in repeated]
+        known = {unit.id for what, _, units in disputes if what == PROPOSAL and _is_known(units) for unit in units}
+        known |= _known_to_all(reader, claims, [each.key for each in project.visible])
+        claims = [unit for unit in claims if unit.id not in known]
         wanted = self._wanted(claims, recalls)
         there = {} if codebase is None else codebase.worktrees()
         removed = removed_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
@@ -302,6 +299,15 @@ _DECIDE = {
 def _is_known(units: Sequence[Unit]) -> bool:
     """Whether a merge proposal names a verified unit of the project or wider."""
     return any(unit.scope.level >= Level.PROJECT and unit.status in TRUSTED for unit in units)
+
+
+def _known_to_all(reader: Reader, claims: Sequence[Unit], wide: Sequence[str]) -> set[str]:
+    """The ids of claims that say the same as a unit of these wide scopes, which everybody can see: they don't wait."""
+    known = reader.units_of_topics(wide, {topic_key(claim.content) for claim in claims})
+    pairs = [(one, two) for one in claims for two in known if topic_key(one.content) == topic_key(two.content)]
+    as_sure = [(claim, other) for claim, other in pairs if other.status in TRUSTED or claim.status not in TRUSTED]
+    alike = [(claim, other) for claim, other in as_sure if is_reworded(other.content, claim.content)]
+    return {claim.id for claim, other in alike if claim.domain == other.domain}
 
 
 def _way_out(what: str, units: Sequence[Unit]) -> str:

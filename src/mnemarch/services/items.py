@@ -116,8 +116,7 @@ class Items:
 
     def expired(self) -> list[Item]:
         """The expired items that are still stored."""
-        now = self._engine.log.clock()
-        return [item for item in self._all(()) if not _lives(item, now)]
+        return [item for item in self._all(()) if not _lives(item, self._engine.log.clock())]
 
     def under(self, prefix: Namespace) -> list[Item]:
         """Every item whose namespace begins with `prefix`, newest first."""

@@ -191,14 +191,15 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         # Read the news of all worktrees: a unit from another worktree may live at the project's level.
         news = reader.events_back(below, types=_NEWS, since=since, limit=NEWS_MAX)
         stuck = [event for event in reader.stuck_tasks(below, _STUCK_MAX) if caller.may_read(event.scope)]
-        contradicted = len(conflicts.open_disputes(reader, caller.visible_keys, LinkType.CONTRADICTS))
-        merges = len(conflicts.open_disputes(reader, caller.visible_keys, LinkType.DUPLICATES))
+        # For people and leads, the inbox counts.
+        types = () if caller.inspects else (LinkType.CONTRADICTS, LinkType.DUPLICATES)
+        disputes = [len(conflicts.open_disputes(reader, caller.visible_keys, type)) for type in types]
         return {
             "agents": _at_work(activity, now - _HOUR),
             "tasks": _under_way(activity, news, stuck),
             "learned": _learned(reader, caller, news),
-            "open_conflicts": contradicted,
-            "waiting": contradicted + merges + len(stuck),
+            "open_conflicts": sum(disputes[:1]),
+            "waiting": sum(disputes) + len(stuck),
             "analyst": analysis.told_of(engine, reader, caller),
         }
 

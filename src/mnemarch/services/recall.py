@@ -70,6 +70,7 @@ class Answering:
         """Like `recall`, as one text that fits a budget of tokens. Units in `without` are left out."""
         from mnemarch.recall.context import packed
         from mnemarch.text.prompt import estimated_tokens
+        from mnemarch.text.tokens import query_tokens
 
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
@@ -79,7 +80,7 @@ class Answering:
             found = self._for_nothing_asked(found)
         if without or has_floor:
             found = _limited(found, query, without, sure=has_floor, session=self._caller.session)
-        pack = packed(found, tokens, count or estimated_tokens, where["domain"])
+        pack = packed(found, tokens, count or estimated_tokens, where["domain"], query_tokens(query))
         notes = self._record(query, (*pack.binding, *pack.items), handed_before, has_floor=has_floor)
         return replace(pack, notes=(*found.notes, *notes))
 

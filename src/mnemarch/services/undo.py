@@ -18,6 +18,7 @@ from mnemarch.policy.permissions import Deed
 from mnemarch.units import erasure
 from mnemarch.units import undo as units
 from mnemarch.units.conflicts import link_units
+from mnemarch.units.finding import is_settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     back = list(undoing.given_back(act, {unit.id for unit in going}))
     restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
     staying = [(unit, why_not) for unit, _, why_not in back]
-    claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
+    claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not is_settled(act, event)]
     waiting = proposals.open_requests(act.transaction, act.caller)
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
     asked = [request.id for request in waiting if request.id in asked_by_it]
@@ -194,10 +195,6 @@ def _reopened(act: Act, undoing: Undoing, why: str) -> Iterator[dict[str, Any]]:
         if link is not None and not link.open and len(live) > 1:
             again = link_units(act, live[0], live[1], link.type, link.weight, why, live[2:])
             yield {"link": again.id, "winner": resolved["winner"], "reason": resolved["reason"]}
-
-
-def _is_settled(act: Act, claim: Event) -> bool:
-    return any("reopens" not in (event.payload or {}) for event in act.transaction.events_of_subject(claim.id, last=1))
 
 
 def _counted(act: Act, undoing: Undoing) -> dict[str, tuple[list[str], list[str]]]:

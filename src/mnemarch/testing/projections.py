@@ -138,7 +138,7 @@ def answers_of(view: Any) -> dict[str, Any]:
         "rows": list(view.rows()),
         "units": view.units([f"fact-{name}" for name in _VERY_MANY]),
         "ageing": list(view.units_of_kinds([Kind.EPISODE, Kind.SKILL])),
-        "of kinds": list(view.units_of_kinds([Kind.EPISODE, Kind.FACT])),
+        "of kinds": [*view.units_of_kinds([Kind.EPISODE, Kind.FACT]), *view.units_of_topics(_KEYS, ["s", "S"])],
         "contested": view.contested([f"fact-{name}" for name in _VERY_MANY], _KEYS),
         "left": [view.searchable_count_after(position) for position in (0, 3, 30)],
         "noted": view.noted_uses(_VERY_MANY, "acme"),

@@ -243,9 +243,7 @@ def _without_flags(step: LoggedStep) -> dict[str, Any]:
 def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, Any]:
     """The faults, approaches, commands, files and symbols of the task, in order. Lessons are made of these (M6)."""
     steps = account.steps
-    edits = [step for step in steps if is_edit(step)]
     symbols = [f"{step.data['path']}:{step.data['name']}" for step in steps if {"path", "name"} <= step.data.keys()]
-    rules = [step.data.get("rule") for step in steps]
     return {
         "faults": list(account.faults),
         "failed_approaches": _last(reversed(account.failed_approaches)),
@@ -256,8 +254,8 @@ def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, An
         "steps": len(steps),
         "seconds": round((act.now - staged[0].recorded_at).total_seconds(), 1) if staged else 0.0,
         "agent": str(act.caller.actor),
-        "rules": _last(rules),
-        "patches": len(edits),
+        "rules": _last(step.data.get("rule") for step in steps),
+        "patches": sum(map(is_edit, steps)),
     }
 
 

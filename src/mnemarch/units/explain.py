@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from mnemarch.model.caller import Stream
+from mnemarch.log.act import Log
+from mnemarch.model.caller import Caller
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
-from mnemarch.model.stamps import datetime
 from mnemarch.model.unit import IN_TREES, Kind, Link, LinkType, Provenance, Status, Unit
 from mnemarch.policy.promotion import counts
-from mnemarch.policy.trust import TrustRules, confidence_at
+from mnemarch.policy.trust import confidence_at
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.units.conflicts import dispute_of
 from mnemarch.units.finding import RULE, rejected_alike
+from mnemarch.units.scene import TestSource
 from mnemarch.units.status import cited_tests
 
 _RELATED_MAX, _EPISODES_MAX, _CITATIONS_MAX = 50, 200, 8
 _VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 
 
-def explained(
-    reader: Reader, unit: Unit, stream: Stream, visible_keys: Sequence[str], now: datetime, rules: TrustRules
-) -> Explanation:
-    history = tuple(told(reader, unit.id, visible_keys))
-    tests = cited_tests(reader, stream, unit.scope, unit.citations)
+def explained(reader: Reader, unit: Unit, caller: Caller, log: Log, sources: Mapping[str, TestSource]) -> Explanation:
+    visible_keys, history = caller.visible_keys, tuple(told(reader, unit.id, caller.visible_keys))
+    tests = cited_tests(reader, caller, unit.scope, unit, sources)
     links = [link for link in reader.links_of(unit.id) if link.type is not LinkType.SIMILAR_TO]
     disputes = [dispute_of(reader, link, visible_keys) for link in links]
     return Explanation(
         unit=unit,
-        confidence_now=confidence_at(unit.trust, now, rules),
+        confidence_now=confidence_at(unit.trust, log.clock(), log.config.trust),
         confidence_stored=unit.trust.confidence,
         why_confidence=tuple(_steps_of_trust(history)),
         provenance=tuple(Provenance.of(event) for event in history if event.type in _VOICES),

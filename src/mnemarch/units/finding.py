@@ -35,6 +35,8 @@ else:
     stating = Lazy("mnemarch.text.statements")
 
 RULE = "R5"
+# The end of the reason for a unit that is rejected along with another.
+WITH = " (with unit {}, which says the same)"
 LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
@@ -141,6 +143,11 @@ def rejection_of(reader: Reader, unit: Unit) -> Event | None:
     return left[-1] if left and left[-1].type is EventType.UNIT_REJECTED else None
 
 
+def is_settled(act: Act, claim: Event) -> bool:
+    """Whether a refused claim was accepted or declined in the inbox, and not reopened since."""
+    return any("reopens" not in (event.payload or {}) for event in act.transaction.events_of_subject(claim.id, last=1))
+
+
 def rejected_alike(reader: Reader, scope_keys: Sequence[str], said: Claim | Unit) -> list[tuple[Unit, Event]]:
     """The rejected units of these scopes with this text, each with its rejection."""
     units = [unit for unit in past_with_same_text(reader, scope_keys, said.content) if _says_it(unit, said)]
@@ -168,6 +175,12 @@ def rewordings_of(act: Act, unit: Unit) -> list[Unit]:
     near = [other for other in near if other.kind in _CLAIMS and is_reworded(other.content, unit.content)]
     by_persons = {other.id for other in near for citation in other.citations if citation.kind is CitationKind.HUMAN}
     return [other for other in near if other.id != unit.id and other.id not in by_persons]
+
+
+def rejected_with(act: Act, unit: Unit) -> list[Unit]:
+    """The units that were rejected because a person rejected this one, which says the same."""
+    near = act.transaction.rejected_of_topic(act.caller.stream, stating.topic_key(unit.content), _TOPIC_READ_MAX)
+    return [other for other in near if (other.archive_reason or "").endswith(WITH.format(unit.id))]
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:

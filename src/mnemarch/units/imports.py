@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.files import path_inside
 from mnemarch.importers.source import Note
 from mnemarch.log.act import Act, Log
 from mnemarch.log.projection import keys_of
@@ -162,13 +162,10 @@ class Importer:
         return list(drafts.values())
 
     def _draft(self, note: Note, content: str, format: str, name: str) -> _Draft:
-        origin: dict[str, Any] = {"import_from": f"{name} ({format})"}
-        if note.place:
-            origin["import_at"] = note.place
-        if note.author:
-            origin["import_author"] = note.author[:_TAG_CHARS_MAX]
-        if note.tags:
-            origin["import_tags"] = [tag[:_TAG_CHARS_MAX] for tag in note.tags[:_TAGS_MAX]]
+        tags = [tag[:_TAG_CHARS_MAX] for tag in note.tags[:_TAGS_MAX]]
+        author = (note.author or "")[:_TAG_CHARS_MAX]
+        origin = {"import_at": note.place, "import_author": author, "import_tags": tags}
+        origin = {"import_from": f"{name} ({format})"} | {part: item for part, item in origin.items() if item}
         at = note.at if note.at is not None and note.at <= self._log.clock() else None
         claim = Claim(
             content=content,
@@ -186,14 +183,10 @@ class Importer:
 
     def _cited(self, note: Note) -> tuple[Citation, ...]:
         """A citation of the note's lines in its file, if the file is in the working tree."""
-        root = self._caller.root
-        if root is None or note.lines is None:
-            return ()
-        path = os.path.relpath(os.path.realpath(note.file), os.path.realpath(root)).replace(os.sep, "/")
-        if path.startswith(os.pardir):
-            return ()
-        with suppress(InvalidInput):  # The tree may ignore the file.
-            return (self._intake.completed(Citation.file(path, note.lines)),)
+        path = None if note.lines is None else path_inside(note.file, self._caller.root)
+        if path is not None:
+            with suppress(InvalidInput):  # The tree may ignore the file.
+                return (self._intake.completed(Citation.file(path, note.lines)),)
         return ()
 
     # From claims to units
@@ -238,9 +231,7 @@ class Importer:
             verdicts.append(verdict)
             if verdict.what == "new":
                 import_id = import_id or _recorded(there, entry, key)
-                extra = {_IMPORT: import_id}
-                if verdict.replaces is not None:
-                    extra[_REPLACES] = verdict.replaces.id
+                extra = {_IMPORT: import_id} | ({_REPLACES: verdict.replaces.id} if verdict.replaces else {})
                 claim = replace(
                     draft.claim,
                     citations=(Citation.log(import_id), *draft.claim.citations),

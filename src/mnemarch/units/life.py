@@ -11,8 +11,9 @@ from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.trust import PRUNED_KINDS, prunable
+from mnemarch.text.words import some_of
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
-from mnemarch.units.finding import rejection_of, rewordings_of, twin_of
+from mnemarch.units.finding import WITH, rejected_with, rejection_of, rewordings_of, twin_of
 from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Dispute
     from mnemarch.model.upkeep import Pruned
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.scene import TestSource
 
 _A_PERSONS = frozenset({Signal.HUMAN_APPROVED, Signal.HUMAN_REJECTED})
 # Kinds that only `seat.decisions` creates and replaces.
@@ -33,18 +35,23 @@ _NAMED_MAX = 5
 _CHAIN_MAX = 32
 
 
-def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | None) -> Unit:
-    """Add evidence. A passed test or a person's own word verifies a hypothesis at once (Rule 2)."""
+def cite(
+    act: Act, unit_id: str, citation: Citation, expected_version: int | None, sources: Mapping[str, TestSource]
+) -> Unit:
+    """Add evidence. A passed test or a person's own word verifies a hypothesis at once (Rule 2).
+
+    `sources` describes the cited test in the working tree.
+    """
     unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
     check_citations(act.transaction, act.caller, [citation])
-    citation = whole_names(act.transaction, act.caller.stream, [citation])[0]
+    (citation,), sources = whole_names(act.transaction, act.caller.stream, [citation], sources)
     payload: dict[str, Any] = {} if citation in unit.citations else {"cite": [citation.to_json()]}
     if act.caller.task_key is not None:
         payload["use"] = {"task_key": act.caller.task_key, "used": True}
     cited = change(act, EventType.UNIT_CITED, unit, payload) if payload else unit
     if citation.kind in OF_CODE:
         open_links(act, cited)  # It may rest on the same content as an opposing unit now.
-    return raise_by_evidence(act, cited)
+    return raise_by_evidence(act, cited, None, sources)
 
 
 def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int | None) -> Unit:
@@ -116,6 +123,7 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     changes: dict[str, str | None] = {}
     if rejection_of(act.transaction, unit) is not None:
         changes = returning(unit)
+        _bring_back_with(act, unit)
     if actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_APPROVED, unit, {"set": changes})
     payload = {"cite": [Citation.human(actor.id).to_json()], "set": changes}
@@ -126,20 +134,38 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     """Reject a unit. It leaves recall until it is approved or revived; a human's rejection also lowers its trust.
 
-    What says nearly the same there goes with it, unless a person vouches for it.
+    What says nearly the same there goes with it and comes back with it, unless a person vouches for it.
     """
     unit = act.permitted_unit(unit_id, Deed.REJECT, expected_version)
-    for twin in rewordings_of(act, unit) if act.caller.actor.kind is ActorKind.HUMAN else ():
-        if act.config.policy.allows(ActorKind.HUMAN, Deed.REJECT, twin.level):
-            _reject(act, twin, f"{reason} (with unit {unit.id}, which says the same)")
-    return _reject(act, unit, reason)
+    near = rewordings_of(act, unit) if act.caller.actor.kind is ActorKind.HUMAN else ()
+    twins = [twin for twin in near if act.config.policy.allows(ActorKind.HUMAN, Deed.REJECT, twin.level)]
+    for twin in twins:
+        _reject(act, twin, reason + WITH.format(unit.id))
+    return _reject(
+        act, unit, reason, f"; also {some_of([twin.id for twin in twins], _NAMED_MAX)}, in other words" if twins else ""
+    )
 
 
-def _reject(act: Act, unit: Unit, reason: str) -> Unit:
-    payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}")}
+def _reject(act: Act, unit: Unit, reason: str, others: str = "") -> Unit:
+    payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}{others}")}
     if act.caller.actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_REJECTED, unit, payload)
     return signal(act, EventType.UNIT_REJECTED, unit, Signal.HUMAN_REJECTED, payload)
+
+
+def _bring_back_with(act: Act, unit: Unit) -> None:
+    """Bring back what was rejected along with this unit, unless a live unit says the same by now."""
+    kind = act.caller.actor.kind
+    for twin in rejected_with(act, unit):
+        if (
+            act.config.policy.allows(kind, Deed.REVIVE, twin.level)
+            and twin_of(act.transaction, twin, twin.scope.key) is None
+        ):
+            payload = {"reason": f"back{WITH.format(unit.id)}", "set": returning(twin)}
+            if kind is ActorKind.HUMAN:
+                signal(act, EventType.UNIT_REVIVED, twin, Signal.HUMAN_APPROVED, payload)
+            else:
+                change(act, EventType.UNIT_REVIVED, twin, payload)
 
 
 def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
@@ -266,7 +292,8 @@ def resolve(
     commit = commit if act is here else None  # In another worktree, this one's HEAD means nothing.
     if winner_id not in units:
         raise InvalidInput(
-            f"Unit {winner_id!r} is not a side of conflict {dispute_id}.", hint=f"Choose one of {_named(units)}."
+            f"Unit {winner_id!r} is not a side of conflict {dispute_id}.",
+            hint=f"Choose one of {some_of(list(units), _NAMED_MAX)}.",
         )
     winner = act.changeable_unit(winner_id, None)
     losers = [unit for unit in units.values() if unit.id != winner_id and unit.erased_at is None]
@@ -287,11 +314,6 @@ def resolve(
     if (left := act.transaction.link(dispute_id)) is not None and left.open:
         _close(act, link, winner_id, reason)
     return _decided(act, dispute_id, units)
-
-
-def _named(unit_ids: Iterable[str]) -> str:
-    ids = list(unit_ids)
-    return ", ".join(ids[:_NAMED_MAX]) + (f" and {len(ids) - _NAMED_MAX} more" if len(ids) > _NAMED_MAX else "")
 
 
 def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
@@ -371,6 +393,8 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
             f"Unit {unit_id} is {unit.status}, not archived.", hint="Only archived units can be revived."
         )
     _refuse_twin(act, unit)
+    if rejection_of(act.transaction, unit) is not None:
+        _bring_back_with(act, unit)
     payload = {"reason": reason, "set": returning(unit)}
     return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, payload))
 

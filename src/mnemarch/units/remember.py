@@ -44,7 +44,15 @@ from mnemarch.units.finding import (
     rejected_alike,
 )
 from mnemarch.units.life import approve
-from mnemarch.units.status import as_gate, check_citations, promote, proof_of, raise_by_evidence, whole_names
+from mnemarch.units.status import (
+    NO_SOURCES,
+    as_gate,
+    check_citations,
+    promote,
+    proof_of,
+    raise_by_evidence,
+    whole_names,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +70,7 @@ _OF_A_CLAIM = frozenset(
 
 
 def remember(
-    act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = None, secrets: tuple[str, ...] = ()
+    act: Act, claim: Claim, sources: Mapping[str, TestSource] = NO_SOURCES, secrets: tuple[str, ...] = ()
 ) -> Stored | Refused:
     """Store one checked claim, at the level that its evidence reaches.
 
@@ -73,9 +81,10 @@ def remember(
         return earlier
     if claim.citations:
         check_citations(act.transaction, act.caller, claim.citations)
-        claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
+        citations, sources = whole_names(act.transaction, act.caller.stream, claim.citations, sources)
+        claim = replace(claim, citations=citations)
     assert isinstance(claim.level, Level)
-    proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources or {})
+    proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources)
     carries = proof is not None and proof.carries
     if KEPT_AS in claim.attributes and not carries:
         proof = None  # A test that was only reported, or is not about the claim, does not verify it.
@@ -93,7 +102,7 @@ def remember(
         return refusal.answer(receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
-        stored = _joined(act, claim, known, secrets, sources or {})
+        stored = _joined(act, claim, known, secrets, sources)
     else:
         stored = _born(act, claim, proof, secrets, is_new=is_new)
     return _lifted(act, stored) if carries and stored.unit.level < Level.PROJECT else stored
@@ -216,14 +225,16 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
     """Add the claim to a known unit as another voice. An echo of recall is only recorded as a mention (R6)."""
     cited = [citation.to_json() for citation in claim.citations]
     echo = not cited and _was_handed(act, unit)
-    caller = act.caller
-    voice = (caller.actor, caller.scope, claim.session or caller.session)
+    voice = (act.caller.actor, act.caller.scope, claim.session or act.caller.session)
     heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     payload: dict[str, Any] = {"said": claim.content, "cite": cited}
-    expected = claim.attributes.get(EXPECTED)
-    if expected not in (None, unit.attributes.get(EXPECTED)) and unit.proof is None:
-        payload["set"] = {"attributes": dict(unit.attributes) | {EXPECTED: expected}}
+    # What a test compared with when it was first cited stays: else a changed test could verify an old claim.
+    known = cited_names(unit.citations) if EXPECTED in unit.attributes else ()
+    tests = [name for name in cited_names(claim.citations) if name not in known]
+    attributes = _with_expected(unit.attributes, tests, sources)
+    if attributes != unit.attributes and unit.proof is None:
+        payload["set"] = {"attributes": attributes}
     event, found = act.record(type, payload, subject=unit.id, **_told(claim))
     after = raise_by_evidence(act, act.known_unit(unit.id), None, sources)
     stored = Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
@@ -286,11 +297,17 @@ def _all_citations(claim: Claim) -> Sequence[Citation]:
     return [*claim.citations, *more]
 
 
-def _with_expected(claim: Claim, sources: Mapping[str, TestSource]) -> Claim:
-    """The claim with what its tests compare with now, so that a later change of them is seen before it is verified."""
-    known = [sources[name].expects for name in cited_names(claim.citations) if name in sources]
-    expected = " ".join(sorted({digest for digests in known for digest in digests}))
-    return replace(claim, attributes=dict(claim.attributes) | {EXPECTED: expected}) if expected else claim
+def _with_expected(
+    attributes: Mapping[str, Any], tests: Iterable[str], sources: Mapping[str, TestSource]
+) -> Mapping[str, Any]:
+    """The attributes with what these tests compare with now, so that a change of them is seen before they verify."""
+    expects = {digest for name in tests if name in sources for digest in sources[name].expects}
+    expected = " ".join(sorted(expects.union(attributes.get(EXPECTED, "").split())))
+    return dict(attributes) | {EXPECTED: expected} if expects else attributes
+
+
+def _expecting(claim: Claim, sources: Mapping[str, TestSource]) -> Claim:
+    return replace(claim, attributes=_with_expected(claim.attributes, cited_names(claim.citations), sources))
 
 
 class Intake:
@@ -311,9 +328,9 @@ class Intake:
             self._log.store.read(lambda reader: check_citations(reader, self._caller, cited))
         if self._codebase is not None:
             complete = [(self._with_named_code(claim, self._codebase), kinds) for claim, kinds in complete]
-        sources = self._test_sources(cited)
+        sources = self.test_sources(cited)
         if sources:
-            complete = [(_with_expected(claim, sources), kinds) for claim, kinds in complete]
+            complete = [(_expecting(claim, sources), kinds) for claim, kinds in complete]
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
@@ -367,7 +384,7 @@ class Intake:
         data = [(event.payload or {}).get("data") for event in events if event is not None]
         return replace(claim, seen=cited_in_text(codebase, claim.content, data))
 
-    def _test_sources(self, cited: Sequence[Citation]) -> dict[str, TestSource]:
+    def test_sources(self, cited: Sequence[Citation]) -> dict[str, TestSource]:
         """The sources of the cited tests, read from the working tree."""
         names = set(cited_names(cited))
         if self._codebase is None or not names:

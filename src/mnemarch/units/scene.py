@@ -63,6 +63,11 @@ class Task(Frozen):
     account: Unit | None
     log: Sequence[Event] = ()
 
+    @property
+    def refused_claims(self) -> dict[str, Claim]:
+        """The refused claims by their events. The next run may accept them."""
+        return {event.id: Claim.from_json(event.payload["claim"]) for event in self.refused if event.payload}
+
 
 class Met(Frozen):
     """What the store says of a run before it is judged; `position` is where the log ended then.
@@ -86,7 +91,7 @@ class Met(Frozen):
 
 
 class TestSource(Frozen):
-    """The source of a test: whether its file was changed in this work, what it names, and digests of what it expects.
+    """The source of a test: when its file was changed in this work, what it names, and digests of what it expects.
 
     For a check, which is a command that counts as one test, `covers` lists the files and folders that it checks. ""
     stands for the whole tree.
@@ -94,7 +99,7 @@ class TestSource(Frozen):
 
     __test__ = False
 
-    is_changed: bool = False
+    changed_at: datetime | None = None
     names: frozenset[str] = frozenset()
     covers: tuple[str, ...] = ()
     expects: frozenset[str] = frozenset()
@@ -251,11 +256,12 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     places = tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ()))))
     failed = run.named(Outcome.FAIL) if run.witnessed else ()
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
-    since = _Since(codebase, met.began, log.config.witness.test_commands, is_default=is_default)
+    since = _Since(codebase, met.began, log, is_default=is_default)
     missing = [name for name in met.cited if name not in ran and code_tests.is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
-    cited = [item for unit in (*met.units, *met.task.claims) if _may_rise(unit) for item in unit.citations]
-    named = {item.ref for item in cited if item.kind is CitationKind.TEST} | _tests_of_refused(met.task.refused)
+    rising: list[Unit | Claim] = [unit for unit in (*met.units, *met.task.claims) if _may_rise(unit)]
+    rising += met.task.refused_claims.values()
+    named = {item.ref for said in rising for item in said.citations if item.kind is CitationKind.TEST}
     changed = {path for path in {path for _, path in met.code} if since.is_changed(path)}
     return Scene(
         places=places,
@@ -276,7 +282,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
 def _overtaken(met: Met, tree: WorkTree) -> Iterator[str]:
     """The ids of claims, and of refused claims, whose tests have taken up another value before they verified them."""
     said: dict[str, Unit | Claim] = {unit.id: unit for unit in (*met.units, *met.task.claims) if unit.proof is None}
-    said |= {event.id: Claim.from_json(event.payload["claim"]) for event in met.task.refused if event.payload}
+    said |= met.task.refused_claims
     return (id for id, claim in said.items() if code_tests.is_overtaken(tree, claim))
 
 
@@ -317,12 +323,6 @@ def _only_ending(name: str, ran: Iterable[str]) -> str | None:
     return whole.pop() if len(whole) == 1 else None
 
 
-def _tests_of_refused(refused: Iterable[Event]) -> set[str]:
-    """The tests that the refused claims of a task cite. The next run may accept these claims."""
-    claims = [Claim.from_json(event.payload["claim"]) for event in refused if event.payload]
-    return {item.ref for claim in claims for item in claim.citations if item.kind is CitationKind.TEST}
-
-
 def _may_rise(unit: Unit) -> bool:
     """Whether better evidence can still raise the unit. If not, the sources of its tests need no reading."""
     return unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries)
@@ -344,19 +344,18 @@ def sources_of(log: Log, caller: Caller, codebase: Codebase, tests: Iterable[str
     """The sources of these tests, read from the working tree."""
     began = log.store.read(lambda reader: _began_at(reader, caller, codebase))
     is_default = git.branch(codebase.root) == git.default_branch(codebase.root)
-    return _Since(codebase, began, log.config.witness.test_commands, is_default=is_default).sources(tests)
+    return _Since(codebase, began, log, is_default=is_default).sources(tests)
 
 
 class _Since:
-    """Knows what changed in this work: since the branch left the default branch, or on that one since the task began.
+    """Knows what changed in this work: since the branch left the default one, or on that one since the task began."""
 
-    `checks` are the commands that the project counts as tests.
-    """
-
-    def __init__(self, codebase: Codebase, began: datetime | None, checks: Sequence[str], *, is_default: bool) -> None:
+    def __init__(self, codebase: Codebase, began: datetime | None, log: Log, *, is_default: bool) -> None:
         self._codebase = codebase
         self._began = began
-        self._checks = checks
+        self._now = log.clock()
+        # The commands that the project counts as tests.
+        self._checks = log.config.witness.test_commands
         self._commit: str | None = None
         if is_default and codebase.head() is not None:
             before = None if began is None else f"--before={began.isoformat()}"
@@ -373,7 +372,9 @@ class _Since:
             elif path is not None:
                 names = code_tests.names_in_test(self._codebase, name)
                 expects = code_tests.expected_by(self._codebase.tree, name, path)
-                sources[name] = TestSource(is_changed=self.is_changed(path), names=names, expects=expects)
+                # A file from the future, as after a clock was set back, was changed by now.
+                changed_at = min(self._modified_at(path) or self._now, self._now) if self.is_changed(path) else None
+                sources[name] = TestSource(changed_at=changed_at, names=names, expects=expects)
         return sources
 
     def _covered(self, folder: str, check: str) -> tuple[str, ...]:
@@ -388,8 +389,11 @@ class _Since:
         if self._codebase.head() is not None:
             return self._codebase.is_changed(path, self._commit)
         # Without git, the file's modification time decides.
+        modified_at = self._modified_at(path)
+        return self._began is not None and modified_at is not None and modified_at >= self._began
+
+    def _modified_at(self, path: str) -> datetime | None:
         try:
-            touched = os.stat(os.path.join(self._codebase.root, path)).st_mtime
+            return datetime.fromtimestamp(os.stat(os.path.join(self._codebase.root, path)).st_mtime, UTC)
         except OSError:
-            return False
-        return self._began is not None and touched >= self._began.timestamp()
+            return None

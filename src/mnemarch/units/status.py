@@ -40,6 +40,7 @@ from mnemarch.policy.promotion import (
     standing,
 )
 from mnemarch.policy.trust import signalled, verified
+from mnemarch.text.words import some_of
 from mnemarch.units.finding import refusal_to_repeat, twin_of
 
 TYPE_CHECKING = False
@@ -51,20 +52,30 @@ if TYPE_CHECKING:
     from mnemarch.units.scene import TestSource
 
 _AMBIGUOUS_SHOWN_MAX = 5
+NO_SOURCES: Mapping[str, TestSource] = {}
 
 
-def cited_tests(reader: Reader, stream: Stream, scope: Scope, citations: Iterable[Citation]) -> dict[str, CitedTest]:
-    """The outcome of each cited test for a unit of this scope, by the name that the citation uses."""
-    refs = cited_names(citations)
-    records = reader.tests(stream, {short_name(ref) for ref in refs}, called=True) if refs else []
-    return {ref: standing(ref, records, scope) for ref in refs}
+def cited_tests(
+    reader: Reader, caller: Caller, scope: Scope, said: Unit | Claim, sources: Mapping[str, TestSource] = NO_SOURCES
+) -> dict[str, CitedTest]:
+    """The outcome of each cited test for a claim or a unit of this scope, by the name that the citation uses.
+
+    Of a test that was changed in this work, only outcomes since the change count, in the caller's worktree: those
+    before, and those of other worktrees, are outcomes of another test.
+    """
+    refs, place = cited_names(said.citations), caller.scope.worktree or DEFAULT_BRANCH
+    records = reader.tests(caller.stream, {short_name(ref) for ref in refs}, called=True) if refs else []
+    since = {ref: source.changed_at for ref, source in sources.items() if source.changed_at is not None}
+    here = [record for record in records if record.place == place]
+    new = {ref: [record for record in here if record.at >= since[ref]] for ref in refs if ref in since}
+    return {ref: standing(ref, new.get(ref, records), scope) for ref in refs}
 
 
 def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, TestSource]) -> Proof | None:
     """The proof that verifies a claim or a unit of this scope now, or None. `sources` describes the cited tests."""
     if not said.citations:
         return None
-    tests = cited_tests(act.transaction, act.caller.stream, scope, said.citations)
+    tests = cited_tests(act.transaction, act.caller, scope, said, sources)
     about = any(_is_about(act, said, test, sources.get(test.ref)) for test in tests.values())
     lines = {digest for name in tests for digest in (sources[name].expects if name in sources else ())}
     return proof_from(said.citations, tests, act.now, is_about=about, expects=" ".join(sorted(lines)) or None)
@@ -78,7 +89,7 @@ def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource 
     """
     if not (test.passed and test.witnessed):
         return False
-    if act.caller.scope_key in test.greened_by or (source is not None and source.is_changed):
+    if act.caller.scope_key in test.greened_by or (source is not None and source.changed_at is not None):
         return True
     from mnemarch.code.tests import is_about
 
@@ -111,9 +122,16 @@ def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation
                 )
 
 
-def whole_names(reader: Reader, stream: Stream, citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    """The citations, with bare test names replaced by whole ones if known. Raises if a bare name fits several tests."""
-    return tuple(_whole_name(reader, stream, item) if item.kind is CitationKind.TEST else item for item in citations)
+def whole_names(
+    reader: Reader, stream: Stream, citations: Sequence[Citation], sources: Mapping[str, TestSource] = NO_SOURCES
+) -> tuple[tuple[Citation, ...], Mapping[str, TestSource]]:
+    """The citations, with bare test names replaced by whole ones if known, and the sources by these names too.
+
+    Raises if a bare name fits several tests.
+    """
+    whole = [_whole_name(reader, stream, item) if item.kind is CitationKind.TEST else item for item in citations]
+    named = {after.ref: sources[item.ref] for item, after in zip(citations, whole, strict=True) if item.ref in sources}
+    return tuple(whole), {**sources, **named}
 
 
 def _whole_name(reader: Reader, stream: Stream, citation: Citation) -> Citation:
@@ -122,7 +140,7 @@ def _whole_name(reader: Reader, stream: Stream, citation: Citation) -> Citation:
         return citation
     known = sorted({base_name(record.name) for record in reader.tests(stream, [name], called=True)})
     if len(known) > 1 and name not in known:
-        shown = ", ".join(known[:_AMBIGUOUS_SHOWN_MAX])
+        shown = some_of(known, _AMBIGUOUS_SHOWN_MAX)
         raise InvalidInput(f"{name!r} names {len(known)} tests: {shown}.", hint="Cite one of them by its whole name.")
     return Citation.test(known[0]) if known and name not in known else citation
 
@@ -163,10 +181,10 @@ def _is_doubted_elsewhere(act: Act, unit: Unit) -> bool:
 
 
 def raise_by_evidence(
-    act: Act, unit: Unit, given: Signal | None = None, sources: Mapping[str, TestSource] | None = None
+    act: Act, unit: Unit, given: Signal | None = None, sources: Mapping[str, TestSource] = NO_SOURCES
 ) -> Unit:
     """Raise the unit to the status and proof that its citations justify (Rule 2). Returns the unit, changed or not."""
-    proof = proof_of(act, unit, unit.scope, sources or {})
+    proof = proof_of(act, unit, unit.scope, sources)
     if proof is None or not unit.live:
         return unit
     if unit.proof is not None and unit.proof.about and set(proof.tests) & set(unit.proof.tests):

@@ -17,7 +17,7 @@ from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Signal, Sta
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units.finding import refusal_to_repeat
+from mnemarch.units.finding import is_settled, refusal_to_repeat
 from mnemarch.units.scene import NOT_CLAIMS, Met, Scene, Task, task_of, units_citing_tests
 from mnemarch.units.status import (
     as_gate,
@@ -56,8 +56,7 @@ _REPORTED = Refusal(
 
 def read_ahead(task: Task, *, account: bool) -> None:
     """Parse a task's claims, and its log, before the write transaction, so that other writers don't wait for it."""
-    refused = [Claim.from_json(event.payload["claim"]) for event in task.refused if event.payload]
-    claims: list[Unit | Claim] = [*task.claims, *refused]
+    claims: list[Unit | Claim] = [*task.claims, *task.refused_claims.values()]
     for said in claims:
         # A claim without a cited test is not raised, so its keys are not needed.
         if any(item.kind is CitationKind.TEST for item in said.citations):
@@ -335,7 +334,7 @@ class Verification:
     def _still_hypothesis(self, unit: Unit, known: Event | None) -> Refused:
         """Why a unit stays a hypothesis. A reason that is already `known` is not recorded again."""
         act = self._act
-        tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
+        tests = cited_tests(act.transaction, act.caller, unit.scope, unit, self._scene.sources)
         refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
         if refusal is None and unit.id in self._scene.outdated:
             refusal = _OVERTAKEN if unit.proof is None else _CHANGED
@@ -358,12 +357,11 @@ class Verification:
             key = waiting_key(event.id)
             if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
                 continue
-            settled = list(act.transaction.events_of_subject(event.id, last=1))
-            if settled and "reopens" not in (settled[0].payload or {}):
+            if is_settled(act, event):
                 continue  # It was declined, or its author was undone.
             claim = replace(Claim.from_json(payload["claim"]), key=key)
             author = Caller(event.actor, event.scope, event.session, act.caller.root)
-            tests = cited_tests(act.transaction, act.caller.stream, event.scope.at(Level.PROJECT), claim.citations)
+            tests = cited_tests(act.transaction, act.caller, event.scope.at(Level.PROJECT), claim, self._scene.sources)
             if refusal_to_verify(claim.citations, tests) is None:
                 waiting.append((claim, act.by(author)))
         return waiting

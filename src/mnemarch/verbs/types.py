@@ -118,14 +118,10 @@ def help_of(name: str) -> tuple[str, tuple[str, ...]]:
     return says, tuple(line[2:] for line in lines if line[:2] == "$ ")
 
 
+@cache
 def help_texts() -> dict[str, list[str]]:
     """The lines of `help.txt` for each verb and command."""
-    if not _texts:
-        _texts.update(paragraphs_beside(__file__, "help.txt"))
-    return _texts
-
-
-_texts: dict[str, list[str]] = {}
+    return paragraphs_beside(__file__, "help.txt")
 
 
 def read(parameter: Parameter, item: Any, what: str) -> Any:
@@ -333,7 +329,7 @@ RECEIPT = Type("receipt", _receipt, lambda: {"type": "object"}, "RECEIPT|-", "re
 ACTOR = Type("actor", _actor, _string, "KIND:ID")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
-CLAIMED = replace(KIND, schema=_claimed)
+CLAIMED = replace(KIND, read=_text, schema=_claimed)
 STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
 SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
 STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")

@@ -242,7 +242,7 @@ def _stopped_by_signals() -> Iterator[None]:
     def stop(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)}
     try:
         yield
     finally:

@@ -242,15 +242,14 @@ def asked(event: HookEvent, folder: str, patience_s: float = _SILENCE_S_MAX) -> 
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     told = b""
     try:
-        line.settimeout(patience_s)
-        line.connect(os.path.join(place_of(folder), _SOCKET))
-        line.sendall(to_json(request).encode())
-        line.shutdown(_socket.SHUT_WR)
-        if line.recv(len(_HAS_IT)):
-            line.settimeout(None)
-            told = b"".join(iter(lambda: line.recv(_PART_BYTES), b""))
-    except OSError:
-        told = b""
+        with suppress(OSError):
+            line.settimeout(patience_s)
+            line.connect(os.path.join(place_of(folder), _SOCKET))
+            line.sendall(to_json(request).encode())
+            line.shutdown(_socket.SHUT_WR)
+            if line.recv(len(_HAS_IT)):
+                line.settimeout(None)
+                told = b"".join(iter(lambda: line.recv(_PART_BYTES), b""))
     finally:
         line.close()
     return bool(told), from_json(told.decode()) if told else None

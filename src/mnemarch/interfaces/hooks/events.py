@@ -19,7 +19,7 @@ from mnemarch.seat.systems import DEFERRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from mnemarch.code.home import Home
@@ -481,10 +481,8 @@ def _run_in(moment: Moment) -> TestRun | None:
 
 def _forget_report(reports: str) -> None:
     """Remove an earlier run's report, so that the next run does not read it."""
-    try:
+    with suppress(OSError):
         os.remove(os.path.join(reports, "results.jsonl"))
-    except OSError:
-        return
 
 
 def _sides(told: Mapping[str, Any]) -> dict[str, str]:
@@ -497,12 +495,7 @@ def _is_patch(item: Any) -> bool:
 
 
 def _text(told: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    def texts() -> Iterator[str]:
-        for name in names:
-            item = told.get(name)
-            if isinstance(item, list):
-                yield " ".join(map(str, item))
-            elif isinstance(item, str):
-                yield item
-
-    return next(filter(None, texts()), "")
+    """The first of these fields with a text. The words of a list count as one text."""
+    items = [told.get(name) for name in names]
+    texts = (" ".join(map(str, item)) if isinstance(item, list) else item for item in items)
+    return next((text for text in texts if isinstance(text, str) and text), "")

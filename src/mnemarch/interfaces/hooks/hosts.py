@@ -239,10 +239,8 @@ def _result(host: Host, output: Any, payload: Mapping[str, Any], *, is_failure: 
 
 def _text(item: Any, depth: int) -> str:
     """The text in a tool's answer, however it is wrapped."""
-    if isinstance(item, str) or depth > _TEXT_DEPTH_MAX:
-        return item if isinstance(item, str) else ""
-    if isinstance(item, list):
-        return "\n".join(filter(None, (_text(part, depth + 1) for part in item)))
-    if isinstance(item, dict):
-        return "\n".join(filter(None, (_text(item[name], depth + 1) for name in _TEXTS if name in item)))
-    return ""
+    if isinstance(item, str):
+        return item
+    inside = [item[name] for name in _TEXTS if name in item] if isinstance(item, dict) else item
+    parts = inside if isinstance(inside, list) and depth <= _TEXT_DEPTH_MAX else ()
+    return "\n".join(filter(None, (_text(part, depth + 1) for part in parts)))

@@ -174,9 +174,8 @@ class Server:
         self._budgets[id] = (max(0.0, left - 1), now)
         if left < 1:
             hint = f"Wait a second: a token has {self._rate:g} requests a second."
-            raise Refusal(
-                429, StoreUnavailable("Too many requests with this token.", hint=hint), **{"Retry-After": "1"}
-            )
+            error = StoreUnavailable("Too many requests with this token.", hint=hint)
+            raise Refusal(429, error, **{"Retry-After": "1"})
 
     def _seat(self, token: Token, worktree: str | None, task: str | None, session: str | None) -> Seat:
         scope = Scope(org=token.org, project=token.project, worktree=worktree, task=task)

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.hooks import local_place, place_of, prepare
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
 from mnemarch.interfaces.install.forms import HOSTS, SERVER, Entries, form_of, has_server
+from mnemarch.interfaces.text import diff_of
 from mnemarch.model.caller import DOCTOR
 from mnemarch.model.outcome import Finding
 from mnemarch.model.stamps import blake2b
@@ -181,13 +181,8 @@ def _changes(call: Call, name: str, *, installs: bool) -> list[Change]:
 
 def _others_with(name: str, path: str, root: str, *, of_user: bool) -> list[str]:
     """Other installed hosts that read the MCP server from the same file."""
-    return [
-        other
-        for other in HOSTS
-        if other != name
-        and path in places_of(other, root, of_user=of_user)
-        and is_installed(other, root, of_user=of_user)
-    ]
+    sharing = [other for other in HOSTS if other != name and path in places_of(other, root, of_user=of_user)]
+    return [other for other in sharing if is_installed(other, root, of_user=of_user)]
 
 
 def _require_inside(path: str, root: str, *, of_user: bool) -> None:
@@ -221,7 +216,7 @@ def _run(call: Call, *, installs: bool) -> Answer:
         "files": [{"path": change.path, "is": _deed(change), "backup": backup_of(change.path)} for change in changes],
         "todo": [*HOSTS[name].todo, *notes] if installs else [],
     }
-    diff = "".join(map(_diff, needed))
+    diff = "".join(diff_of(change.path, change.now, change.then) for change in needed)
     return Answer(data | ({"diff": diff} if is_dry else {}), lambda: _words(data, diff))
 
 
@@ -254,17 +249,6 @@ def _deed(change: Change) -> str:
     if change.now == change.then:
         return "unchanged"
     return "removed" if change.then is None else "made" if change.now is None else "changed"
-
-
-def _diff(change: Change) -> str:
-    before, after = ((text or "").splitlines(keepends=True) for text in (change.now, change.then))
-    lines = unified_diff(
-        before,
-        after,
-        "/dev/null" if change.now is None else change.path,
-        "/dev/null" if change.then is None else change.path,
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _words(data: dict[str, Any], diff: str) -> str:

@@ -201,6 +201,9 @@ SELECT id, body FROM units
 WHERE live AND topic_key = :topic_key AND coalesce(scope_key, '') IN (:scope_keys)
 ORDER BY status DESC, id DESC LIMIT :limit;
 
+-- of_topics: The live units of any of these topics.
+SELECT id, body FROM units WHERE live AND topic_key IN (:topic_keys) AND coalesce(scope_key, '') IN (:scope_keys) ORDER BY id;
+
 -- rejected_of_topic: The rejected units of a topic in every scope, newest first.
 SELECT id, body FROM units
 WHERE status = 'archived' AND topic_key = :topic_key AND instr(body, '"archive_reason":"rejected: ') > 0
@@ -431,7 +434,9 @@ UNION ALL SELECT 'level', CAST(level AS TEXT), count(*) FROM units GROUP BY leve
 UNION ALL SELECT 'total', 'events', count(*) FROM events
 UNION ALL SELECT 'total', 'streams', count(*)
 FROM (SELECT DISTINCT org, project FROM streams WHERE seq > 0 AND org <> 'mnemarch-doctor') AS projects
-UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links WHERE open AND type = 'contradicts';
+UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links l WHERE l.open AND l.type = 'contradicts' AND EXISTS (
+  SELECT 1 FROM link_units m JOIN units u ON u.id = m.unit_id WHERE m.link_id = l.id
+  GROUP BY m.link_id HAVING sum(CASE WHEN u.live THEN 1 ELSE 0 END) >= CASE count(*) WHEN 1 THEN 1 ELSE 2 END);
 
 -- row_units: Every unit, for the digest and the audit; its key comes first, as in the next ones. Not what only search needs.
 SELECT id, body, scope_key, level, kind, domain, status, live, root, place, strength, valid_to_commit, target

@@ -238,6 +238,10 @@ class Reader:
         """Live units whose texts differ only in numbers, names or negations. Verified first, then newest."""
         return self._units("units_of_topic", scope_keys=scope_keys, topic_key=topic_key, limit=limit)
 
+    def units_of_topics(self, scope_keys: Sequence[str], topic_keys: Iterable[str]) -> list[Unit]:
+        """The live units of any of these topics."""
+        return [self._unit(row) for row in self._in_parts("of_topics", "topic_keys", topic_keys, scope_keys=scope_keys)]
+
     def units_citing(
         self, scope_keys: Sequence[str], kind: str, refs: Sequence[str], *, live_but: Iterable[Kind] | None = None
     ) -> list[Unit]:
