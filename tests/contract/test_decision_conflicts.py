@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemarch
-from fixtures.cases import cases
 from mnemarch import Citation, Conflict, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.decision import Reason
 
@@ -42,7 +41,16 @@ def test_r12_also_in_korean(lead):
     assert proposed(lead, "토큰을 저장하지 말아야 한다").conflicts == ()
 
 
-@pytest.mark.parametrize(("lock", "text", "is_opposed"), cases("opposition", "locks"))
+@pytest.mark.parametrize(
+    ("lock", "text", "is_opposed"),
+    [
+        ("Use PostgreSQL for orders", "주문은 MySQL을 쓴다", True),
+        ("주문은 MySQL을 쓴다", "Use PostgreSQL for orders", True),
+        ("Never log card numbers", "카드 번호를 로그에 남긴다", True),
+        ("Never log card numbers", "주문 번호를 로그에 남긴다", False),
+        ("주문은 PostgreSQL을 쓴다", "Use PostgreSQL for orders", False),
+    ],
+)
 def test_r12_a_decision_is_compared_with_a_lock_in_the_other_language(lead, lock, text, is_opposed):
     held = decided(lead, lock, strength="lock")
     assert [one.id for one in proposed(lead, text).conflicts] == [held.id] * is_opposed

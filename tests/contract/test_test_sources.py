@@ -89,6 +89,7 @@ def test_the_names_of_other_runners_lead_to_the_source_too(shop, name, path, nam
         ("A refund is whole", [], False),
         ("A refund of a payment is whole", [], True),
         ("결제의 환불은 전액이다", [], True),
+        ("환불은 전액이다", [], False),
         ("돼지는 정오에 난다", [], False),
         ("`assert` and `self` are words of Python", [], False),
         ("Pigs fly at noon", [Citation.test("tests/test_payments.py::test_refund")], False),

@@ -49,7 +49,15 @@ def test_a_record_is_read(text, number, title, status, decision, summary, cost, 
     assert list(record.links) == links
 
 
-@pytest.mark.parametrize(("title", "decision", "is_repeated"), cases("adr", "titles"))
+@pytest.mark.parametrize(
+    ("title", "decision", "is_repeated"),
+    [
+        ("캐시는 Valkey를 쓴다", "캐시는 Valkey를 쓴다. 클라이언트는 그대로 둔다.", True),
+        ("Use Valkey", "Use Valkey for the cache.", True),
+        ("캐시", "캐시는 Valkey를 쓴다.", False),
+        ("Use Valkey", "Use Valkeys.", False),
+    ],
+)
 def test_a_title_that_the_decision_repeats_is_told_once(title, decision, is_repeated):
     record = read_record(f"# 3. {title}\n\n## Status\n\nAccepted\n\n## Decision\n\n{decision}\n")
     assert record.text == (decision if is_repeated else f"{title}\n\n{decision}")

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fixtures.cases import cases
 from mnemarch.errors import InvalidInput
 from mnemarch.learning import (
     CodeRule,
@@ -164,13 +163,16 @@ def test_a_rule_leaves_alone_what_it_would_break(patch, left_alone):
     assert only_rule(*patch).apply(left_alone) == left_alone
 
 
-def test_what_is_called_or_passed_is_no_variable_and_nothing_unknown_is_dropped():
+def test_what_is_called_or_passed_is_no_variable_however_many_patches_there_are():
     patches = [
         ("one.run(a, stdout=PIPE, stderr=PIPE)\n", "one.run(a, capture_output=True)\n"),
         ("two(b, stdout=PIPE, stderr=PIPE)\n", "two(b, capture_output=True)\n"),
     ]
     other = "three(c, stdout=PIPE, stderr=PIPE)\n"
     assert apply_rules(taught(*patches), other, "python") == other
+
+
+def test_two_patches_drop_nothing_unknown():
     dropping = [(f"old(x).send({sent})\n", "new(x).send()\n") for sent in ("1 + a", "f(b)")]
     assert apply_rules(taught(*dropping), "old(x).send(k[0])\n", "python") == "old(x).send(k[0])\n"
 
@@ -212,7 +214,20 @@ def test_five_successes_make_a_rule_trusted_and_three_failures_weak():
     assert (merged.confidence, merged.success_count) == (after[True].confidence, 5)
 
 
-@pytest.mark.parametrize(("before", "after", "category"), cases("learning", "categories"))
+@pytest.mark.parametrize(
+    ("before", "after", "category"),
+    [
+        ("get(u, verify=False)\n", "get(u, verify=True)\n", "security"),
+        ("raise IOError(x)\n", "raise OSError(x)\n", "error_handling"),
+        ("go(x == None)\n", "go(x is None)\n", "null_safety"),
+        ("y = sorted(x)[0]\n", "y = min(x)\n", "performance"),
+        ("for line in f.readlines():\n    go(line)\n", "for line in f:\n    go(line)\n", "performance"),
+        ("make(path, 644)\n", "make(path, 0o644)\n", "security"),
+        ("total = order.total + tax\n", "total = (order.total or 0) + tax\n", "null_safety"),
+        ("round(x, None)\n", "round(x)\n", "readability"),
+        ("log.warn(x)\n", "log.warning(x)\n", "readability"),
+    ],
+)
 def test_a_rule_has_one_of_five_categories(before, after, category):
     assert only_rule(before, after).category == category
 

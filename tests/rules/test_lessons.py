@@ -173,6 +173,14 @@ def test_what_failed_in_two_tasks_is_a_dead_end_and_what_nobody_solved_a_problem
     assert "all failed. Nobody has solved it yet. Tried once, and failed: “raise the timeout”." in problem.content
 
 
+def test_a_file_whose_tasks_fail_more_often_than_others_is_a_hot_spot():
+    there = [episode(number, False, key=f"a{number}", files=["src/net.py"]) for number in range(4)]
+    elsewhere = [episode(number, True, key=f"b{number}", files=[f"src/{number}.py"]) for number in range(10, 16)]
+    (lesson,) = lessons(*there, *elsewhere)
+    assert (lesson.form, lesson.subject, lesson.files) == (Form.HOT_SPOT, "file:src/net.py", ("src/net.py",))
+    assert lesson.content.startswith("4 of the 4 tasks that touched src/net.py failed; of the 6 tasks that did not, 0.")
+
+
 @pytest.mark.parametrize(
     "episodes",
     [

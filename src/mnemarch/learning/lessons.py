@@ -13,7 +13,7 @@ from math import comb
 from typing import Any
 
 from mnemarch.learning import errors as telling
-from mnemarch.learning.errors import EpisodeCluster, EpisodeClusterer, faults_in, quoted, what_changed
+from mnemarch.learning.errors import EpisodeCluster, EpisodeClusterer, faults_in, quoted, succeeded, what_changed
 from mnemarch.model.unit import Unit
 from mnemarch.model.value import Frozen, Names
 from mnemarch.text.edits import done_in, is_of_tests
@@ -28,6 +28,7 @@ _COMPARED_MAX = 60
 # A difference is ignored if chance alone makes it more often than this.
 _BY_CHANCE_MAX = 0.2
 _SHARE_MIN = 0.6
+_TOUCHED_MIN = 3
 _AGAIN_MIN = 1.3
 _ARGUMENT = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_]\w*=")
 # A line that points to another, missing line ("see the log") does not identify an error.
@@ -43,9 +44,10 @@ class Form(Names):
     MISSING_STEP = "missing step"
     DEAD_END = "dead end"
     OPEN_PROBLEM = "open problem"
+    HOT_SPOT = "hot spot"
 
 
-IMPORTANCE = dict(zip(Form, (0.8, 0.7, 0.6, 0.5), strict=True))
+IMPORTANCE = dict(zip(Form, (0.8, 0.7, 0.6, 0.5, 0.5), strict=True))
 
 
 class Lesson(Frozen):
@@ -72,7 +74,7 @@ def is_same_advice(lesson: Lesson, form: object, advice: object) -> bool:
 
 
 class ReflectionGenerator:
-    """Lessons from episodes by rules; at most one for a fault."""
+    """Lessons from episodes by rules; at most one for a fault and one for a file."""
 
     def lessons(self, episodes: Sequence[Unit]) -> Iterator[Lesson]:
         """The lessons of these episodes, those about the most frequent faults first."""
@@ -80,6 +82,7 @@ class ReflectionGenerator:
             lesson = self.of_fault(cluster)
             if lesson is not None:
                 yield lesson
+        yield from self.hot_spots(episodes)
 
     def of_fault(self, cluster: EpisodeCluster) -> Lesson | None:
         """The lesson of one fault; None if fewer than two episodes met it, or there is no contrast."""
@@ -139,6 +142,39 @@ class ReflectionGenerator:
             failed=len(lost),
             files=tuple(files),
         )
+
+    def hot_spots(self, episodes: Sequence[Unit]) -> Iterator[Lesson]:
+        """The files whose tasks fail more often than others, beyond what chance would make."""
+        lost = {episode.id for episode in episodes if not succeeded(episode)}
+        touching: dict[str, list[Unit]] = {}
+        for episode in episodes:
+            for path in telling.listed(episode, "files"):
+                touching.setdefault(path, []).append(episode)
+        for path, touched in sorted(touching.items(), key=lambda item: (-len(item[1]), item[0])):
+            failed = [episode for episode in touched if episode.id in lost]
+            others, others_failed = len(episodes) - len(touched), len(lost) - len(failed)
+            if len(touched) < _TOUCHED_MIN or len(failed) < 2 or not others:
+                continue
+            if _tail(len(episodes), len(lost), len(touched), len(failed)) > _BY_CHANCE_MAX / 2:
+                continue
+            met = Counter(line for episode in failed for line in {quoted(each) for each in telling.lines_in(episode)})
+            lines = [
+                f"{len(failed)} of the {len(touched)} tasks that touched {path} failed;"
+                f" of the {_tasks(others)} that did not, {others_failed}."
+            ]
+            common = [f"“{line}” ({_tasks(count)})" for line, count in met.most_common(_LISTED_MAX) if count > 1]
+            if common:
+                lines.append(f"What they met there: {', '.join(common)}.")
+            yield Lesson(
+                subject=f"file:{path}",
+                form=Form.HOT_SPOT,
+                advice=path,
+                content=_text(lines, [path], touched),
+                episodes=tuple(touched),
+                succeeded=len(touched) - len(failed),
+                failed=len(failed),
+                files=(path,),
+            )
 
 
 def _outcomes(won: Sequence[Unit], lost: Sequence[Unit], of: int) -> str:
@@ -299,6 +335,12 @@ def _text(lines: Sequence[str], files: Sequence[str], episodes: Sequence[Unit]) 
 
 def _most(failed: Sequence[list[str]], text: str) -> int:
     return max(len(tries) for tries in failed if tries[0] == text)
+
+
+def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:
+    """The probability that at least `hits` of `drawn` tasks fail by chance."""
+    most = min(failed, drawn)
+    return sum(comb(failed, k) * comb(all_ - failed, drawn - k) for k in range(hits, most + 1)) / comb(all_, drawn)
 
 
 def _share(count: int, total: int) -> str:
