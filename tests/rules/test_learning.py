@@ -215,21 +215,22 @@ def test_five_successes_make_a_rule_trusted_and_three_failures_weak():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "category"),
+    ("before", "after", "category", "tag"),
     [
-        ("get(u, verify=False)\n", "get(u, verify=True)\n", "security"),
-        ("raise IOError(x)\n", "raise OSError(x)\n", "error_handling"),
-        ("go(x == None)\n", "go(x is None)\n", "null_safety"),
-        ("y = sorted(x)[0]\n", "y = min(x)\n", "performance"),
-        ("for line in f.readlines():\n    go(line)\n", "for line in f:\n    go(line)\n", "performance"),
-        ("make(path, 644)\n", "make(path, 0o644)\n", "security"),
-        ("total = order.total + tax\n", "total = (order.total or 0) + tax\n", "null_safety"),
-        ("round(x, None)\n", "round(x)\n", "readability"),
-        ("log.warn(x)\n", "log.warning(x)\n", "readability"),
+        ("get(u, verify=False)\n", "get(u, verify=True)\n", "security", ""),
+        ("raise IOError(x)\n", "raise OSError(x)\n", "error_handling", "api"),
+        ("go(x == None)\n", "go(x is None)\n", "null_safety", ""),
+        ("y = sorted(x)[0]\n", "y = min(x)\n", "performance", ""),
+        ("for line in f.readlines():\n    go(line)\n", "for line in f:\n    go(line)\n", "performance", ""),
+        ("make(path, 644)\n", "make(path, 0o644)\n", "security", "correctness"),
+        ("total = order.total + tax\n", "total = (order.total or 0) + tax\n", "null_safety", ""),
+        ("round(x, None)\n", "round(x)\n", "readability", ""),
+        ("log.warn(x)\n", "log.warning(x)\n", "readability", "api"),
     ],
 )
-def test_a_rule_has_one_of_five_categories(before, after, category):
-    assert only_rule(before, after).category == category
+def test_a_rule_has_one_of_five_categories_and_perhaps_a_tag(before, after, category, tag):
+    rule = only_rule(before, after)
+    assert (rule.category, rule.tag) == (category, tag)
 
 
 BODY = "def f(a, b):\n    c = a * 3 + b\n    if c > b:\n        c = c - a\n    return c\n"

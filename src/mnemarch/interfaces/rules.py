@@ -214,7 +214,7 @@ def _shown(story: RuleStory) -> str:
             clean(rule.name),
             "",
             f"{rule.id}  {rule.status}, confidence {_surely(rule)}",
-            f"{rule.category} · {', '.join(rule.languages)} · {counted}",
+            f"{rule.category}{f' · {rule.tag}' if rule.tag else ''} · {', '.join(rule.languages)} · {counted}",
             *_missing_witness(story),
             "",
             *(f"- {clean(line)}" for line in rule.before_pattern.splitlines()),

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from mnemarch.learning.generalise import LADDER, Generaliser, Rung, bound_in, differing, imported_names, text
-from mnemarch.learning.patches import Category, Patch, Site, category_of, lifted, name_of, patch_of
+from mnemarch.learning.patches import Category, Patch, Site, category_of, lifted, name_of, patch_of, tag_of
 from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in
 from mnemarch.learning.trees import (
     Kinds,
@@ -168,11 +168,12 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     form = form_of(before, after, language)
     if form is None or _refusal(patch, site, form.nodes, form.new, rung):
         return None
-    name = name_of(*texts)
+    category = category_of(patch, site)
+    name, tag = name_of(*texts), tag_of(patch, site)
     rule = CodeRule(
         name=name,
-        description=name,
-        category=category_of(patch, site),
+        description=f"{tag}: {name}" if tag else name,
+        category=category,
         before_pattern=before,
         after_pattern=after,
         languages=(language,),

@@ -257,7 +257,7 @@ def _joined(sites: list[Site], kinds: Kinds) -> list[Site]:
     return [site for site in joined if not any(id(before) in whole for before, _ in site.parents)]
 
 
-# The five categories of rules (M21)
+# The five categories of rules (M21), and a second tag
 
 
 class Category(Names):
@@ -364,6 +364,18 @@ def _is_loop_gone(site: Site) -> bool:
     loops = [sum(node.kind in _words()["loops"] for root in side for node in root.walk())
              for side in (site.before, site.after)]  # fmt: skip
     return loops[0] > loops[1]
+
+
+def tag_of(patch: Patch, site: Site) -> str:
+    """A tag beside the category: `api` (names or imports changed), `types`, `correctness`, or ""."""
+    kinds = patch.before.kinds
+    if _is_annotation(site, kinds):
+        return "types"
+    old, new = (Counter(node.kind for root in side for node in root.walk()) for side in (site.before, site.after))
+    if old == new and patch.before.root.hash != patch.after.root.hash:
+        names = _tokens(site.before, kinds) - _tokens(site.after, kinds)
+        return "api" if any(name.isidentifier() for name in names) else "correctness"
+    return "api" if patch.gained or patch.lost else ""
 
 
 def name_of(before: str, after: str) -> str:

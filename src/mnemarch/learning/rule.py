@@ -37,6 +37,7 @@ from mnemarch.policy.admission import typed
 PASSES_MAX = 3
 # Before Python 3.12, none of these characters is allowed in the braces of an f-string.
 _UNFIT_INSIDE = frozenset("\"'\\\n")
+TAGS = ("api", "types", "correctness")
 
 
 class Hit(NamedTuple):
@@ -101,6 +102,11 @@ class CodeRule(Frozen):
     promotion_threshold: float = 0.8
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+    @property
+    def tag(self) -> str:
+        """A tag beside the category: `api`, `types` or `correctness`; empty if there is none."""
+        return self.description.partition(":")[0] if self.description.partition(":")[0] in TAGS else ""
 
     @property
     def status(self) -> str:
