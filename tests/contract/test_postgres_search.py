@@ -122,7 +122,8 @@ def test_who_asks_while_units_are_compared_does_not_wait_for_an_index_until_all_
             agent.recall("gateway port")
 
         monkeypatch.setattr(finder, "_link_duplicates_of", ask_instead)
-        finder._index_if_possible()
+        finder._index_in_background()  # Its own thread: the recall begins no second one beside it.
+        finder.wait()
         assert compared[:2] == [False, True]
 
 
