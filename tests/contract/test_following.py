@@ -12,6 +12,7 @@ import mnemarch
 from mnemarch import Actor, Claim, Scope, StoreUnavailable
 from mnemarch.config import Config, config_from
 from mnemarch.embedding import dense_search
+from mnemarch.model.unit import Searchable
 from mnemarch.services.engine import Engine
 from mnemarch.stores import tantivy_index
 from mnemarch.stores.sqlite import InMemoryStore
@@ -22,6 +23,12 @@ FACTS = [f"The {name} pump is painted {colour}" for name in "abcdefgh" for colou
 
 def seat_of(memory):
     return memory.seat(Actor.agent("a"), SCOPE)
+
+
+def searchable(number, content):
+    names = {"scope_key": SCOPE.key, "state": "draft", "kind": "fact", "domain": "global", "session": None, "turn": 0}
+    times = {"occurred_at": number, "importance": 0.5, "changed_at": number}
+    return Searchable(id=f"{number:032d}", content=content, **names, **times)
 
 
 def contents(found):
@@ -100,6 +107,21 @@ def test_a_busy_index_is_waited_for_and_not_opened_anew(eager):
         eager._engine.finder.index_patiently(0.0)
     writer.wait_merging_threads()
     assert index.update(lambda _: []) is True
+
+
+@pytest.mark.parametrize("tied", [4, 30, 90])
+def test_units_with_one_score_are_cut_alike_whatever_the_order_of_indexing(tmp_path, tied):
+    best = searchable(1, "the red red pump")
+    units = [best, *(searchable(number, "the red pump") for number in range(2, tied + 2))]
+    found = []
+    for folder, batches in (("one", [units]), ("two", [units[tied // 2 :], units[: tied // 2]])):
+        index = tantivy_index.TantivyIndex(str(tmp_path / folder), "store", lambda _: "event")
+        for batch in batches:
+            assert index.update(lambda _, batch=batch: batch)
+        hits = index.search({"red": 1.0, "pump": 1.0}, [SCOPE.key], states=["draft"], limit=12)
+        found.append([sketch.id for _, sketch in hits])
+    assert sorted(found[0]) == sorted(found[1]) == [unit.id for unit in units[:12]]
+    assert found[0][0] == found[1][0] == best.id
 
 
 # The vectors

@@ -37,6 +37,10 @@ _BUSY = "LockBusy"
 # 64 of the 128 bits of a scope's key identify it well enough.
 _SCOPE_CHARS = 16
 _NAP_S = 0.02
+# Scores this close are equal: their parts are added in another order in another index.
+_SAME_SCORE = 1e-4
+# How many times more hits are read where many have the same score.
+_TIED_MAX = 8
 
 
 class TantivyIndex(Forkable):
@@ -248,7 +252,12 @@ class TantivyIndex(Forkable):
             return []
         allowed = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
         either = ((tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items())
-        return self._found(lambda: tantivy.Query.boolean_query([*either]), allowed, limit)
+        best = self._found(lambda: tantivy.Query.boolean_query([*either]), allowed, limit)
+        if len(best) > limit:
+            least = best[limit - 1][0] + _SAME_SCORE
+            sure = sum(score > least for score, _ in best)
+            best[sure:] = sorted(best[sure:], key=lambda hit: hit[1].id)[: limit - sure]
+        return best
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         return self._named("place", places, scope_keys, states)
@@ -279,13 +288,14 @@ class TantivyIndex(Forkable):
     def _found(
         self, wanted: Callable[[], tantivy.Query], allowed: Sequence[tuple[str, Sequence[str]]], limit: int
     ) -> list[tuple[float, Sketch]]:
+        """The best documents, best first, and those beyond `limit` that tie with the last of them."""
         filters = self._filters(allowed)
         if filters is None:
             return []
         query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted())])
         searcher = self._index().searcher()
         try:
-            hits = searcher.search(query, limit, count=False).hits
+            hits = _best_hits(searcher, query, limit)
             return [(score, Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
         except (ValueError, OSError):
             self._drop()
@@ -380,6 +390,22 @@ class TantivyIndex(Forkable):
 
     def close(self) -> None:
         self._drop()
+
+
+def _best_hits(searcher: Any, query: tantivy.Query, limit: int) -> list[tuple[float, Any]]:
+    """The best hits, and those beyond `limit` that tie with the last of them.
+
+    Which of them tantivy gives first depends on the order of indexing, so two machines would answer differently.
+    """
+    count = limit
+    while True:
+        count *= 2
+        hits: list[tuple[float, Any]] = searcher.search(query, count, count=False).hits
+        if len(hits) <= limit:
+            return hits
+        least = hits[limit - 1][0] - _SAME_SCORE
+        if len(hits) < count or hits[-1][0] < least or count >= limit * _TIED_MAX:
+            return [hit for hit in hits if hit[0] >= least]
 
 
 def _document(unit: Searchable, sketch: Sketch) -> Any:
