@@ -187,6 +187,7 @@ def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_someth
     assert recalled() == ["[VERIFIED by test_retry_2]"]
 
 
+@pytest.mark.parametrize("first", ["test_mod2.py::test_retry_2", "test_retry_2"], ids=["whole", "bare"])
 @pytest.mark.parametrize(
     ("claim", "is_raised"),
     [
@@ -198,12 +199,12 @@ def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_someth
     ],
 )
 def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_what_the_claim_says(
-    trees, claim, is_raised
+    trees, claim, is_raised, first
 ):
     shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
     worked(shop, 2)
     remember = ("remember", claim, "--cite", "test:test_mod2.py::test_retry_2")
-    finished(mnemarch(shop, *remember, **who))
+    finished(mnemarch(shop, *remember[:3], f"test:{first}", **who))
     for path, old in ((shop / "src" / "mod2.py", "times=2"), (shop / "test_mod2.py", "== 2")):
         path.write_text(path.read_text().replace(old, old.replace("2", "4")))
     finished(mnemarch(shop, *remember, **who))  # To say it again changes nothing.
