@@ -248,6 +248,19 @@ def test_a_pass_of_another_version_of_a_test_verifies_nothing(trees):
     assert [one["content"] for one in raised] == ["retry_2 tries 7 times before it gives up", "retry_2 never sleeps"]
 
 
+def test_a_pass_elsewhere_of_a_test_that_was_changed_and_fails_here_verifies_nothing_cited_by_its_bare_name(trees):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-2", "task": "T-2"}
+    worked(trees[2], 2)
+    finished(mnemarch(trees[2], "remember", "retry_2 never sleeps", "--cite", "test:test_retry_2", **who))
+    worked(shop, 2)
+    pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+    finished(mnemarch(shop, *pytest_q, agent="agent:coder-1", task="T-1"))
+    test = trees[2] / "test_mod2.py"
+    test.write_text(test.read_text().replace("== 2", "== 7"))
+    judged = json.loads(mnemarch(trees[2], *pytest_q, **who).communicate(timeout=120)[0])
+    assert (judged["passed"], judged["units"]) == (False, [])
+
+
 def test_a_test_that_a_claim_came_before_verifies_it(trees):
     shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
     finished(mnemarch(shop, "remember", LESSONS[2], "--cite", "test:test_mod2.py::test_retry_2", **who))
