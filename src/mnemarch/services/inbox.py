@@ -142,15 +142,10 @@ class Inbox:
             return Settled(item.id, item.what, answer, self._decisions.accept_request(item.id).unit)
         if item.what == IMPORT:
             self._judge_import(item.id, rejection, progress)
-        judge = {
-            CLAIM: self._judged_claim,
-            LEFT: self._judged_claim,
-            REFUSED: self._taken,
-            STUCK: self._cleared,
-        }
+        judge = {REFUSED: self._taken, STUCK: self._cleared}.get(item.what, self._judged_claim)
 
         def settled(act: Act) -> Settled:
-            unit = None if item.what in (RETURNED, IMPORT) else judge[item.what](act, item.id, rejection)
+            unit = None if item.what in (RETURNED, IMPORT) else judge(act, item.id, rejection)
             payload = {"what": item.what, "answer": answer}
             act.record(EventType.INBOX_SETTLED, payload, subject=item.id)
             return Settled(item.id, item.what, answer, unit)
