@@ -494,7 +494,8 @@ def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, st
         return None
     denials = ours.negations + theirs.negations
     if values:
-        is_one = len(values) == 1 and not flipped and not denials
+        # At least 5 seconds and at most 10 seconds are two ends.
+        is_one = len(values) == 1 and len(ours.bounds ^ theirs.bounds) < 2 and not flipped and not denials
         return ("value", [(one.written, other.written) for one, other in values]) if is_one else None
     # "Is off" and "is not enabled" are alike, though by words of two groups; "no more than" denies nothing.
     is_unsure = any(one.poles and other.poles and not _is_of_one_group(one, other) for one, other in pairs)
