@@ -88,11 +88,8 @@ def _has_one_root(a: Item, b: Item) -> bool:
         return False
     short, long = sorted((a.key, b.key), key=len)
     size_min = _ROOT_SYLLABLES_MIN if is_hangul(short) else _ROOT_CHARS_MIN
-    if is_hangul(short):
-        # 내보낼, 내보내기.
-        is_within = normalize("NFD", long).startswith(normalize("NFD", short))
-    else:
-        is_within = long.startswith(short)
+    # 내보낼, 내보내기.
+    is_within = normalize("NFD", long).startswith(normalize("NFD", short))
     return short.isalpha() and long.isalpha() and is_within and size_min <= len(short) > len(long) / 2
 
 
