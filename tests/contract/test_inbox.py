@@ -6,6 +6,9 @@ import pytest
 
 from fixtures.repositories import repository, worktree
 from mnemarch import Actor, Claim, Level, NotFound, Reason, Scope
+from mnemarch.model.value import replace
+from mnemarch.services import inbox
+from mnemarch.text.statements import topic_key
 
 
 @pytest.fixture
@@ -75,6 +78,16 @@ def test_what_the_project_knows_does_not_wait_for_those_who_said_it_elsewhere(se
     assert person.status().waiting == 1
     person.archive(known.id, "unsure")
     assert len(person.inbox()) == 3
+
+
+def test_each_text_is_read_once_to_find_what_the_project_knows(seats, person, monkeypatch):
+    claims = [Claim(content=f"The worker retries {n} times") for n in range(20)]
+    seats.agent().remember_many(claims)
+    person.remember_many([replace(claim, level="project") for claim in claims[:10]])
+    read = []
+    monkeypatch.setattr(inbox, "topic_key", lambda text: (read.append(text), topic_key(text))[1])
+    person.inbox()
+    assert 20 <= len(read) <= 30
 
 
 def test_every_item_that_is_listed_can_be_settled_and_stays_so(seats, person):

@@ -371,6 +371,25 @@ def test_r4_what_was_rejected_along_with_a_unit_comes_back_with_it(memory, seats
     assert memory.rebuild().same
 
 
+def test_r4_a_reason_that_names_another_unit_brings_nothing_back(memory, seats):
+    agent, person = seats.agent(), seats.human()
+    unit, own = agent.remember(FACT).unit, agent.remember(NEARLY[FACT][1]).unit
+    seats.orchestrator().reject(own.id, f"it broke (with unit {unit.id}, which says the same)")
+    person.reject(unit.id, "it broke too")
+    person.approve(unit.id)
+    assert not person.get(own.id).live
+    assert memory.rebuild().same
+
+
+def test_r4_a_revival_approves_neither_the_unit_nor_what_comes_back_with_it(seats):
+    agent, person = seats.agent(), seats.human()
+    unit, near = agent.remember(FACT).unit, agent.remember(NEARLY[FACT][1]).unit
+    person.reject(unit.id, "it broke")
+    rejected = [person.get(each.id).confidence for each in (unit, near)]
+    person.revive(unit.id, "it may hold")
+    assert [person.get(each.id).confidence for each in (unit, near)] == rejected
+
+
 def test_r4_an_opposing_or_different_statement_is_not_refused(seats, declined):
     for text in OTHER[declined.content]:
         assert not isinstance(seats.agent("coder-2", worktree="w2").remember(text), Refused), text

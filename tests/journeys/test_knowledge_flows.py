@@ -187,6 +187,7 @@ def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_someth
     assert recalled() == ["[VERIFIED by test_retry_2]"]
 
 
+@pytest.mark.parametrize("first", ["test_mod2.py::test_retry_2", "test_retry_2"], ids=["whole", "bare"])
 @pytest.mark.parametrize(
     ("claim", "is_raised"),
     [
@@ -198,12 +199,12 @@ def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_someth
     ],
 )
 def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_what_the_claim_says(
-    trees, claim, is_raised
+    trees, claim, is_raised, first
 ):
     shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
     worked(shop, 2)
     remember = ("remember", claim, "--cite", "test:test_mod2.py::test_retry_2")
-    finished(mnemarch(shop, *remember, **who))
+    finished(mnemarch(shop, *remember[:3], f"test:{first}", **who))
     for path, old in ((shop / "src" / "mod2.py", "times=2"), (shop / "test_mod2.py", "== 2")):
         path.write_text(path.read_text().replace(old, old.replace("2", "4")))
     finished(mnemarch(shop, *remember, **who))  # To say it again changes nothing.
@@ -245,6 +246,19 @@ def test_a_pass_of_another_version_of_a_test_verifies_nothing(trees):
     code.write_text(code.read_text().replace("times=2", "times=7"))
     raised = json.loads(finished(mnemarch(shop, *pytest_q, **who)))["units"]
     assert [one["content"] for one in raised] == ["retry_2 tries 7 times before it gives up", "retry_2 never sleeps"]
+
+
+def test_a_pass_elsewhere_of_a_test_that_was_changed_and_fails_here_verifies_nothing_cited_by_its_bare_name(trees):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-2", "task": "T-2"}
+    worked(trees[2], 2)
+    finished(mnemarch(trees[2], "remember", "retry_2 never sleeps", "--cite", "test:test_retry_2", **who))
+    worked(shop, 2)
+    pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+    finished(mnemarch(shop, *pytest_q, agent="agent:coder-1", task="T-1"))
+    test = trees[2] / "test_mod2.py"
+    test.write_text(test.read_text().replace("== 2", "== 7"))
+    judged = json.loads(mnemarch(trees[2], *pytest_q, **who).communicate(timeout=120)[0])
+    assert (judged["passed"], judged["units"]) == (False, [])
 
 
 def test_a_test_that_a_claim_came_before_verifies_it(trees):

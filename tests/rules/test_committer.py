@@ -84,7 +84,10 @@ def test_a_batch_of_entries_is_half_of_all_so_that_the_other_half_gets_ready_mea
     assert writes.batches == [["held up"], [*"abcd"], [*"ef"], ["g"]]
     jobs = [Job(None, entry=name) for name in "abcdefgh"]
     writes.committer._queue.extend(jobs)
-    assert [writes.committer._taken() for _ in range(2)] == [jobs[:4], jobs[4:]]
+    batches: list[list[Job]] = [[], []]
+    for batch in batches:
+        writes.committer._take(batch)
+    assert batches == [jobs[:4], jobs[4:]]
 
 
 def test_what_comes_while_the_next_one_wakes_up_is_in_its_batch(writes):
@@ -143,6 +146,31 @@ def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(wr
     assert committer._is_taken(second)
     assert second.result == "second is written"
     writes.end()
+
+
+def test_what_was_given_up_is_taken_by_no_leader_from_then_on(writes):
+    committer = writes.committer
+    first, second = Job("first"), Job("second", wait_s_max=HURRY_S)
+    committer._queue.extend([first, second])
+    assert not committer._is_taken(second)
+    committer._lead()
+    assert (writes.batches, committer._queue) == ([["first"]], [])
+
+
+def test_an_interrupt_while_a_batch_is_taken_leaves_nobody_waiting(writes):
+    class Interrupted(list):
+        def __delitem__(self, place):
+            super().__delitem__(place)
+            raise KeyboardInterrupt
+
+    committer = writes.committer
+    first, second, third = jobs = [Job(name) for name in ("first", "second", "third")]
+    committer._queue = Interrupted(jobs)
+    with pytest.raises(KeyboardInterrupt):
+        committer._lead()
+    assert all(job.finished and isinstance(job.error, StoreUnavailable) for job in (second, third))
+    assert third.wake.acquire(blocking=False)
+    assert (first.finished, committer._in_flight, committer._is_led) == (True, 0, False)
 
 
 def test_a_child_process_writes_though_a_thread_of_its_parent_leads(writes):

@@ -142,15 +142,10 @@ class Inbox:
             return Settled(item.id, item.what, answer, self._decisions.accept_request(item.id).unit)
         if item.what == IMPORT:
             self._judge_import(item.id, rejection, progress)
-        judge = {
-            CLAIM: self._judged_claim,
-            LEFT: self._judged_claim,
-            REFUSED: self._taken,
-            STUCK: self._cleared,
-        }
+        judge = {REFUSED: self._taken, STUCK: self._cleared}.get(item.what, self._judged_claim)
 
         def settled(act: Act) -> Settled:
-            unit = None if item.what in (RETURNED, IMPORT) else judge[item.what](act, item.id, rejection)
+            unit = None if item.what in (RETURNED, IMPORT) else judge(act, item.id, rejection)
             payload = {"what": item.what, "answer": answer}
             act.record(EventType.INBOX_SETTLED, payload, subject=item.id)
             return Settled(item.id, item.what, answer, unit)
@@ -303,11 +298,12 @@ def _is_known(units: Sequence[Unit]) -> bool:
 
 def _known_to_all(reader: Reader, claims: Sequence[Unit], wide: Sequence[str]) -> set[str]:
     """The ids of claims that say the same as a unit of these wide scopes, which everybody can see: they don't wait."""
-    known = reader.units_of_topics(wide, {topic_key(claim.content) for claim in claims})
-    pairs = [(one, two) for one in claims for two in known if topic_key(one.content) == topic_key(two.content)]
+    topics = {claim.id: topic_key(claim.content) for claim in claims}
+    known = [(other, topic_key(other.content)) for other in reader.units_of_topics(wide, topics.values())]
+    pairs = [(claim, other) for other, topic in known for claim in claims if topics[claim.id] == topic]
     as_sure = [(claim, other) for claim, other in pairs if other.status in TRUSTED or claim.status not in TRUSTED]
-    alike = [(claim, other) for claim, other in as_sure if is_reworded(other.content, claim.content)]
-    return {claim.id for claim, other in alike if claim.domain == other.domain}
+    alike = [(claim, other) for claim, other in as_sure if claim.domain == other.domain]
+    return {claim.id for claim, other in alike if is_reworded(other.content, claim.content)}
 
 
 def _way_out(what: str, units: Sequence[Unit]) -> str:

@@ -281,11 +281,14 @@ class _Reading(Clauses):
         )
 
     def _means_all(self, at: int) -> bool:
-        words = [piece[3].lower() for piece in self.found[: at + 2]]
-        before = at - 1
+        """Whether all things of a word's kind are meant, and not almost all, all by default or not all of them."""
+        words, before = [piece[3].lower() for piece in self.found], at - 1
         while before >= 0 and words[before] not in words_of("all") and self._modifies(before):
             before -= 1
-        return not set(words[max(before, 0) : at]).isdisjoint(words_of("all")) or words[at + 1 :] == ["모두"]
+        if set(words[max(before, 0) : at]).isdisjoint(words_of("all")) and words[at + 1 : at + 2] != ["모두"]:
+            return False
+        is_denied = words[before] != "any" and any(piece[0] == "negation" for piece in self.found[: max(before, 0)])
+        return not is_denied and set(words).isdisjoint(words_of("not quite all"))
 
     def _kinds(self, at: int, slot: int, root: str) -> frozenset[str]:
         if slot >= 0:

@@ -54,9 +54,13 @@ def _paired(left: list[Item], right: list[Item], *rules: Callable[[Item, Item], 
     return pairs
 
 
-def _general(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[Item]:
-    """The items without the modifiers of a thing if its partner means all such things: payment amounts, all amounts."""
-    covered = {here.at - 1 for here, there in pairs if there.is_all}
+def _general(items: Sequence[Item], others: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[Item]:
+    """The items without the modifiers of a thing if its partner means all such things: payment amounts, all amounts.
+
+    `others` are the partner's unpaired items: all refund amounts are other things than payment amounts.
+    """
+    narrowed = {item.at + 1 for item in others if item.is_modifier}
+    covered = {here.at - 1 for here, there in pairs if there.is_all and there.at not in narrowed}
     return [item for item in items if not (item.is_modifier and item.at in covered)]
 
 
@@ -68,7 +72,7 @@ def _laid(ours: Frame, theirs: Frame) -> Sides:
             # Drop a repetition: "a message in a message queue".
             if not item.amount and any(_is_same(item, each) or _has_one_root(item, each) for each in said):
                 one.remove(item)
-    return Sides(pairs, _general(left, pairs), _general(right, [(other, one) for one, other in pairs]))
+    return Sides(pairs, _general(left, right, pairs), _general(right, left, [pair[::-1] for pair in pairs]))
 
 
 def _is_same(a: Item, b: Item) -> bool:
@@ -84,11 +88,8 @@ def _has_one_root(a: Item, b: Item) -> bool:
         return False
     short, long = sorted((a.key, b.key), key=len)
     size_min = _ROOT_SYLLABLES_MIN if is_hangul(short) else _ROOT_CHARS_MIN
-    if is_hangul(short):
-        # 내보낼, 내보내기.
-        is_within = normalize("NFD", long).startswith(normalize("NFD", short))
-    else:
-        is_within = long.startswith(short)
+    # 내보낼, 내보내기.
+    is_within = normalize("NFD", long).startswith(normalize("NFD", short))
     return short.isalpha() and long.isalpha() and is_within and size_min <= len(short) > len(long) / 2
 
 
@@ -477,7 +478,7 @@ def _flipped_groups(a: Item, b: Item) -> set[str]:
 def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, str]]] | None:
     left, right = ([item for item in frame.items if not item.is_aside] for frame in (ours, theirs))
     pairs = _paired(left, right, _is_named_alike, _means_the_same, _does_the_same)
-    left, right = _general(left, pairs), _general(right, [(other, one) for one, other in pairs])
+    left, right = _general(left, right, pairs), _general(right, left, [pair[::-1] for pair in pairs])
     values = [(one, other) for one in left for other in right if _is_other_value(one, other)]
     flipped = [(one, other) for one, other in pairs if _flips(one, other)]
     rest = [item for item in (*left, *right) if not any(item in pair for pair in values)]
@@ -490,7 +491,8 @@ def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, st
         return None
     denials = ours.negations + theirs.negations
     if values:
-        is_one = len(values) == 1 and not flipped and not denials
+        # At least 5 seconds and at most 10 seconds are two ends.
+        is_one = len(values) == 1 and len(ours.bounds ^ theirs.bounds) < 2 and not flipped and not denials
         return ("value", [(one.written, other.written) for one, other in values]) if is_one else None
     # "Is off" and "is not enabled" are alike, though by words of two groups; "no more than" denies nothing.
     is_unsure = any(one.poles and other.poles and not _is_of_one_group(one, other) for one, other in pairs)

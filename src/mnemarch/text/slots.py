@@ -32,6 +32,7 @@ _SYLLABLE_FINALS, _FINAL_NIEUN = 28, 4
 COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
+_PLAIN_VERB_ENDS = ("해", "돼", "줘", "요")
 _BEFORE_A_NOUN = DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 _ARTICLES = (["a"], ["an"])
 _HAVING = frozenset({"with", "without"})
@@ -420,7 +421,9 @@ def _korean_name(
         has_attribute = any(word in word_set("korean one value") for word, _ in parts[: topic + 1])
         has_attribute |= parts[last][0] in word_set("korean one value") and begin < last
         has_attribute |= found[topic][0] in ("identifier", "quoted") and begin == last
-        is_noun = found[last][1].endswith("다") or korean.is_noun_copula(found[last][1]) or not parts[last][1]
+        # A verb takes words with particles, and may end in 해: VPN으로 접속해.
+        is_bare = not any(particle for _, particle in parts[begin:]) and not found[last][1].endswith(_PLAIN_VERB_ENDS)
+        is_noun = found[last][1].endswith("다") or korean.is_noun_copula(found[last][1]) or is_bare
         is_noun |= korean.is_copula(parts[last][1])
         is_noun &= found[last][1] not in word_set("korean adjectives")
         is_verbal = found[last][1].endswith(("한다", "하다", "된다", "합니다", "됩니다", "있다", "없다", "는다"))

@@ -35,8 +35,6 @@ else:
     stating = Lazy("mnemarch.text.statements")
 
 RULE = "R5"
-# The end of the reason for a unit that is rejected along with another.
-WITH = " (with unit {}, which says the same)"
 LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
 _TOPIC_READ_MAX = 100
@@ -180,7 +178,8 @@ def rewordings_of(act: Act, unit: Unit) -> list[Unit]:
 def rejected_with(act: Act, unit: Unit) -> list[Unit]:
     """The units that were rejected because a person rejected this one, which says the same."""
     near = act.transaction.rejected_of_topic(act.caller.stream, stating.topic_key(unit.content), _TOPIC_READ_MAX)
-    return [other for other in near if (other.archive_reason or "").endswith(WITH.format(unit.id))]
+    rejections = [(other, rejection_of(act.transaction, other)) for other in near]
+    return [other for other, event in rejections if event and (event.payload or {}).get("along_with") == unit.id]
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:

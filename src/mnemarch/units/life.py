@@ -13,7 +13,7 @@ from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.trust import PRUNED_KINDS, prunable
 from mnemarch.text.words import some_of
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
-from mnemarch.units.finding import WITH, rejected_with, rejection_of, rewordings_of, twin_of
+from mnemarch.units.finding import rejected_with, rejection_of, rewordings_of, twin_of
 from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
 
 TYPE_CHECKING = False
@@ -123,7 +123,9 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     changes: dict[str, str | None] = {}
     if rejection_of(act.transaction, unit) is not None:
         changes = returning(unit)
-        _bring_back_with(act, unit)
+        for twin in _bring_back_with(act, unit):
+            if actor.kind is ActorKind.HUMAN:
+                signal(act, EventType.UNIT_VALIDATED, twin, Signal.HUMAN_APPROVED, {})
     if actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_APPROVED, unit, {"set": changes})
     payload = {"cite": [Citation.human(actor.id).to_json()], "set": changes}
@@ -140,32 +142,27 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
     near = rewordings_of(act, unit) if act.caller.actor.kind is ActorKind.HUMAN else ()
     twins = [twin for twin in near if act.config.policy.allows(ActorKind.HUMAN, Deed.REJECT, twin.level)]
     for twin in twins:
-        _reject(act, twin, reason + WITH.format(unit.id))
-    return _reject(
-        act, unit, reason, f"; also {some_of([twin.id for twin in twins], _NAMED_MAX)}, in other words" if twins else ""
-    )
+        _reject(act, twin, reason, f" (with unit {unit.id}, which says the same)", along_with=unit.id)
+    others = f"; also {some_of([twin.id for twin in twins], _NAMED_MAX)}, in other words" if twins else ""
+    return _reject(act, unit, reason, others)
 
 
-def _reject(act: Act, unit: Unit, reason: str, others: str = "") -> Unit:
-    payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}{others}")}
+def _reject(act: Act, unit: Unit, reason: str, more: str, **marks: str) -> Unit:
+    payload = {"reason": reason, "set": leaving(unit, f"rejected: {reason}{more}")} | marks
     if act.caller.actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_REJECTED, unit, payload)
     return signal(act, EventType.UNIT_REJECTED, unit, Signal.HUMAN_REJECTED, payload)
 
 
-def _bring_back_with(act: Act, unit: Unit) -> None:
+def _bring_back_with(act: Act, unit: Unit) -> list[Unit]:
     """Bring back what was rejected along with this unit, unless a live unit says the same by now."""
-    kind = act.caller.actor.kind
-    for twin in rejected_with(act, unit):
-        if (
-            act.config.policy.allows(kind, Deed.REVIVE, twin.level)
-            and twin_of(act.transaction, twin, twin.scope.key) is None
-        ):
-            payload = {"reason": f"back{WITH.format(unit.id)}", "set": returning(twin)}
-            if kind is ActorKind.HUMAN:
-                signal(act, EventType.UNIT_REVIVED, twin, Signal.HUMAN_APPROVED, payload)
-            else:
-                change(act, EventType.UNIT_REVIVED, twin, payload)
+    policy, kind = act.config.policy, act.caller.actor.kind
+    reason = f"back with unit {unit.id}, which says the same"
+    return [
+        change(act, EventType.UNIT_REVIVED, twin, {"reason": reason, "set": returning(twin)})
+        for twin in rejected_with(act, unit)
+        if policy.allows(kind, Deed.REVIVE, twin.level) and twin_of(act.transaction, twin, twin.scope.key) is None
+    ]
 
 
 def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:

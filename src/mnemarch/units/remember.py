@@ -9,6 +9,7 @@ from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import new_id
+from mnemarch.model.testrun import short_name
 from mnemarch.model.unit import (
     EXPECTED,
     KEPT_AS,
@@ -230,8 +231,8 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], source
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     payload: dict[str, Any] = {"said": claim.content, "cite": cited}
     # What a test compared with when it was first cited stays: else a changed test could verify an old claim.
-    known = cited_names(unit.citations) if EXPECTED in unit.attributes else ()
-    tests = [name for name in cited_names(claim.citations) if name not in known]
+    known = set(map(short_name, cited_names(unit.citations))) if EXPECTED in unit.attributes else ()
+    tests = [name for name in cited_names(claim.citations) if short_name(name) not in known]
     attributes = _with_expected(unit.attributes, tests, sources)
     if attributes != unit.attributes and unit.proof is None:
         payload["set"] = {"attributes": attributes}

@@ -14,7 +14,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Caller, Level
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import UTC, datetime
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRecord, TestRun, base_name, forms_of
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, TestRecord, TestRun, base_name, forms_of, short_name
 from mnemarch.model.unit import Citation, CitationKind, Claim, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
 
@@ -262,6 +262,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     rising: list[Unit | Claim] = [unit for unit in (*met.units, *met.task.claims) if _may_rise(unit)]
     rising += met.task.refused_claims.values()
     named = {item.ref for said in rising for item in said.citations if item.kind is CitationKind.TEST}
+    named |= {name for name in ran if short_name(name) in named}  # A bare name is completed by this run.
     changed = {path for path in {path for _, path in met.code} if since.is_changed(path)}
     return Scene(
         places=places,

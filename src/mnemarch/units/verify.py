@@ -355,10 +355,9 @@ class Verification:
                 continue
             # The key stops the next verification from storing an accepted claim again.
             key = waiting_key(event.id)
-            if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
-                continue
-            if is_settled(act, event):
-                continue  # It was declined, or its author was undone.
+            is_stored = act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None
+            if is_stored or is_settled(act, event):
+                continue  # If settled, it was declined, or its author was undone.
             claim = replace(Claim.from_json(payload["claim"]), key=key)
             author = Caller(event.actor, event.scope, event.session, act.caller.root)
             tests = cited_tests(act.transaction, act.caller, event.scope.at(Level.PROJECT), claim, self._scene.sources)

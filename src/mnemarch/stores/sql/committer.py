@@ -103,9 +103,11 @@ class Committer(Forkable):
         return job.result
 
     def _is_taken(self, job: Job) -> bool:
-        """Whether a leader has already taken the job. If so, wait until it is done."""
+        """Whether a leader has already taken the job. If so, wait until it is done. If not, no leader will take it."""
         with self._lock:
             is_taken = job.leads or job not in self._queue
+            if not is_taken:
+                self._queue.remove(job)
         return is_taken and job.wake.acquire()
 
     def _hand_on(self) -> None:
@@ -115,16 +117,18 @@ class Committer(Forkable):
             self._queue[0].leads = True
             self._queue[0].wake.release()
 
-    def _taken(self) -> list[Job]:
-        """The first jobs of the queue, up to the first that differs in whether it has a time limit."""
+    def _take(self, jobs: list[Job]) -> None:
+        """Take the first jobs of the queue, up to the first that differs in whether it has a time limit."""
         with self._lock:
             first = self._queue[0]
-            half = (len(self._queue) + self._in_flight + 1) // 2
+            half = (len(self._queue) + self._in_flight + 1) // 2 if first.entry else _BATCH_MAX
             alike = takewhile(lambda job: (job.give_up_at is None) is (first.give_up_at is None), self._queue)
-            jobs = list(alike)[: min(half, _BATCH_MAX) if first.entry else _BATCH_MAX]
-            del self._queue[: len(jobs)]
-            self._in_flight += len(jobs)
-        return jobs
+            taken = list(alike)[: min(half, _BATCH_MAX)]
+            count = len(taken)
+            # Without a call between them, no interrupt comes between these lines: each job is here or in the queue.
+            self._in_flight += count
+            jobs += taken
+            del self._queue[:count]
 
     def _lead(self) -> None:
         """Do the work of a whole batch. It is taken now, since more jobs came while this thread woke up."""
@@ -140,7 +144,7 @@ class Committer(Forkable):
 
         _writing.add(get_ident())
         try:
-            jobs = self._taken()
+            self._take(jobs)
             self._do(jobs, jobs[0].wait_s, pass_on)
         except BaseException:
             for each in jobs:
