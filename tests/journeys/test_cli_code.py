@@ -20,11 +20,13 @@ def test_the_third_failure_is_blocked_with_an_instruction(cli):
 def test_attempts_lists_what_failed_and_why(cli):
     assert "No approach has failed" in cli("attempts").out
     cli.ok("fail", POOL, "--approach", "raise the pool size")
+    assert cli("approach", "raise the pool size").out.count("already") == 1
     cli.ok("stuck", "needs a password")
     told = cli.ok("attempts")
     assert told["stuck"] == "needs a password"
     assert told["failed"][0]["approach"] == "raise the pool size"
     assert "raise the pool size" in cli("attempts").out
+    assert cli("approach", "try anything").out.startswith("The task is stuck: ")
 
 
 def test_a_failed_verification_reports_its_loop(cli):

@@ -111,6 +111,7 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
     parts["member"] = named(inner) if isinstance(inner, str) else ""
     parts["unit"] = named(event.subject)
     parts["reason"] = parts["reason"].rstrip(". ")
+    parts["rule"] = "" if parts["rule"] in parts["reason"] else parts["rule"]
     parts["claim"] = quoted(short(parts["content"], _WORDS_CHARS_MAX))
     parts["cited"] = ", ".join(f"{each['kind']}:{each['ref']}" for each in payload.get("cite", ()))
     parts["because"] = ", ".join(map(str, payload.get("because", ()))) or "its evidence"
@@ -361,8 +362,7 @@ def _trust(change: TrustChange) -> str:
 def _approach(validation: ApproachValidation, _: Call) -> str:
     if validation.valid:
         return "not tried in this task yet"
-    tried = f"already tried:  {clean(validation.reason)}"
-    return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
+    return "\n".join([clean(validation.reason), *_failed(validation.failed_history), validation.suggestion])
 
 
 def _verdict(judged: LoopVerdict, _: Call) -> str:
