@@ -380,12 +380,10 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
     name = user.person()
     if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
         return name
-    from mnemarch.interfaces.text import clean, quoted
+    from mnemarch.interfaces.text import answer_to, clean, quoted
 
     proposal = proposal or _proposed_name()
-    sys.stderr.write(f"What is your name? Your word counts as evidence, so Mnemarch asks once. [{clean(proposal)}] ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
+    answer = answer_to(f"What is your name? Your word counts as evidence, so Mnemarch asks once. [{clean(proposal)}] ")
     if not answer:
         raise InvalidInput("No name was given.", hint="Answer with a name, or add --actor agent:NAME.")
     # "yes" accepts the name in brackets.
@@ -468,20 +466,15 @@ def answered(verb: Verb, call: Call) -> Answer:
     # With --json, output during the work (of tests, for example) goes to stderr.
     with redirect_stdout(sys.stderr) if call.places.json else nullcontext():
         result = performed(verb, call)
-    if verb.gives in {"Found", "Pack"}:
-        result = _with_notes(result, call, nothing_here)
+    is_search = verb.gives in {"Found", "Pack"}
+    if is_search and not (result.items or result.withheld or result.binding):
+        notes = [nothing_here] if nothing_here else call.empty_scope_hint()
+        result = replace(result, notes=(*result.notes, *notes))
 
     def aside() -> str:
-        return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
+        return text_of(f"about {verb.gives}", result, call) if is_search else nothing_here
 
     return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
-
-
-def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
-    """Add a note to an empty result if there is no memory, or if it has only other projects."""
-    if result.items or result.withheld or result.binding:
-        return result
-    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
 
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
@@ -514,7 +507,9 @@ def _attempts(verb: Verb, call: Call) -> Answer:
 def _units(verb: Verb, call: Call) -> Answer:
     if call.options.after is not None:
         call.seat.get(call.options.after)  # Raises for an unknown unit, which would give the first page again.
-    return answered(verb, call)
+    answer = answered(verb, call)
+    notes = [] if answer.data else [f"note: {note}" for note in call.empty_scope_hint()]
+    return replace(answer, aside=lambda: "".join(notes))
 
 
 def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
