@@ -52,8 +52,7 @@ def test_what_init_says_to_type_next_works_for_who_ran_it(bare, actor):
     steps = steps_in(bare("init", "--actor", actor).out)
     assert len(steps) >= 4
     for step in steps:
-        argv = shlex.split(step)[1:]
-        run = bare(*argv)
+        run = bare(*shlex.split(step)[1:])
         assert run.exit_code == 0, (step, run)
 
 
@@ -432,8 +431,8 @@ def test_a_project_that_got_a_remote_is_told_its_former_name(bare):
         run = bare(*argv)
         assert run.exit_code == 0
         assert 'project = "home"' in run.out, argv
-    assert 'project = "home"' in bare("context", "when do we deploy?").err
-    assert 'project = "home"' in bare("units").err
+    for argv in (["context", "when do we deploy?"], ["units"], ["decisions"], ["inbox", *PERSON], ["conflicts"]):
+        assert 'project = "home"' in bare(*argv).err, argv
     (bare.home / "mnemarch.toml").write_text('project = "home"\n')
     assert "We deploy on Tuesdays" in bare("recall", "when do we deploy?").out
     assert bare.ok("init")["notes"] == []

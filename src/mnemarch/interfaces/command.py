@@ -472,7 +472,10 @@ def answered(verb: Verb, call: Call) -> Answer:
         result = replace(result, notes=(*result.notes, *notes))
 
     def aside() -> str:
-        return text_of(f"about {verb.gives}", result, call) if is_search else nothing_here
+        if is_search:
+            return text_of(f"about {verb.gives}", result, call)
+        is_empty = isinstance(result, list | tuple) and not result
+        return nothing_here or "".join(f"note: {note}" for note in (call.empty_scope_hint() if is_empty else ()))
 
     return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
 
@@ -481,8 +484,7 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """The text of a result for people: by its verb, else by its type, else field by field."""
     if isinstance(result, list | tuple) and not result and call.arguments.get("limit") == 0:
         return "None were asked for."
-    owner = name.partition(".")[0]
-    module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
+    module = _WORDS.get(name.partition(".")[0]) or _WORDS.get(gives) or _WORDS.get(name) or "text"
     texts: Mapping[str, Callable[[Any, Call], str]] = loaded(f"mnemarch.interfaces.{module}").TEXTS
     drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:
@@ -507,9 +509,7 @@ def _attempts(verb: Verb, call: Call) -> Answer:
 def _units(verb: Verb, call: Call) -> Answer:
     if call.options.after is not None:
         call.seat.get(call.options.after)  # Raises for an unknown unit, which would give the first page again.
-    answer = answered(verb, call)
-    notes = [] if answer.data else [f"note: {note}" for note in call.empty_scope_hint()]
-    return replace(answer, aside=lambda: "".join(notes))
+    return answered(verb, call)
 
 
 def _of(module: str, name: str) -> Callable[[Verb, Call], Answer]:
