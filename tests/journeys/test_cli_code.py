@@ -21,7 +21,7 @@ def test_attempts_lists_what_failed_and_why(cli):
     assert "No approach has failed" in cli("attempts").out
     cli.ok("fail", POOL, "--approach", "raise the pool size")
     assert cli("approach", "raise the pool size").out.count("already") == 1
-    cli.ok("stuck", "needs a password")
+    assert cli("stuck", "needs a password").out == "stuck  T-1\n"  # In whatever worktree: they share its attempts.
     told = cli.ok("attempts")
     assert told["stuck"] == "needs a password"
     assert told["failed"][0]["approach"] == "raise the pool size"
