@@ -73,7 +73,7 @@ def answer_to(question: str) -> str:
     """The line that the person types. It is read unbuffered: the rest of a paste is for the shell."""
     sys.stderr.write(question)
     sys.stderr.flush()
-    return sys.stdin.buffer.raw.readline().decode(errors="replace")
+    return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False).readline().decode(errors="replace")
 
 
 def quoted(content: str) -> str:
