@@ -68,10 +68,10 @@ def test_a_section_that_is_full_says_how_much_room_is_left(agent):
     assert agent.core.core_memory_append("human", "y" * 9).room == 0
 
 
-@pytest.mark.parametrize("old", ["nothing", "x"])
-def test_a_text_is_replaced_only_if_it_occurs_exactly_once(agent, old):
+@pytest.mark.parametrize(("old", "why"), [("nothing", "no text 'nothing'"), ("x", "2 times, not once")])
+def test_a_text_is_replaced_only_if_it_occurs_exactly_once(agent, old, why):
     before = agent.core.core_memory_append("human", "x and x")
-    with pytest.raises(InvalidInput, match="times, not once"):
+    with pytest.raises(InvalidInput, match=why):
         agent.core.core_memory_replace("human", old, "y")
     assert agent.core.sections()[1] == before
 

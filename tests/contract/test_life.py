@@ -252,12 +252,12 @@ def test_rejecting_an_archived_unit_leaves_it_archived(seats):
 def test_r4_an_author_withdraws_a_claim_until_somebody_else_used_it(seats):
     author = seats.agent("author", task="T-1")
     unit = author.remember("The feed is paged", level="worktree").unit
-    with pytest.raises(NotAllowed):
+    with pytest.raises(NotAllowed, match="only its author may"):
         seats.agent("other", task="T-1").withdraw(unit.id, "not mine")
     assert not author.withdraw(unit.id, "I was wrong").live
     used = author.remember("Totals are rounded up", level="worktree").unit
     seats.agent("other", task="T-2").use(used.id)
-    with pytest.raises(NotAllowed):
+    with pytest.raises(NotAllowed, match="another task used or cited it"):
         author.withdraw(used.id, "too late")
 
 

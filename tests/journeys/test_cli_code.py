@@ -20,11 +20,13 @@ def test_the_third_failure_is_blocked_with_an_instruction(cli):
 def test_attempts_lists_what_failed_and_why(cli):
     assert "No approach has failed" in cli("attempts").out
     cli.ok("fail", POOL, "--approach", "raise the pool size")
-    cli.ok("stuck", "needs a password")
+    assert cli("approach", "raise the pool size").out.count("already") == 1
+    assert cli("stuck", "needs a password").out == "stuck  T-1\n"  # In whatever worktree: they share its attempts.
     told = cli.ok("attempts")
     assert told["stuck"] == "needs a password"
     assert told["failed"][0]["approach"] == "raise the pool size"
     assert "raise the pool size" in cli("attempts").out
+    assert cli("approach", "try anything").out.startswith("The task is stuck: ")
 
 
 def test_a_failed_verification_reports_its_loop(cli):
@@ -33,7 +35,7 @@ def test_a_failed_verification_reports_its_loop(cli):
     assert cli.ok(*argv, stdin=POOL.encode())["loop"]["type"] == "WARN"
     run = cli(*argv, stdin=POOL.encode())
     assert run.exit_code == 1
-    assert "STOP." in run.out
+    assert "STOP." in run.out.partition("\nno claim of this task cites these tests\n")[2]
     cli.ok("verify", "--passed")
     assert cli.ok("attempts")["failed"], "an agent's own word clears nothing"
     cli.ok("verify", "--passed", "--actor", "human:ada")

@@ -56,6 +56,7 @@ def test_every_example_is_valid_grammar(cli, command):
     for example in examples:
         typed = re.findall(r"mnemarch [^<>|]+", example)[-1]
         program, *argv = shlex.split(typed)
+        assert len(ids := re.findall(r"[0-9a-f-]{36}", typed)) == len(set(ids))
         name, rest = grammar.chosen(*grammar.split(argv))
         assert (program, name.split()[0]) == ("mnemarch", command.split()[0])
         described = grammar.command_named(name)

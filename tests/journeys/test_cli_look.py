@@ -48,6 +48,8 @@ def test_an_entry_that_leaves_the_trust_as_it_is_names_no_number():
     assert sentence(counted_again, {}) == f"updated {id} without a change of trust"
     moved = replace(counted_again, body='{"set": {"trust": {"confidence": 0.5}}, "signal": "pr_merged"}')
     assert sentence(moved, {}) == f"changed the trust in {id} to 0.50 (pr_merged)"
+    refused = replace(event, type=EventType.ACT_REFUSED, body='{"reason": "no (policy rule R4).", "rule": "R4"}')
+    assert sentence(refused, {}) == "was refused: no (policy rule R4)"
 
 
 def test_the_log_is_told_in_one_plain_line_an_entry_the_newest_last(busy):

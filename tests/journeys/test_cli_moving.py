@@ -100,5 +100,5 @@ def test_a_copy_that_is_refused_says_what_to_do(cli, tmp_path):
         assert run.exit_code in {1, 2}
         assert words in run.err
     run = cli("copy", "nowhere", other, *PERSON)
-    assert "There is no memory in 'nowhere'" in run.err
+    assert "There is no memory in 'nowhere'.\nhint: Give the folder that holds .mnemarch/, or file:FOLDER" in run.err
     assert not (cli.home / "nowhere").exists()

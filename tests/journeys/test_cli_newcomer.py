@@ -19,6 +19,7 @@ from cli_session import CTRL_D, TEST, WHERE, Cli, shown_at_terminal, told
 
 from mnemarch.errors import INTERFACES, advice
 from mnemarch.interfaces.plain_commands import sections
+from mnemarch.interfaces.text import is_confirmed
 from mnemarch.model.stamps import short_id
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +52,7 @@ def test_what_init_says_to_type_next_works_for_who_ran_it(bare, actor):
     steps = steps_in(bare("init", "--actor", actor).out)
     assert len(steps) >= 4
     for step in steps:
-        argv = shlex.split(step)[1:]
-        run = bare(*argv)
+        run = bare(*shlex.split(step)[1:])
         assert run.exit_code == 0, (step, run)
 
 
@@ -96,6 +96,14 @@ def test_a_pasted_line_does_not_become_the_name_of_a_person(cli, tmp_path, line)
     assert (exit_code, "is not a name, so this acts as agent:cli" in shown, "mnemarch init" in shown) == (0, True, True)
     assert not (tmp_path / "new" / "mnemarch" / "person").exists()
     assert cli.ok("units")[0]["provenance"][0]["actor"] == "agent:cli"
+
+
+def test_an_answer_is_one_line_of_a_paste_and_the_next_line_is_left_to_the_shell(tmp_path, monkeypatch):
+    (tmp_path / "paste").write_text("y\nmnemarch status\n")
+    with open(tmp_path / "paste", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert is_confirmed("Commit it?")
+        assert os.read(terminal.fileno(), 100) == b"mnemarch status\n"
 
 
 @pytest.mark.parametrize(
@@ -321,11 +329,9 @@ def test_r20_a_plain_folder_is_a_worktree(cli):
     assert "[VERIFIED" in cli("recall", "checkout retries", "--actor", "agent:coder-2").out
 
 
-def test_without_a_task_the_hint_names_the_option(cli):
-    for name in ("TASK", "WORKTREE"):
-        cli.monkeypatch.delenv(f"MNEMARCH_{name}")
-    unit = cli.begun().ok("remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", *PERSON)
-    assert "--task ID" in cli("use", unit["unit"]["id"]).err
+def test_without_a_task_the_hint_names_the_option(bare):
+    unit = bare.ok("remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", *PERSON)
+    assert re.search("no task is named.\nhint: Add --task ID", bare("use", unit["unit"]["id"]).err)
 
 
 @pytest.mark.parametrize("kind", ["runbook", "entrypoint", "wiring", "config", "invariant", "gotcha"])
@@ -425,7 +431,8 @@ def test_a_project_that_got_a_remote_is_told_its_former_name(bare):
         run = bare(*argv)
         assert run.exit_code == 0
         assert 'project = "home"' in run.out, argv
-    assert 'project = "home"' in bare("context", "when do we deploy?").err
+    for argv in (["context", "when do we deploy?"], ["units"], ["decisions"], ["inbox", *PERSON], ["conflicts"]):
+        assert 'project = "home"' in bare(*argv).err, argv
     (bare.home / "mnemarch.toml").write_text('project = "home"\n')
     assert "We deploy on Tuesdays" in bare("recall", "when do we deploy?").out
     assert bare.ok("init")["notes"] == []

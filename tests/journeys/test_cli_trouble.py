@@ -17,9 +17,6 @@ from fixtures.cases import cases
 from mnemarch.interfaces.cli import main
 from mnemarch.memory import Memory
 
-NO_UNIT = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
-
-
 WRONG_USE = cases("cli_trouble", "wrong use")
 WRONG_USE += [("log", "thought", "x" * 65_537), ("remember", "x" * 65_537), ("log", "thought", "bad \udcff bytes")]
 

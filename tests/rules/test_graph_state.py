@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from mnemarch.graph import EdgeType, NodeType
 from mnemarch.graph.state import GraphState, edge_id
 
-MINUTE = 60_000_000
-
 
 def made(*steps):
     state = GraphState()

@@ -579,17 +579,5 @@ def save_graph(path, count):
         say(saved=number + 1)
 
 
-def keep_graph(path):
-    """Hold a graph's file open, with one question flushed and one not."""
-    from mnemarch.graph import FileKeeper, GraphStore
-
-    keeper = FileKeeper(path, delay_s=3600)
-    store = keeper.open(GraphStore(keeper=keeper))
-    store.upsert_query(QUESTIONS[0])
-    keeper.flush()
-    store.upsert_query(QUESTIONS[1])
-    ready()
-
-
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

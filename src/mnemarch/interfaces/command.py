@@ -380,12 +380,10 @@ def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
     name = user.person()
     if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
         return name
-    from mnemarch.interfaces.text import clean, quoted
+    from mnemarch.interfaces.text import answer_to, clean, quoted
 
     proposal = proposal or _proposed_name()
-    sys.stderr.write(f"What is your name? Your word counts as evidence, so Mnemarch asks once. [{clean(proposal)}] ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
+    answer = answer_to(f"What is your name? Your word counts as evidence, so Mnemarch asks once. [{clean(proposal)}] ")
     if not answer:
         raise InvalidInput("No name was given.", hint="Answer with a name, or add --actor agent:NAME.")
     # "yes" accepts the name in brackets.
@@ -468,28 +466,25 @@ def answered(verb: Verb, call: Call) -> Answer:
     # With --json, output during the work (of tests, for example) goes to stderr.
     with redirect_stdout(sys.stderr) if call.places.json else nullcontext():
         result = performed(verb, call)
-    if verb.gives in {"Found", "Pack"}:
-        result = _with_notes(result, call, nothing_here)
+    is_search = verb.gives in {"Found", "Pack"}
+    if is_search and not (result.items or result.withheld or result.binding):
+        notes = [nothing_here] if nothing_here else call.empty_scope_hint()
+        result = replace(result, notes=(*result.notes, *notes))
 
     def aside() -> str:
-        return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
+        if is_search:
+            return text_of(f"about {verb.gives}", result, call)
+        is_empty = isinstance(result, list | tuple) and not result
+        return nothing_here or "".join(f"note: {note}" for note in (call.empty_scope_hint() if is_empty else ()))
 
     return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
-
-
-def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
-    """Add a note to an empty result if there is no memory, or if it has only other projects."""
-    if result.items or result.withheld or result.binding:
-        return result
-    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
 
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """The text of a result for people: by its verb, else by its type, else field by field."""
     if isinstance(result, list | tuple) and not result and call.arguments.get("limit") == 0:
         return "None were asked for."
-    owner = name.partition(".")[0]
-    module = _WORDS.get(owner) or _WORDS.get(gives) or _WORDS.get(name) or "text"
+    module = _WORDS.get(name.partition(".")[0]) or _WORDS.get(gives) or _WORDS.get(name) or "text"
     texts: Mapping[str, Callable[[Any, Call], str]] = loaded(f"mnemarch.interfaces.{module}").TEXTS
     drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:

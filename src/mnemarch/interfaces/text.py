@@ -66,9 +66,14 @@ def short(text: object, chars_max: int = _SHOWN_CHARS) -> str:
 
 def is_confirmed(question: str) -> bool:
     """Whether the person at the terminal says yes."""
-    sys.stderr.write(f"{question} [y/N] ")
+    return answer_to(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
+
+
+def answer_to(question: str) -> str:
+    """The line that the person types. It is read unbuffered: the rest of a paste is for the shell."""
+    sys.stderr.write(question)
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False).readline().decode(errors="replace")
 
 
 def quoted(content: str) -> str:

@@ -111,6 +111,7 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
     parts["member"] = named(inner) if isinstance(inner, str) else ""
     parts["unit"] = named(event.subject)
     parts["reason"] = parts["reason"].rstrip(". ")
+    parts["rule"] = "" if parts["rule"] in parts["reason"] else parts["rule"]
     parts["claim"] = quoted(short(parts["content"], _WORDS_CHARS_MAX))
     parts["cited"] = ", ".join(f"{each['kind']}:{each['ref']}" for each in payload.get("cite", ()))
     parts["because"] = ", ".join(map(str, payload.get("because", ()))) or "its evidence"
@@ -339,7 +340,7 @@ def _promotion(judged: Promotion, call: Call) -> str:
     if judged.analyst:
         lines.append(f"analyst  {with_short_ids(judged.analyst)}")
     if not judged.units and not judged.refused:
-        lines.append("no claim cites these tests")
+        lines.append("no claim of this task cites these tests")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 
@@ -361,8 +362,7 @@ def _trust(change: TrustChange) -> str:
 def _approach(validation: ApproachValidation, _: Call) -> str:
     if validation.valid:
         return "not tried in this task yet"
-    tried = f"already tried:  {clean(validation.reason)}"
-    return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
+    return "\n".join([clean(validation.reason), *_failed(validation.failed_history), validation.suggestion])
 
 
 def _verdict(judged: LoopVerdict, _: Call) -> str:
@@ -467,8 +467,8 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "ApproachValidation": _approach,
     "LoopVerdict": _verdict,
     "seat.failed_approaches": _attempts,
-    "seat.mark_stuck": lambda _, call: f"stuck  {clean(call.seat.scope)}",
-    "seat.clear_stuck": lambda _, call: f"cleared  {clean(call.seat.scope)}",
+    "seat.mark_stuck": lambda _, call: f"stuck  {clean(call.seat.scope.task or call.seat.scope)}",
+    "seat.clear_stuck": lambda _, call: f"cleared  {clean(call.seat.scope.task or call.seat.scope)}",
     "Ingested": ingested_text,
     "list[Ingested]": _all_ingested,
     "episodes.search": _episodes,

@@ -345,8 +345,9 @@ def _replaced(section: str, part: Sequence[Unit], old: str, new: str) -> Edit:
         old = "\n".join(line.removeprefix("  ") for line in old.split("\n"))
     places = [at for at in range(len(whole)) if whole.startswith(old, at)]
     if len(places) != 1:
+        count = f"the text {old!r:.80} {len(places)} times, not once" if places else f"no text {old!r:.80}"
         raise InvalidInput(
-            f"Section {section}, as far as you may change it, has the text {old!r:.80} {len(places)} times, not once.",
+            f"Section {section}, as far as you may change it, has {count}.",
             hint="Quote more of the text around it." if places else f"It says: {whole or 'nothing'}",
         )
     [begin], start = places, 0

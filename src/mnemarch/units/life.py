@@ -101,7 +101,7 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
     task_key = act.caller.task_key
     if task_key is None:
-        raise InvalidInput("Uses are counted by task, and this seat has no task.", hint=Hint("name the task"))
+        raise InvalidInput("Uses are counted by task, and no task is named.", hint=Hint("name the task"))
     earlier = act.transaction.use(unit_id, task_key)
     if earlier is not None and earlier.used:
         return unit
@@ -177,8 +177,9 @@ def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) 
         item.ref for item in unit.citations if item.kind is CitationKind.HUMAN and item.ref != act.caller.actor.id
     ]
     if others or used or people or not unit.provenance:
-        who = f"{others[0].actor} stated it" if others else "another task used or cited it"
+        who = f"{others[0].actor} stated it too" if others else "another task used or cited it"
         who = f"{people[0]} vouches for it" if people else who
+        who = "only its author may" if len(others) == len(unit.provenance) else who
         raise NotAllowed(
             f"{act.caller.actor} may not withdraw unit {unit_id}: {who} (R4).",
             rule="R4",

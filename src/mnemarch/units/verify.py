@@ -87,9 +87,7 @@ class Verification:
             run.witnessed and self._passed and self._failed and scene.set_aside.issuperset(self._failed)
         )
         if act.caller.scope.level > Level.WORKTREE:
-            raise InvalidInput(
-                "Verify judges the claims of a task, and this seat has no task.", hint=Hint("name the task")
-            )
+            raise InvalidInput("Verify judges the claims of a task, and no task is named.", hint=Hint("name the task"))
 
     def judge(self) -> Promotion:
         """Record the run, and judge everything that the seat's task staged."""

@@ -112,7 +112,7 @@ def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
         folder = home_of(folder).folder if os.path.isdir(folder) else folder
         if not _has_memory(folder):
             files = f" Its files are: file://{folder}" if _has_files(folder) else ""
-            hint = f"Give the folder that holds .mnemarch/.{files}"
+            hint = f"Give the folder that holds .mnemarch/, or file:FOLDER for a memory in files.{files}"
             raise NotFound(f"There is no memory in {address!r}.", hint=hint)
     return open_for_hooks(folder, checkout.load(folder))
 
