@@ -399,8 +399,10 @@ class _Typed:
                 raise InvalidInput(f"{flag} needs a value.", hint=f"Write {flag} {shown_name(parameter)}{dash}.")
             if parameter.many:
                 self._texts.setdefault(id(parameter), []).append(content)
-            elif (first := self._texts.setdefault(id(parameter), content)) != content:
+            elif parameter.name == "actor" and (first := self._texts.setdefault(id(parameter), content)) != content:
                 raise InvalidInput(f"{flag} has two values, {first!r} and {content!r}.", hint="Leave one of them out.")
+            else:
+                self._texts[id(parameter)] = content
 
     def _switch(self, parameter: Parameter, flag: str, equals: str) -> None:
         """Set a switch: it inverts its default. In a pair such as --worked and --failed, the first means True."""

@@ -71,8 +71,7 @@ def is_confirmed(question: str) -> bool:
 
 def answer_to(question: str) -> str:
     """The line that the person types. It is read unbuffered: the rest of a paste is for the shell."""
-    sys.stderr.write(question)
-    sys.stderr.flush()
+    print(question, end="", file=sys.stderr, flush=True)
     return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False).readline().decode(errors="replace")
 
 

@@ -102,8 +102,7 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     task_key = act.caller.task_key
     if task_key is None:
         raise InvalidInput("Uses are counted by task, and no task is named.", hint=Hint("name the task"))
-    earlier = act.transaction.use(unit_id, task_key)
-    if earlier is not None and earlier.used:
+    if (earlier := act.transaction.use(unit_id, task_key)) is not None and earlier.used:
         return unit
     return change(act, EventType.UNIT_USED, unit, {"use": {"task_key": task_key, "handed": True, "used": True}})
 
