@@ -11,12 +11,13 @@ from functools import cache, cached_property
 from mnemarch.code import git
 from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected, tests_of
+from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected
 from mnemarch.code.worktree import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, WorkTree, checked, trouble_with
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Kind, Status, Unit
 from mnemarch.model.value import Frozen, replace
+from mnemarch.policy.promotion import cited_names
 from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
@@ -377,7 +378,7 @@ def _checkable(unit: Unit) -> list[Citation]:
 def _paths(unit: Unit) -> set[str]:
     """The files that a check of the unit reads."""
     cited = {citation.ref for citation in _checkable(unit)}
-    return cited or {place_of(test).path for test in tests_of(unit)} - {""}
+    return cited or {place_of(test).path for test in cited_names(unit.citations)} - {""}
 
 
 def _needed_commits(unit: Unit) -> list[str]:

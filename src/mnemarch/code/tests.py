@@ -12,6 +12,7 @@ from mnemarch.code.worktree import Check, WorkTree, content_hash, lines_of
 from mnemarch.model.testrun import meant, short_name
 from mnemarch.model.unit import EXPECTED, OF_CODE, Citation, CitationKind, Claim, Kind, Proof, Status, Unit
 from mnemarch.model.value import Frozen
+from mnemarch.policy.promotion import cited_names
 from mnemarch.text.cache import pattern
 from mnemarch.text.edits import NAMED
 from mnemarch.text.words import Patterns, is_hangul, listed
@@ -76,7 +77,7 @@ def lacks_tests(tree: WorkTree, unit: Unit) -> bool:
     """Whether tests alone verified a unit and the tree has none of them. Episodes are never missing tests."""
     if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
         return False
-    tests, kinds = tests_of(unit), {citation.kind for citation in unit.citations}
+    tests, kinds = cited_names(unit.citations), {citation.kind for citation in unit.citations}
     is_alone = bool(tests) and CitationKind.HUMAN not in kinds
     return is_alone and all(is_missing(tree, test) for test in meant(tests))
 
@@ -184,7 +185,7 @@ def is_overtaken(tree: WorkTree, claim: Unit | Claim) -> bool:
     A test that was written or changed for the claim compares with the claim's value now.
     """
     expects = claim.attributes.get(EXPECTED)
-    then, now = _then_and_now(tree, str(expects), tests_of(claim)) if expects else (frozenset[str](), [])
+    then, now = _then_and_now(tree, str(expects), cited_names(claim.citations)) if expects else (frozenset[str](), [])
     items = {_digest(item): item for item in chain.from_iterable(now)}
     new = {digest for digest, item in items.items() if digest not in then and _PATTERNS["value"].match(item)}
     if not new or then <= items.keys():
@@ -203,7 +204,7 @@ def rest_on_two_contents(left: Unit, right: Unit) -> bool:
     if not all(all(map(agrees, ours[name], theirs[name])) for name in ours.keys() & theirs.keys()):
         return True
     own, others = (frozenset(str(_expects(unit) or "").split()) for unit in (left, right))
-    tests, other_tests = ({short_name(test) for test in tests_of(unit)} for unit in (left, right))
+    tests, other_tests = ({short_name(test) for test in cited_names(unit.citations)} for unit in (left, right))
     if own <= others or others <= own or tests.isdisjoint(other_tests):
         return False
     is_ours = not _digests_of_values(left).isdisjoint(own - others)
@@ -220,11 +221,6 @@ def _forms(unit: Unit) -> dict[str, tuple[str, ...]]:
 
 def _expects(unit: Unit) -> str | None:
     return unit.attributes.get(EXPECTED) if unit.proof is None else unit.proof.expects
-
-
-def tests_of(claim: Unit | Claim) -> list[str]:
-    """The names of the tests that a claim cites."""
-    return [citation.ref for citation in claim.citations if citation.kind is CitationKind.TEST]
 
 
 def _digests_of_values(claim: Unit | Claim) -> frozenset[str]:
