@@ -9,9 +9,9 @@ import pytest
 
 from fixtures.repositories import commit, git, made, worktree
 from mnemarch import Citation
-from mnemarch.code import tests as code_tests
 from mnemarch.code.codebase import Codebase
-from mnemarch.code.tests import Place, file_of, is_about, is_missing, names_in_test, place_of, renamed_test
+from mnemarch.code.expectations import expected_by, still_expected
+from mnemarch.code.tests import Place, file_of, is_about, is_missing, names_in, place_of, renamed_test, source_of
 from mnemarch.code.worktree import WorkTree
 from mnemarch.model.unit import Proof
 
@@ -26,6 +26,11 @@ import "testing"
 func TestLogin(t *testing.T) { t.Run("twice", func(t *testing.T) { Login() }) }
 """
 RUST = "mod tests {\n    use crate::auth::login;\n    #[test]\n    fn login_works() { login(); }\n}\n"
+
+
+def names_in_test(codebase, test):
+    path = file_of(codebase, test)
+    return frozenset() if path is None else names_in(source_of(codebase, test, path), path)
 
 
 @pytest.fixture
@@ -184,10 +189,10 @@ def test_a_renamed_test_is_followed_in_a_renamed_file_and_by_its_body(shop):
 def test_what_a_test_expects_is_known_also_where_its_name_says_no_file(tmp_path, test, path, text):
     (tmp_path / path).write_text(text)
     tree = WorkTree(str(tmp_path))
-    expects = " ".join(code_tests.expected_by(tree, test, path))
+    expects = " ".join(expected_by(tree, test, path))
     proof = Proof(by=(f"test:{test}",), witnessed=True, at=datetime.now(UTC), expects=expects)
-    assert code_tests.still_expected(tree, proof) is True
+    assert still_expected(tree, proof) is True
     (tmp_path / path).write_text(text.replace("12", "13"))
-    assert code_tests.still_expected(WorkTree(str(tmp_path)), proof) is False
+    assert still_expected(WorkTree(str(tmp_path)), proof) is False
     (tmp_path / path).unlink()
-    assert code_tests.still_expected(WorkTree(str(tmp_path)), proof) is None
+    assert still_expected(WorkTree(str(tmp_path)), proof) is None

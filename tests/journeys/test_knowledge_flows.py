@@ -179,7 +179,7 @@ def test_a_fallen_claim_does_not_return_by_a_test_that_was_made_to_expect_someth
     before = test.read_text()
     test.write_text(before.replace("== 2", "== 4"))
     (refused,) = json.loads(finished(mnemarch(shop, *pytest_q, **who)))["refused"]
-    assert "expects something else" in refused["reason"]
+    assert refused["reason"].startswith("test_retry_2 expects 4, and the claim says something else.")
     assert recalled() == ["[HYPOTHESIS: test_retry_2 changed]"]
     code.write_text(code.read_text().replace("times=4", "times=2"))
     test.write_text(before)
@@ -211,7 +211,7 @@ def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_wh
     pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
     judged = json.loads(finished(mnemarch(shop, *pytest_q, **who)))
     assert [unit["content"] for unit in judged["units"]] == [claim] * is_raised
-    why = ["Its test expects another value than when this was claimed. Claim what it shows now."]
+    why = ["test_retry_2 expects 4, and the claim says something else. State what it shows, or cite another test."]
     assert [one["reason"] for one in judged["refused"]] == why * (not is_raised)
     if not is_raised:
         told = json.loads(finished(mnemarch(shop, "recall", claim, "--kind", "fact", "--json", **who)))
@@ -220,6 +220,28 @@ def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_wh
         for path, old in ((shop / "src" / "mod2.py", "times=4"), (shop / "test_mod2.py", "== 4")):
             path.write_text(path.read_text().replace(old, old.replace("4", "2")))
         assert len(json.loads(finished(mnemarch(shop, *pytest_q, **who)))["units"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [
+        ("retry_2 tries 5 times before it gives up", "retry_2 tries twice before it gives up"),
+        ("retry_2는 다섯 번 시도한다", "retry_2는 두 번 시도한다"),
+    ],
+)
+def test_a_claim_is_not_verified_by_a_test_that_says_something_else(trees, claim, shown):
+    shop, who = trees[1].parent / "shop", {"agent": "agent:coder-1", "task": "T-1"}
+    worked(shop, 2)
+    cite = ("--cite", "test:test_mod2.py::test_retry_2")
+    told = "test_retry_2 expects 2, and the claim says something else."
+    assert told in finished(mnemarch(shop, "remember", claim, *cite, **who))
+    verify = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
+    judged = json.loads(finished(mnemarch(shop, *verify, **who)))
+    assert (judged["units"], [one["reason"].startswith(told) for one in judged["refused"]]) == ([], [True])
+    # Nor by an earlier pass, when it is said again or gets the citation later.
+    assert "hypothesis" in finished(mnemarch(shop, "remember", claim, *cite, **who))
+    assert told in finished(mnemarch(shop, "explain", judged["refused"][0]["unit_id"], **who))
+    assert "verified" in finished(mnemarch(shop, "remember", shown, *cite, **who))
 
 
 def test_a_pass_of_another_version_of_a_test_verifies_nothing(trees):

@@ -9,9 +9,10 @@ import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
+from mnemarch.code.expectations import is_overtaken, still_expected
 from mnemarch.code.home import clone_at, in_clone, is_bare, repository_around, worktrees_of
 from mnemarch.code.symbols import plain_name
-from mnemarch.code.tests import is_overtaken, lacks_tests, place_of, still_expected
+from mnemarch.code.tests import lacks_tests, place_of
 from mnemarch.code.worktree import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, WorkTree, checked, trouble_with
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy

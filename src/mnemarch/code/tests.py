@@ -1,16 +1,15 @@
-"""Finds the source of a test, the names in it and what it compares with, to tell which claims it shows (R8, R20)."""
+"""Finds the source of a test and the names in it, to tell which claims it is about (R8, R20)."""
 
 from __future__ import annotations
 
 import builtins
 import os
-from itertools import chain
 
 from mnemarch.code import git
-from mnemarch.code.symbols import Symbol, Symbols, agrees, language_of
+from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import Check, WorkTree, content_hash, lines_of
-from mnemarch.model.testrun import meant, short_name
-from mnemarch.model.unit import EXPECTED, OF_CODE, Citation, CitationKind, Claim, Kind, Proof, Status, Unit
+from mnemarch.model.testrun import meant
+from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Kind, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.policy.promotion import cited_names
 from mnemarch.text.cache import pattern
@@ -26,17 +25,13 @@ if TYPE_CHECKING:
 # Characters that may begin a line at a definition's own indentation without ending it.
 _CLOSING = frozenset({"", ")", "]", "}"})
 _GREPS_MAX, _RENAMES_MAX, _HASH_CHARS = 3, 8, 16
-_ITEM_CHARS = 8
-_IN_FILE = "@"
-# A value in the forms in which a test may write it.
-_WRITTEN_AS = ("{}", "'{}'", '"{}"', "`{}`")
-_PATTERNS = Patterns("code", "test sources")
+TEST_SOURCES = Patterns("code", "test sources")
 _SHARED_WORDS_MIN = 2
 # Files that are known by the name of their folder.
 _FOLDER_FILES = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
 _PREPARING = frozenset({"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp"})
 # Words that every test contains.
-_COMMON = frozenset(listed("code", "tests"))
+COMMON = frozenset(listed("code", "tests"))
 
 
 class Place(Frozen):
@@ -48,9 +43,9 @@ class Place(Frozen):
 
 def place_of(test: str) -> Place:
     """Parse a test name. `tests/test_a.py::TestX::test_b[1]` is `TestX`, `test_b` in tests/test_a.py."""
-    path, *steps = _PATTERNS["step"].split(test)
+    path, *steps = TEST_SOURCES["step"].split(test)
     if language_of(path.strip()) is None:
-        return Place("", tuple(_PATTERNS["identifier"].findall(test.partition("[")[0])))
+        return Place("", tuple(TEST_SOURCES["identifier"].findall(test.partition("[")[0])))
     # Brackets contain parameters, with any characters.
     inside = "::".join(steps).partition("[")[0]
     return Place(path.strip(), tuple(step.strip() for step in inside.split("::") if step.strip()))
@@ -117,7 +112,7 @@ def body_of(tree: WorkTree, test: str, path: str | None = None) -> str:
     place = place_of(test)
     path, steps = place.path or path, place.steps
     if not place.path:
-        last = _PATTERNS["step"].split(test)[-1].strip()
+        last = TEST_SOURCES["step"].split(test)[-1].strip()
         steps = (last,) if " " in last else steps[-1:]  # A title, or a function below its modules and classes.
     body = tree.answer(path, ("test", steps), lambda text: _body_in(lines_of(text), steps)) if path and steps else ""
     return body if isinstance(body, str) else ""
@@ -141,100 +136,9 @@ def body_hash(tree: WorkTree, test: str) -> str:
     return content_hash(body)[:_HASH_CHARS] if body else ""
 
 
-def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset[str]:
-    """Digests of the numbers, strings and operators that the lines of a test compare with. Empty if unknown.
-
-    `path` is the test's file. It is included if the test's name doesn't contain it.
-    """
-    is_named = bool(place_of(test).path)
-    compared = _compared_in(tree, test, path)
-    where = [f"{_IN_FILE}{path}"] if compared and path and not is_named and " " not in path else []
-    return frozenset([*where, *map(_digest, compared)])
-
-
-def _compared_in(tree: WorkTree, test: str, path: str | None) -> list[str]:
-    return _PATTERNS["compared"].findall(body_of(tree, test, path))
-
-
-def _digest(item: str) -> str:
-    return content_hash(item)[:_ITEM_CHARS]
-
-
-def still_expected(tree: WorkTree, proof: Proof | None) -> bool | None:
-    """Whether the tests that verified a unit still contain every expected value of that time. None if unknown."""
-    if proof is None or not proof.expects or proof.person is not None:
-        return None
-    then, now = _then_and_now(tree, proof.expects, proof.tests)
-    return then.issubset(map(_digest, chain.from_iterable(now))) if all(now) else None
-
-
-def _then_and_now(tree: WorkTree, expects: str, tests: Iterable[str]) -> tuple[frozenset[str], list[list[str]]]:
-    """The digests of what tests compared with then, and for each of them what it compares with now."""
-    items = frozenset(expects.split())
-    files = [item for item in items if item.startswith(_IN_FILE)]
-    now = []
-    for name in meant(tests):
-        paths = [None] if place_of(name).path else [file.removeprefix(_IN_FILE) for file in files]
-        now.append([item for path in paths for item in _compared_in(tree, name, path)])
-    return items.difference(files), now
-
-
-def is_overtaken(tree: WorkTree, claim: Unit | Claim) -> bool:
-    """Whether the tests of a claim compared with its value when it was claimed, and compare with another one now.
-
-    A test that was written or changed for the claim compares with the claim's value now.
-    """
-    expects = claim.attributes.get(EXPECTED)
-    then, now = _then_and_now(tree, str(expects), cited_names(claim.citations)) if expects else (frozenset[str](), [])
-    items = {_digest(item): item for item in chain.from_iterable(now)}
-    new = {digest for digest, item in items.items() if digest not in then and _PATTERNS["value"].match(item)}
-    if not new or then <= items.keys():
-        return False
-    own = _digests_of_values(claim)
-    return own.isdisjoint(new) and not own.isdisjoint(then - items.keys())
-
-
-def rest_on_two_contents(left: Unit, right: Unit) -> bool:
-    """Whether two units rest on two contents of one code, and so never hold in one tree (R8).
-
-    They cite a symbol or lines with different contents. Or one test compares with the value of each: a verified unit's
-    at the time when it was verified, another's when it was claimed.
-    """
-    ours, theirs = _forms(left), _forms(right)
-    if not all(all(map(agrees, ours[name], theirs[name])) for name in ours.keys() & theirs.keys()):
-        return True
-    own, others = (frozenset(str(_expects(unit) or "").split()) for unit in (left, right))
-    tests, other_tests = ({short_name(test) for test in cited_names(unit.citations)} for unit in (left, right))
-    if own <= others or others <= own or tests.isdisjoint(other_tests):
-        return False
-    is_ours = not _digests_of_values(left).isdisjoint(own - others)
-    return is_ours and not _digests_of_values(right).isdisjoint(others - own)
-
-
-def _forms(unit: Unit) -> dict[str, tuple[str, ...]]:
-    """The contents of the symbols and lines that a unit cites. Empty where the code could not be read."""
-    names = [item for item in unit.citations if item.kind is CitationKind.SYMBOL]
-    lines = [item for item in unit.citations if item.kind is CitationKind.FILE and item.get("lines")]
-    forms: dict[str, tuple[str, ...]] = {str(item): (item.get("sha256") or "",) for item in lines}
-    return forms | {str(item): (item.get("signature") or "", item.get("value") or "") for item in names}
-
-
-def _expects(unit: Unit) -> str | None:
-    return unit.attributes.get(EXPECTED) if unit.proof is None else unit.proof.expects
-
-
-def _digests_of_values(claim: Unit | Claim) -> frozenset[str]:
-    """Digests of the values that a claim states, in the forms in which a test may compare with them."""
-    from mnemarch.text.statements import statement
-
-    values = statement(claim.content).values
-    words = {word for each in values for word in {*each.words, *f"{each.written} {each.written.lower()}".split()}}
-    return frozenset(_digest(form.format(word)) for word in words for form in _WRITTEN_AS)
-
-
 def called_in(body: str) -> frozenset[str]:
     """The functions that the lines of a test call, without builtins and common test functions."""
-    return frozenset(_PATTERNS["called"].findall(body)) - _COMMON - frozenset(dir(builtins))
+    return frozenset(TEST_SOURCES["called"].findall(body)) - COMMON - frozenset(dir(builtins))
 
 
 def _begins(step: str, line: str) -> bool:
@@ -249,24 +153,26 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:
-    """The identifiers, modules and files that a test's source names.
+def source_of(codebase: Codebase, test: str, path: str) -> str:
+    """The source of a test in this file: its function, the parts of its file that it uses, and the imports of those.
 
-    The source is the test's function, the parts of its file that it uses, and the imports that those use. If the
-    function can't be found, it is the whole file. Empty if the test's file is unknown.
+    If the function can't be found, it is the whole file. Empty if the file can't be read.
     """
-    path = file_of(codebase, test)
-    source = codebase.tree.read(path) if path is not None else None
-    if path is None or source is None or isinstance(source, Check):
-        return frozenset()
-    symbols, lines = codebase.tree.symbols(path), lines_of(source.text)
-    steps = place_of(test).steps
-    start = [] if isinstance(symbols, Check) else _definitions_of(symbols, steps)
+    source = codebase.tree.read(path)
+    if isinstance(source, Check):
+        return ""
+    symbols = codebase.tree.symbols(path)
+    start = [] if isinstance(symbols, Check) else _definitions_of(symbols, place_of(test).steps)
     if isinstance(symbols, Check) or not start:
-        text = source.text
-    else:
-        text = "\n".join(_used(symbols, lines, start))
-    stem = _PATTERNS["affix of a test file"].sub("", path.rpartition("/")[2].rpartition(".")[0])
+        return source.text
+    return "\n".join(_used(symbols, lines_of(source.text), start))
+
+
+def names_in(text: str, path: str) -> frozenset[str]:
+    """The identifiers, modules and files that a test in this file names. `text` is the test's source."""
+    if not text:
+        return frozenset()
+    stem = TEST_SOURCES["affix of a test file"].sub("", path.rpartition("/")[2].rpartition(".")[0])
     return frozenset({stem, *_names(text)} - {""})
 
 
@@ -282,18 +188,18 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
             symbol = (citation.get("name") or "").rpartition(".")[2]
             if symbol in names or _is_file_named(citation.ref, names):
                 return True
-    for quoted, word, called in _PATTERNS["code word"].findall(text):
-        last = _PATTERNS["separator"].split(quoted or word)[-1]
-        is_code = quoted or called or _PATTERNS["like code"].search(word) is not None
-        if is_code and last in names and last not in _COMMON:
+    for quoted, word, called in TEST_SOURCES["code word"].findall(text):
+        last = TEST_SOURCES["separator"].split(quoted or word)[-1]
+        is_code = quoted or called or TEST_SOURCES["like code"].search(word) is not None
+        if is_code and last in names and last not in COMMON:
             return True
-    telling = names - _COMMON
-    shared = _telling_words(text) & _telling_words(" ".join(telling)) - _COMMON
-    whole = _telling_words(" ".join(name for name in telling if _PATTERNS["single word"].fullmatch(name)))
+    telling = names - COMMON
+    shared = telling_words(text) & telling_words(" ".join(telling)) - COMMON
+    whole = telling_words(" ".join(name for name in telling if TEST_SOURCES["single word"].fullmatch(name)))
     return len(shared) >= _SHARED_WORDS_MIN and not shared.isdisjoint(whole)
 
 
-def _telling_words(text: str) -> set[str]:
+def telling_words(text: str) -> set[str]:
     """The stems of a text's words. Korean words count by their English, since code rarely has Korean names."""
     from mnemarch.text import korean
     from mnemarch.text.tokens import telling_tokens
@@ -393,7 +299,7 @@ def _used(symbols: Symbols, lines: list[str], start: Sequence[Symbol]) -> list[s
         waiting += [symbols[name] for name in _names(text) if name in symbols]
     if not any(symbol.kind == "import" for symbol in symbols.values()):
         # In a language whose imports are no definitions, all imports count.
-        texts += [line for line in lines if _PATTERNS["import"].match(line.strip())]
+        texts += [line for line in lines if TEST_SOURCES["import"].match(line.strip())]
     return texts
 
 
@@ -405,11 +311,11 @@ def _one_import(symbols: Symbols, lines: list[str], symbol: Symbol) -> str:
         for other in symbols.values()
         if other.kind == "import" and other.first == symbol.first and other.name != symbol.name
     }
-    return " ".join(name for name in _PATTERNS["any name"].findall(text) if name not in others)
+    return " ".join(name for name in TEST_SOURCES["any name"].findall(text) if name not in others)
 
 
 def _names(text: str) -> set[str]:
-    return {*_PATTERNS["identifier"].findall(text), *_PATTERNS["compound"].findall(text)}
+    return {*TEST_SOURCES["identifier"].findall(text), *TEST_SOURCES["compound"].findall(text)}
 
 
 def _is_file_named(path: str, names: frozenset[str]) -> bool:

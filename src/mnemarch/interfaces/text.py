@@ -257,6 +257,7 @@ def _stored(stored: outcome.Stored, first: str) -> str:
         lines.append(f"  known already: {voices}, {mentions}")
     if stored.receipt.duplicate:
         lines.append("  this key was used before; nothing new was stored")
+    lines += [f"  {note}" for note in map(clean, stored.notes)]
     lines += redactions(stored.receipt)
     lines += _opened(stored)
     return "\n".join(lines)

@@ -215,7 +215,7 @@ _KINDS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 _SHAPES = {
     "Found": "binding:binding items:items withheld:reasons notes:texts",
     "Pack": "text tokens:number left_out:count notes:texts",
-    "Stored": "unit:unit merged:flag conflicts:disputes",
+    "Stored": "unit:unit merged:flag notes:texts conflicts:disputes",
     "Refused": "refused=rule reason",
     "Receipt": "entry=event_id:id duplicate:flag",
     "LoopVerdict": "verdict=type reason instruction",

@@ -74,13 +74,17 @@ class Dispute(Frozen):
 
 
 class Stored(Frozen):
-    """A stored claim. `merged`: a known unit gained a provenance. `conflicts` and `similar` need a decision."""
+    """A stored claim. `merged`: a known unit gained a provenance. `conflicts` and `similar` need a decision.
+
+    `notes` say which cited tests expect something else than the claim says.
+    """
 
     unit: Unit
     receipt: Receipt
     merged: bool = False
     conflicts: tuple[Dispute, ...] = ()
     similar: tuple[Dispute, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Refused(Frozen):

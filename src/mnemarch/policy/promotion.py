@@ -8,7 +8,7 @@ from mnemarch.model.caller import Actor, ActorKind, Level, Scope, can_promote
 from mnemarch.model.event import Receipt
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import datetime
-from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, is_covered
+from mnemarch.model.testrun import DEFAULT_BRANCH, TestRecord, base_name, is_covered, short_name
 from mnemarch.model.unit import TRUSTED, Citation, CitationKind, Proof, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.policy.permissions import Deed, Policy
@@ -76,10 +76,13 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
     if warranted(citations, tests) is not Status.HYPOTHESIS:
         return None
     cited = [tests.get(name, CitedTest(name)) for name in cited_names(citations)]
-    failed, flaky, ambiguous = (
-        next((test for test in cited if getattr(test, problem)), None) for problem in ("failed", "flaky", "namesakes")
+    opposed, failed, flaky, ambiguous = (
+        next((test for test in cited if getattr(test, problem)), None)
+        for problem in ("expects", "failed", "flaky", "namesakes")
     )
-    if failed is not None:
+    if opposed is not None:
+        reason, hint = opposition(opposed.ref, opposed.expects), "State what it shows, or cite another test."
+    elif failed is not None:
         reason, hint = f"{failed.ref} fails.", "Make it pass, then verify the task."
     elif flaky is not None:
         reason, hint = f"{flaky.ref} is flaky: it passes and fails on the same code.", "Repair the test first."
@@ -92,6 +95,10 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
     else:
         reason, hint = "Only a test or a person verifies a claim.", "Cite a passing test, or have a human approve it."
     return Refusal("S10.2", reason, hint)
+
+
+def opposition(test: str, expects: str) -> str:
+    return f"{short_name(test)} expects {expects}, and the claim says something else."
 
 
 def publishable(unit: Unit, reuse_min: int) -> bool:
@@ -176,7 +183,8 @@ def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
 class CitedTest(Frozen):
     """The outcome of a cited test in the places that count for a unit.
 
-    `place` is where it passed. `greened_by` are the tasks that fixed it. `namesakes` are the tests that a bare name
+    `expects` is what it expects in place of what the claim says: then it counts as not passed. `place` is where it
+    passed. `greened_by` are the tasks that fixed it. `namesakes` are the tests that a bare name
     fits, if there are several: then the citation proves nothing (R2).
     """
 
@@ -187,6 +195,7 @@ class CitedTest(Frozen):
     flaky: bool = False
     place: str = ""
     greened_by: frozenset[str] = frozenset()
+    expects: str = ""
     namesakes: tuple[str, ...] = ()
 
 

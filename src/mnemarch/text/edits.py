@@ -23,10 +23,11 @@ _WITH_HASHES = (".py", ".rb", ".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini")
 _DOCSTRING = r"(?ms)^\s*(\"\"\"|\'\'\').*?\1\s*$"
 # Bounds the earlier edits of a file among which the one that a later edit follows is searched.
 _FOLLOWED_MAX = 30
-# The beginning of a named definition in common languages.
+# The beginning of a named definition in common languages: after a keyword, or after a type as in Java.
 NAMED = (
     r"(?:export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
-    r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|module)\s+(?:\([^()]*\)\s*)?(\w+)"
+    r"(?:(?:def|class|func|fun|fn|function|interface|struct|enum|trait|impl|module)\s+(?:\([^()]*\)\s*)?(?=\w)"
+    r"|(?!(?:else|return|new|throw|await|case)\b)[\w<>\[\].]{1,80}\s+(?=\w+\s*\([^()]*\)[^;{}()]*\{))(\w+)"
 )
 
 

@@ -316,3 +316,22 @@ def dimension_of(amount: str) -> str:
         return ""
     unit = amount.lstrip("-+~^$€£¥₩0123456789.,:/x")
     return next((name for name, units in _DIMENSIONS.items() if unit in units), "")
+
+
+def magnitudes(amount: str) -> frozenset[float]:
+    """The numbers that stand for an amount: 30 seconds are 30, 30000 (milliseconds) or 0.5 (minutes)."""
+    match = pattern(r"(\d{1,15}(?:\.\d{1,6})?)(?:/(\d{1,6}))?([A-Za-z%]{0,3})").search(amount)
+    if match is None:
+        return frozenset()
+    number, unit = float(match[1]) / (float(match[2] or 1) or 1), match[3]
+    numbers = {number}
+    if unit == "%" or match[2]:
+        numbers |= {number / 100, number * 100}
+    for steps, is_smaller in ((_SMALLER_UNITS, True), (_LARGER_UNITS, False)):
+        each, reached = unit, {number}
+        while each in steps:
+            each, factor = steps[each]
+            factors = (factor, _BINARY.get(factor, factor))
+            reached = {one * by if is_smaller else one / by for one in reached for by in factors}
+            numbers |= reached
+    return frozenset(float(f"{each:.12g}") for each in numbers)

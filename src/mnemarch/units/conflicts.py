@@ -6,7 +6,7 @@ a conflict or joins the open one. The cost of a write does not grow with the con
 
 from __future__ import annotations
 
-from mnemarch.code.tests import rest_on_two_contents
+from mnemarch.code.expectations import rest_on_two_contents
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.event import EventType

@@ -30,7 +30,7 @@ from mnemarch.model.unit import (
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.kinds import KINDS
-from mnemarch.policy.promotion import Refusal, cited_names, refusal_to_write
+from mnemarch.policy.promotion import Refusal, cited_names, opposition, refusal_to_write
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, rivals_of, with_disputes
@@ -49,6 +49,7 @@ from mnemarch.units.status import (
     NO_SOURCES,
     as_gate,
     check_citations,
+    other_values,
     promote,
     proof_of,
     raise_by_evidence,
@@ -106,6 +107,9 @@ def remember(
         stored = _joined(act, claim, known, secrets, sources)
     else:
         stored = _born(act, claim, proof, secrets, is_new=is_new)
+    opposed = other_values(claim, sources)
+    if opposed:
+        stored = replace(stored, notes=tuple(opposition(test, value) for test, value in opposed.items()))
     return _lifted(act, stored) if carries and stored.unit.level < Level.PROJECT else stored
 
 

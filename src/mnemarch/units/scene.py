@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code import git
+from mnemarch.code import expectations, git
 from mnemarch.code import tests as code_tests
 from mnemarch.code.home import repository_around
 from mnemarch.lazy import Lazy
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code import citing
     from mnemarch.code.codebase import Codebase
+    from mnemarch.code.expectations import Expectations
     from mnemarch.code.worktree import WorkTree
     from mnemarch.log.act import Log
     from mnemarch.ports import Store
@@ -91,7 +92,9 @@ class Met(Frozen):
 
 
 class TestSource(Frozen):
-    """The source of a test: when its file was changed in this work, what it names, and digests of what it expects.
+    """The source of a test: when its file was changed in this work, what it names, and what it expects.
+
+    `expects` are digests, to be compared with those that a unit keeps.
 
     For a check, which is a command that counts as one test, `covers` lists the files and folders that it checks. ""
     stands for the whole tree.
@@ -103,6 +106,7 @@ class TestSource(Frozen):
     names: frozenset[str] = frozenset()
     covers: tuple[str, ...] = ()
     expects: frozenset[str] = frozenset()
+    expected: Expectations | None = None
 
 
 class Scene(Frozen):
@@ -275,7 +279,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
         set_aside=_red_before(met, places, codebase.tree),
         bodies={name: body for name in failed[:_BODIES_MAX] if (body := code_tests.body_hash(codebase.tree, name))},
         outdated=frozenset(
-            unit.id for unit in met.units if code_tests.still_expected(codebase.tree, unit.proof) is False
+            unit.id for unit in met.units if expectations.still_expected(codebase.tree, unit.proof) is False
         ).union(_overtaken(met, codebase.tree)),
     )
 
@@ -284,7 +288,7 @@ def _overtaken(met: Met, tree: WorkTree) -> Iterator[str]:
     """The ids of claims, and of refused claims, whose tests have taken up another value before they verified them."""
     said: dict[str, Unit | Claim] = {unit.id: unit for unit in (*met.units, *met.task.claims) if unit.proof is None}
     said |= met.task.refused_claims
-    return (id for id, claim in said.items() if code_tests.is_overtaken(tree, claim))
+    return (id for id, claim in said.items() if expectations.is_overtaken(tree, claim))
 
 
 def _red_before(met: Met, places: Sequence[str], tree: WorkTree | None) -> frozenset[str]:
@@ -371,11 +375,13 @@ class _Since:
             if check is not None:
                 sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
             elif path is not None:
-                names = code_tests.names_in_test(self._codebase, name)
-                expects = code_tests.expected_by(self._codebase.tree, name, path)
+                text = code_tests.source_of(self._codebase, name, path)
+                expects = expectations.expected_by(self._codebase.tree, name, path)
+                expected = expectations.expectations_in(code_tests.body_of(self._codebase.tree, name, path), text)
                 # A file from the future, as after a clock was set back, was changed by now.
                 changed_at = min(self._modified_at(path) or self._now, self._now) if self.is_changed(path) else None
-                sources[name] = TestSource(changed_at=changed_at, names=names, expects=expects)
+                names = code_tests.names_in(text, path)
+                sources[name] = TestSource(changed_at=changed_at, names=names, expects=expects, expected=expected)
         return sources
 
     def _covered(self, folder: str, check: str) -> tuple[str, ...]:

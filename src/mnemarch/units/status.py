@@ -68,7 +68,20 @@ def cited_tests(
     since = {ref: source.changed_at for ref, source in sources.items() if source.changed_at is not None}
     here = [record for record in records if record.place == place]
     new = {ref: [record for record in here if record.at >= since[ref]] for ref in refs if ref in since}
-    return {ref: standing(ref, new.get(ref, records), scope) for ref in refs}
+    found = {ref: standing(ref, new.get(ref, records), scope) for ref in refs}
+    opposed = other_values(said, sources)
+    return found | {ref: replace(found[ref], passed=False, expects=value) for ref, value in opposed.items()}
+
+
+def other_values(said: Unit | Claim, sources: Mapping[str, TestSource]) -> dict[str, str]:
+    """What cited tests expect in place of what a claim or a unit says, by their names. Other tests are left out."""
+    expected = {ref: sources[ref].expected for ref in cited_names(said.citations) if ref in sources}
+    if not any(expected.values()):
+        return {}
+    from mnemarch.code.expectations import other_value
+
+    values = {ref: other_value(said.content, ref, each) for ref, each in expected.items() if each is not None}
+    return {ref: value for ref, value in values.items() if value}
 
 
 def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, TestSource]) -> Proof | None:
