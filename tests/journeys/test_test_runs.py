@@ -318,6 +318,22 @@ def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_is_witnesse
         assert TEST in [result["name"] for result in promotion["run"]["results"]]
 
 
+def test_a_report_that_is_older_than_an_edit_of_its_tests_is_not_taken_for_them(verifying):
+    report, test = verifying.home / "report.xml", verifying.home / TEST.partition("::")[0]
+    subprocess.run([*PYTEST, "-q", "--junitxml=report.xml"], cwd=verifying.home, stdout=subprocess.DEVNULL, check=True)
+    hand_in = ("verify", "--report", "report.xml", "--actor", "orchestrator:ci")
+    os.utime(test, (1e9 + report.stat().st_mtime,) * 2)
+    assert verifying.ok(*hand_in)["witnessed"]  # As after a checkout: the file is newer, and nothing was edited.
+    test.write_text(test.read_text() + "\n# edited\n")
+    os.utime(report, (0, 0))
+    refused = verifying(*hand_in)
+    assert refused.exit_code == 2
+    assert f"{test.name} was edited after report.xml was written." in refused.err
+    assert verifying.ok(*hand_in, "--commit", "HEAD")["witnessed"]
+    os.utime(report, (2e9 + test.stat().st_mtime,) * 2)
+    assert verifying.ok(*hand_in)["witnessed"]
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mnemarch.code.codebase import Codebase
+    from mnemarch.model.testrun import TestResult
 
 # Characters that may begin a line at a definition's own indentation without ending it.
 _CLOSING = frozenset({"", ")", "]", "}"})
@@ -101,6 +102,19 @@ def file_of(codebase: Codebase, test: str) -> str | None:
             return best[0] if len(best) == 1 else None
         if number >= _GREPS_MAX:
             break
+    return None
+
+
+def edited_after(codebase: Codebase, results: Iterable[TestResult], report: str) -> str | None:
+    """A file of these tests with uncommitted edits that are newer than the report, or None."""
+    inside = [os.path.join(report, name) for name in os.listdir(report)] if os.path.isdir(report) else []
+    written = max(map(os.path.getmtime, (report, *inside)))
+    head = codebase.head()
+    for path in sorted({place_of(result.name).path for result in results} - {""}):
+        file = os.path.join(codebase.root, path)
+        is_newer = os.path.isfile(file) and os.path.getmtime(file) > written
+        if is_newer and (head is None or codebase.is_changed(path, head)):
+            return path
     return None
 
 

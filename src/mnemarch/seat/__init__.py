@@ -244,6 +244,7 @@ class Seat(Systems):
             is_trusted = self.actor.kind in {"human", "orchestrator"}
             tested = self._full_hash(commit) or self._head()
             seen = replace(read_report(report, root=root), commit=tested, witnessed=is_trusted)
+            self._require_as_tested(seen, report, commit)
         elif isinstance(run, TestRun):
             seen = replace(run, commit=self._head())
         else:
@@ -262,6 +263,18 @@ class Seat(Systems):
             says = f"`{seen.command}` named no test that passed or failed, so nothing was verified."
             raise InvalidInput(says, hint=Hint("no test named"))
         return seen
+
+    def _require_as_tested(self, run: TestRun, report: str, commit: str | None) -> None:
+        """Raise if a test was edited after the report was written. Committed edits don't count: a checkout makes them.
+
+        With a commit, the caller says what the tests ran on.
+        """
+        from mnemarch.code.tests import edited_after
+
+        codebase = self._codebase()
+        edited = None if codebase is None or commit is not None else edited_after(codebase, run.results, report)
+        if edited is not None:
+            raise InvalidInput(f"{edited} was edited after {report} was written.", hint=Hint("run the tests again"))
 
     def promote(
         self, unit_id: str, to: Level | str = Level.PROJECT, *, expected_version: int | None = None
