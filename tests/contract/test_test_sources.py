@@ -184,6 +184,11 @@ def test_a_renamed_test_is_followed_in_a_renamed_file_and_by_its_body(shop):
         ("adds tax", "cart.test.js", "test('adds tax', () => { assert.equal(total([10]), 12); });\n"),
         ("총합에 세금을 더한다", "cart.test.js", "test('총합에 세금을 더한다', () => { equal(total([10]), 12); });\n"),
         ("test_tax", "test_cart.py", "def test_tax():\n    assert total([10]) == 12\n"),
+        (
+            "taxes",
+            "CartTest.java",
+            "class CartTest {\n  @Test void taxes() {\n    assertEquals(12, total());\n  }\n}\n",
+        ),
     ],
 )
 def test_what_a_test_expects_is_known_also_where_its_name_says_no_file(tmp_path, test, path, text):

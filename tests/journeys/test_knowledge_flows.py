@@ -211,7 +211,9 @@ def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_wh
     pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
     judged = json.loads(finished(mnemarch(shop, *pytest_q, **who)))
     assert [unit["content"] for unit in judged["units"]] == [claim] * is_raised
-    why = ["test_retry_2 expects 4, and the claim says something else. State what it shows, or cite another test."]
+    why = [
+        "test_retry_2 expects 4, and the claim says something else. State what it shows, or let a lead accept the claim."
+    ]
     assert [one["reason"] for one in judged["refused"]] == why * (not is_raised)
     if not is_raised:
         told = json.loads(finished(mnemarch(shop, "recall", claim, "--kind", "fact", "--json", **who)))
@@ -240,6 +242,8 @@ def test_a_claim_is_not_verified_by_a_test_that_says_something_else(trees, claim
     assert (judged["units"], [one["reason"].startswith(told) for one in judged["refused"]]) == ([], [True])
     # Nor by an earlier pass, when it is said again or gets the citation later.
     assert "hypothesis" in finished(mnemarch(shop, "remember", claim, *cite, **who))
+    reported = mnemarch(shop, "verify", "--passed", "--test", cite[1].removeprefix("test:"), "--json", **who)
+    assert json.loads(finished(reported))["units"] == []
     assert told in finished(mnemarch(shop, "explain", judged["refused"][0]["unit_id"], **who))
     assert "verified" in finished(mnemarch(shop, "remember", shown, *cite, **who))
 

@@ -12,11 +12,12 @@ from mnemarch.model.testrun import meant, short_name
 from mnemarch.model.unit import EXPECTED, CitationKind, Claim, Proof, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.policy.promotion import cited_names
-from mnemarch.text.words import kinds_of
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _ITEM_CHARS = 8
 _IN_FILE = "@"
@@ -25,8 +26,13 @@ _WRITTEN_AS = ("{}", "'{}'", '"{}"', "`{}`")
 # A longer line is data, or was written by a program.
 _LINE_CHARS_MAX = 400
 # Counts that many tests compare with, whatever they are about.
-_PLAIN_NUMBERS = frozenset({"0", "1"})
-_CONSTANTS = {"null": "none", "nil": "none", "undefined": "none"}
+_PLAIN_NUMBERS = frozenset({0.0, 1.0})
+# Numbers in a claim that are no value of a test: "one" is often a pronoun, and a year the time of the claim.
+_NOT_TOLD = frozenset({0.0, 1.0, *map(float, range(1990, 2100))})
+# The share of a claim's words that must be in the compared line, or in the test's name.
+_SHARED_MIN = 2 / 3
+# Words around a number that say little of what is counted.
+_AMOUNT_WORDS = frozenset(listed("code", "amounts"))
 
 
 class Expectations(Frozen):
@@ -41,15 +47,11 @@ class Expectations(Frozen):
     errors: tuple[str, ...] = ()
     text: str = ""
 
-    @property
-    def is_single(self) -> bool:
-        return len(self.values) == 1
-
 
 def expectations_in(body: str, text: str) -> Expectations:
     """What a test with these lines expects. `text` has the lines and what they use in their file."""
     values, errors, is_only_error = [], [], True
-    for line in (line for line in body.split("\n") if len(line) <= _LINE_CHARS_MAX):
+    for line in [" ".join(line.split()) for line in body.split("\n") if len(line) <= _LINE_CHARS_MAX]:
         if TEST_SOURCES["raising"].search(line):
             error = TEST_SOURCES["error name"].search(line)
             errors.append(error[0] if error else "")
@@ -67,47 +69,62 @@ def expectations_in(body: str, text: str) -> Expectations:
 def other_value(claim: str, test: str, expected: Expectations) -> str:
     """What a test expects in place of what a claim says. Empty if it doesn't, or if that is not sure.
 
-    It is sure if the test compares what the claim is about with a constant, and the claim's value is nowhere in the
-    test. Results that are computed from an example say nothing about the claim's value.
+    It is sure only if the claim plainly says one value, and the test compares the same thing with another one. To hold
+    back a true claim is worse than to let a false one pass, which cites its test for everybody to read.
     """
     if not (expected.values or expected.errors) or TEST_SOURCES["denial"].search(claim):
         return ""
-    words, name = telling_words(claim) - COMMON, short_name(test)
     if expected.errors:
-        return _other_error(claim, expected) if words & telling_words(f"{name} {expected.text}") else ""
-    answered = [constant for line, _, constant in expected.values if TEST_SOURCES["result"].search(line)]
-    about = [
-        (thing, constant)
-        for line, thing, constant in expected.values
-        if constant not in answered
-        and words & (telling_words(f"{line} {name}" if expected.is_single else line) - COMMON)
-    ]
-    plain = [constant for thing, constant in about if TEST_SOURCES["plain thing"].fullmatch(thing)]
-    return (
-        _other_number(claim, plain, expected)
-        or _other_answer(claim, answered, expected.text)
-        or _other_name(claim, plain, expected.text)
-        or _other_constant(claim, [constant for _, constant in about], expected.text)
-    )
+        return _other_error(claim, expected.errors)
+    return _other_number(claim, test, expected) or _other_status(claim, expected) or _other_constant(claim, expected)
 
 
-def _other_number(claim: str, constants: Iterable[str], expected: Expectations) -> str:
-    """A number among the constants, if the claim states another, which the test does not contain in any unit.
+def _other_number(claim: str, test: str, expected: Expectations) -> str:
+    """The number that the test compares with, if the claim's only number is another one in every unit.
 
-    A test with further numbers computes its result from them, which says nothing about the claim's number.
+    A test with further numbers, or that compares what it made itself, shows an example of a rule.
     """
     from mnemarch.text.statements import magnitudes, parts_of
 
     found, slots, _ = parts_of(claim)
-    numbers = [piece[1] for start, end in slots.items() for piece in found[start:end] if piece[0] == "number"]
-    if not numbers or _PLAIN_NUMBERS.issuperset(numbers):
+    numbers = [at for at, piece in enumerate(found) if piece[0] == "number"]
+    if len(numbers) != 1 or not any(start <= numbers[0] < end for start, end in slots.items()):
         return ""
-    compared = {_number(constant) for _, thing, constant in expected.values if constant[0].isdigit()}
-    written = _numbers_in(expected.text)
-    stated = {each for piece in found if piece[0] == "number" for each in magnitudes(piece[1])}
-    if not stated.isdisjoint(written) or not written <= compared | {0, 1}:
+    amount, said = found[numbers[0]][1], found[numbers[0]][3]
+    stated, written = magnitudes(amount), _numbers_in(expected.text)
+    compared = {_number(constant) for _, _, constant in expected.values if constant[0].isdigit()}
+    is_computed = not written <= compared | _PLAIN_NUMBERS
+    if is_computed or not stated or stated & _NOT_TOLD or not stated.isdisjoint(written):
         return ""
-    return next((each for each in constants if each[0].isdigit() and each not in _PLAIN_NUMBERS), "")
+    words = telling_words(claim) - COMMON - _AMOUNT_WORDS - telling_words(said)
+    for line, thing, constant in expected.values:
+        shared = words & telling_words(f"{line} {short_name(test)}")
+        is_about = _names(claim, thing) or (words and len(shared) >= _SHARED_MIN * len(words))
+        if is_about and not _is_made_in(thing, expected.text) and _is_comparable(amount, stated, thing, constant):
+            return constant
+    return ""
+
+
+def _names(claim: str, thing: str) -> bool:
+    """Whether a claim names the compared thing as code does: `retry_2`, `maxRetries`."""
+    names = (name for name in TEST_SOURCES["identifier"].findall(thing) if TEST_SOURCES["like code"].search(name))
+    return any(pattern(rf"(?<![A-Za-z0-9_.]){name}(?![A-Za-z0-9_])").search(claim) for name in names)
+
+
+def _is_comparable(amount: str, stated: Iterable[float], thing: str, constant: str) -> bool:
+    """Whether a thing that equals this constant can't have an amount, whose numbers in each unit are `stated`."""
+    from mnemarch.text.statements import dimension_of
+
+    if not (TEST_SOURCES["plain thing"].fullmatch(thing) and TEST_SOURCES["decimal"].fullmatch(constant)):
+        return False
+    number, dimension = _number(constant), dimension_of(amount)
+    if dimension == "time" and not TEST_SOURCES["of time"].search(thing):
+        return False  # Retries for 30 seconds, and three of them.
+    if number in _PLAIN_NUMBERS or (number > 1 if dimension == "share" else "." in constant and "." not in amount):
+        return False
+    # Three retries are four attempts, and more than 17 is 18 or more.
+    near = 0 if dimension == "share" else 1
+    return all(abs(number - other) > near for each in stated for other in (each, each * 100, each / 100))
 
 
 def _numbers_in(text: str) -> set[float]:
@@ -119,55 +136,54 @@ def _number(written: str) -> float:
     return float(match[0].replace("_", "")) if match else 0.0
 
 
-def _other_answer(claim: str, constants: Iterable[str], text: str) -> str:
-    """The HTTP status that the test expects, if the claim says that another is answered."""
+def _is_made_in(thing: str, text: str) -> bool:
+    """Whether a test makes the thing that it compares, or is given it: a variable, or a parameter."""
+    name = TEST_SOURCES["first name"].search(thing)
+    made = rf"\b{name[1]}\b\s*(?::?=(?!=)|\bin\b)|\bdef \w+\([^)]*\b{name[1]}\b|\bas {name[1]}\b" if name else ""
+    return bool(name) and pattern(made).search(text) is not None
+
+
+def _other_status(claim: str, expected: Expectations) -> str:
+    """The HTTP status that the test compares with, if the claim says that another one is answered."""
     if not TEST_SOURCES["answering"].search(claim):
         return ""
     stated = {float(each) for each in TEST_SOURCES["status"].findall(claim)}
-    return next(iter(constants), "") if stated and stated.isdisjoint(_numbers_in(text)) else ""
-
-
-def _other_name(claim: str, constants: Iterable[str], text: str) -> str:
-    """A name among the constants of the same kind as one in the claim (Redis, Postgres), which the text lacks."""
-    from mnemarch.text.korean import in_english
-    from mnemarch.text.statements import kinds_in, parts_of
-
-    found, slots, _ = parts_of(claim)
-    stated = [found[start:end] for start, end in slots.items()]
-    kinds = {kind for slot in stated for kind in kinds_in(slot)}
-    names = telling_words(in_english(" ".join(piece[3] for slot in stated for piece in slot)))
-    if not kinds or any(name in text.lower() for name in names):
+    if len(stated) != 1 or not stated.isdisjoint(_numbers_in(expected.text)):
         return ""
-    return next((each for each in constants if kinds & kinds_of(each.strip("\"'`").lower())), "")
+    compared = (constant for _, thing, constant in expected.values if TEST_SOURCES["status code"].search(thing))
+    return next((each for each in compared if TEST_SOURCES["status"].fullmatch(each)), "")
 
 
-def _other_constant(claim: str, constants: Iterable[str], text: str) -> str:
-    """The one constant (None, True or False) that the test expects, if the claim says that another is returned."""
-    if not TEST_SOURCES["returning"].search(claim):
-        return ""
-    expected = {_constant(each): each for each in constants if TEST_SOURCES["truth"].fullmatch(each)}
-    stated = {_constant(each) for each in TEST_SOURCES["truth"].findall(claim)}
-    written = {_constant(each) for each in TEST_SOURCES["truth"].findall(text)}
-    is_other = len(expected) == len(stated) == 1 and stated.isdisjoint(written)
-    return next(iter(expected.values())) if is_other else ""
+def _other_constant(claim: str, expected: Expectations) -> str:
+    """The constant (None, True or False) that the test compares with, if the claim says that another is returned."""
+    stated = _returned(claim)
+    compared = {_constant(each): each for *_, each in expected.values if TEST_SOURCES["truth"].fullmatch(each)}
+    written = {_constant(each) for each in TEST_SOURCES["truth"].findall(expected.text)}
+    return next(iter(compared.values())) if stated and len(compared) == 1 and stated not in written else ""
+
+
+def _returned(claim: str) -> str:
+    """The constant that is always returned, as the claim says. Empty for a claim with a condition."""
+    returned = None if TEST_SOURCES["condition"].search(claim) else TEST_SOURCES["returning"].search(claim)
+    return _constant(next(filter(None, returned.groups()))) if returned else ""
 
 
 def _constant(written: str) -> str:
-    return _CONSTANTS.get(written.lower(), written.lower())
+    return written.lower() if written.lower() in ("true", "false") else "none"
 
 
-def _other_error(claim: str, expected: Expectations) -> str:
+def _other_error(claim: str, errors: Sequence[str]) -> str:
     """The error that the test expects, if the claim says that something is returned, or names an unrelated error."""
-    stated = TEST_SOURCES["error name"].findall(claim)
-    if not stated:
-        is_returned = TEST_SOURCES["returning"].search(claim) and not TEST_SOURCES["failing"].search(claim)
-        return (expected.errors[0] or "an error") if is_returned else ""
-    known = [getattr(builtins, name, None) for name in (*stated, *expected.errors)]
-    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in known):
+    if not TEST_SOURCES["error name"].search(claim):
+        is_returned = _returned(claim) and not TEST_SOURCES["failing"].search(claim)
+        return (errors[0] or "an error") if is_returned else ""
+    raised = TEST_SOURCES["raised"].search(claim)
+    names = [*TEST_SOURCES["error name"].findall(claim), *errors]
+    known = [getattr(builtins, name, None) for name in names]
+    if not raised or len(names) != 2 or not all(isinstance(each, type) for each in known):
         return ""  # Errors of the program may derive from each other.
-    said, seen = known[: len(stated)], known[len(stated) :]
-    is_related = any(issubclass(a, b) or issubclass(b, a) for a in said for b in seen)  # type: ignore[arg-type]
-    return "" if is_related else expected.errors[0]
+    said, seen = known
+    return "" if issubclass(said, seen) or issubclass(seen, said) else errors[0]  # type: ignore[arg-type]
 
 
 def expected_by(tree: WorkTree, test: str, path: str | None = None) -> frozenset[str]:

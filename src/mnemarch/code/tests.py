@@ -18,10 +18,9 @@ from mnemarch.text.words import Patterns, is_hangul, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.model.testrun import TestResult
 
 # Characters that may begin a line at a definition's own indentation without ending it.
 _CLOSING = frozenset({"", ")", "]", "}"})
@@ -105,14 +104,19 @@ def file_of(codebase: Codebase, test: str) -> str | None:
     return None
 
 
-def edited_after(codebase: Codebase, results: Iterable[TestResult], report: str) -> str | None:
-    """A file of these tests with uncommitted edits that are newer than the report, or None."""
-    inside = [os.path.join(report, name) for name in os.listdir(report)] if os.path.isdir(report) else []
-    written = max(map(os.path.getmtime, (report, *inside)))
+def edited_since(codebase: Codebase, tests: Mapping[str, float]) -> str | None:
+    """A file with uncommitted edits that are newer than the time of one of its tests, or None."""
+    times: dict[str, float] = {}
+    for test, time in tests.items():
+        path = place_of(test).path
+        times[path] = min(time, times.get(path, time))
     head = codebase.head()
-    for path in sorted({place_of(result.name).path for result in results} - {""}):
-        file = os.path.join(codebase.root, path)
-        is_newer = os.path.isfile(file) and os.path.getmtime(file) > written
+    for named in sorted(times.keys() - {""}):
+        path = file_of(codebase, named) or ""
+        try:
+            is_newer = os.stat(os.path.join(codebase.root, path)).st_mtime > times[named] if path else False
+        except OSError:
+            continue
         if is_newer and (head is None or codebase.is_changed(path, head)):
             return path
     return None
@@ -306,7 +310,7 @@ def _used(symbols: Symbols, lines: list[str], start: Sequence[Symbol]) -> list[s
             text = _one_import(symbols, lines, symbol)
         else:
             # Include the decorators above the definition.
-            while first > 1 and lines[first - 2].strip() and first - 1 not in ends:
+            while first > 1 and first - 1 not in ends and _is_beside(lines[first - 2], lines[first - 1]):
                 first -= 1
             text = "\n".join(lines[first - 1 : symbol.last])
         texts.append(text)
@@ -315,6 +319,11 @@ def _used(symbols: Symbols, lines: list[str], start: Sequence[Symbol]) -> list[s
         # In a language whose imports are no definitions, all imports count.
         texts += [line for line in lines if TEST_SOURCES["import"].match(line.strip())]
     return texts
+
+
+def _is_beside(line: str, below: str) -> bool:
+    """Whether a line above a definition is a decorator of it, and not the beginning of its class."""
+    return bool(line.strip()) and _depth(line) >= _depth(below)
 
 
 def _one_import(symbols: Symbols, lines: list[str], symbol: Symbol) -> str:

@@ -78,10 +78,10 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
     cited = [tests.get(name, CitedTest(name)) for name in cited_names(citations)]
     opposed, failed, flaky, ambiguous = (
         next((test for test in cited if getattr(test, problem)), None)
-        for problem in ("expects", "failed", "flaky", "namesakes")
+        for problem in ("instead", "failed", "flaky", "namesakes")
     )
     if opposed is not None:
-        reason, hint = opposition(opposed.ref, opposed.expects), "State what it shows, or cite another test."
+        reason, hint = opposition(opposed.ref, opposed.instead), "State what it shows, or let a lead accept the claim."
     elif failed is not None:
         reason, hint = f"{failed.ref} fails.", "Make it pass, then verify the task."
     elif flaky is not None:
@@ -98,6 +98,7 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
 
 
 def opposition(test: str, expects: str) -> str:
+    """A sentence about a test that expects something else than a claim says."""
     return f"{short_name(test)} expects {expects}, and the claim says something else."
 
 
@@ -183,7 +184,7 @@ def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
 class CitedTest(Frozen):
     """The outcome of a cited test in the places that count for a unit.
 
-    `expects` is what it expects in place of what the claim says: then it counts as not passed. `place` is where it
+    `instead` is what it expects in place of what the claim says: then it counts as not passed. `place` is where it
     passed. `greened_by` are the tasks that fixed it. `namesakes` are the tests that a bare name
     fits, if there are several: then the citation proves nothing (R2).
     """
@@ -195,7 +196,7 @@ class CitedTest(Frozen):
     flaky: bool = False
     place: str = ""
     greened_by: frozenset[str] = frozenset()
-    expects: str = ""
+    instead: str = ""
     namesakes: tuple[str, ...] = ()
 
 

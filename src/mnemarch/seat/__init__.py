@@ -243,8 +243,10 @@ class Seat(Systems):
 
             is_trusted = self.actor.kind in {"human", "orchestrator"}
             tested = self._full_hash(commit) or self._head()
-            seen = replace(read_report(report, root=root), commit=tested, witnessed=is_trusted)
-            self._require_as_tested(seen, report, commit)
+            told, written = read_report(report, root=root)
+            if commit is None:
+                self._require_unedited(report, written)
+            seen = replace(told, commit=tested, witnessed=is_trusted)
         elif isinstance(run, TestRun):
             seen = replace(run, commit=self._head())
         else:
@@ -264,15 +266,15 @@ class Seat(Systems):
             raise InvalidInput(says, hint=Hint("no test named"))
         return seen
 
-    def _require_as_tested(self, run: TestRun, report: str, commit: str | None) -> None:
-        """Raise if a test was edited after the report was written. Committed edits don't count: a checkout makes them.
+    def _require_unedited(self, report: str, written: Mapping[str, float]) -> None:
+        """Raise if a test was edited after its report was written, and the edit is not committed.
 
-        With a commit, the caller says what the tests ran on.
+        A checkout makes files newer that nobody edited.
         """
-        from mnemarch.code.tests import edited_after
+        from mnemarch.code.tests import edited_since
 
         codebase = self._codebase()
-        edited = None if codebase is None or commit is not None else edited_after(codebase, run.results, report)
+        edited = None if codebase is None else edited_since(codebase, written)
         if edited is not None:
             raise InvalidInput(f"{edited} was edited after {report} was written.", hint=Hint("run the tests again"))
 

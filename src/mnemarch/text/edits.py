@@ -25,9 +25,9 @@ _DOCSTRING = r"(?ms)^\s*(\"\"\"|\'\'\').*?\1\s*$"
 _FOLLOWED_MAX = 30
 # The beginning of a named definition in common languages: after a keyword, or after a type as in Java.
 NAMED = (
-    r"(?:export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
+    r"(?:@\w+ |export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
     r"(?:(?:def|class|func|fun|fn|function|interface|struct|enum|trait|impl|module)\s+(?:\([^()]*\)\s*)?(?=\w)"
-    r"|(?!(?:else|return|new|throw|await|case)\b)[\w<>\[\].]{1,80}\s+(?=\w+\s*\([^()]*\)[^;{}()]*\{))(\w+)"
+    r"|(?!(?:if|for|while|match|switch|go|defer|else|return|new|throw|await|case|when|catch)\b)[\w<>\[\].]{1,80}\s+(?=\w+\s*\([^()]*\)[^;{}()]*\{))(\w+)"
 )
 
 

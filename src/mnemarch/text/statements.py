@@ -319,19 +319,19 @@ def dimension_of(amount: str) -> str:
 
 
 def magnitudes(amount: str) -> frozenset[float]:
-    """The numbers that stand for an amount: 30 seconds are 30, 30000 (milliseconds) or 0.5 (minutes)."""
-    match = pattern(r"(\d{1,15}(?:\.\d{1,6})?)(?:/(\d{1,6}))?([A-Za-z%]{0,3})").search(amount)
-    if match is None:
+    """The numbers that stand for an amount: 30 seconds are 30, 30000 (milliseconds) or 0.5 (minutes).
+
+    Empty if the amount can't be read whole.
+    """
+    match = pattern(r"[$€£¥₩]?(\d{1,15}(?:\.\d{1,6})?)(%|[A-Za-z]{0,3})").fullmatch(amount)
+    if match is None or not (match[2] in ("", "%") or dimension_of(amount)):
         return frozenset()
-    number, unit = float(match[1]) / (float(match[2] or 1) or 1), match[3]
-    numbers = {number}
-    if unit == "%" or match[2]:
-        numbers |= {number / 100, number * 100}
+    numbers = reached = {float(match[1])}
     for steps, is_smaller in ((_SMALLER_UNITS, True), (_LARGER_UNITS, False)):
-        each, reached = unit, {number}
-        while each in steps:
-            each, factor = steps[each]
-            factors = (factor, _BINARY.get(factor, factor))
-            reached = {one * by if is_smaller else one / by for one in reached for by in factors}
-            numbers |= reached
+        unit, reached = match[2], {float(match[1])}
+        while unit in steps:
+            unit, factor = steps[unit]
+            factors = {factor, _BINARY.get(factor, factor)}
+            reached = {each * by if is_smaller else each / by for each in reached for by in factors}
+            numbers = numbers | reached
     return frozenset(float(f"{each:.12g}") for each in numbers)

@@ -271,7 +271,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun, 
     return Scene(
         places=places,
         tree=(git.tree_digest(codebase.root) or "") if run.witnessed else "",
-        sources=since.sources({*named, *fuller.values()}) if run.witnessed else {},
+        sources=since.sources({*named, *fuller.values()}),
         touched=frozenset(unit_id for unit_id, path in met.code if path in changed),
         retaken={unit.id: citing.retaken(unit.citations, codebase) for unit in met.units} if run.witnessed else {},
         renamed={name: code_tests.renamed_test(codebase, name) for name in missing if name not in fuller},

@@ -69,8 +69,11 @@ def cited_tests(
     here = [record for record in records if record.place == place]
     new = {ref: [record for record in here if record.at >= since[ref]] for ref in refs if ref in since}
     found = {ref: standing(ref, new.get(ref, records), scope) for ref in refs}
+    # A test that says something else makes the others doubtful, which may be about another part of the claim.
     opposed = other_values(said, sources)
-    return found | {ref: replace(found[ref], passed=False, expects=value) for ref, value in opposed.items()}
+    if not opposed:
+        return found
+    return {ref: replace(test, passed=False, instead=opposed.get(ref, "")) for ref, test in found.items()}
 
 
 def other_values(said: Unit | Claim, sources: Mapping[str, TestSource]) -> dict[str, str]:

@@ -34,17 +34,21 @@ _ERROR_LINES_MAX = 40
 _HINT = "Known formats: JUnit XML (also a folder of it), `go test -json`, TAP, and the JSON of jest and vitest."
 
 
-def read_report(path: str, *, root: str | None = None) -> TestRun:
-    """The test run in a report: a file, or a folder of JUnit files. Names of tests are relative to `root`."""
+def read_report(path: str, *, root: str | None = None) -> tuple[TestRun, dict[str, float]]:
+    """The test run in a report: a file, or a folder of JUnit files, and when each test's file was written.
+
+    Names of tests are relative to `root`.
+    """
     files = sorted(_xml_below(path)) if os.path.isdir(path) else [path]
     if not files:
         raise InvalidInput(f"{path} has no XML file.", hint=_HINT)
-    runner, results = "", list[TestResult]()
+    runner, results, written = "", list[TestResult](), dict[str, float]()
     for file in files:
         names = Names(root or os.getcwd(), os.path.dirname(os.path.abspath(file)))
         runner, in_file = _parsed(_text_of(file), file, names)
         results += in_file
-    return TestRun(runner=runner, command=path, results=tuple(merged(results)))
+        written |= dict.fromkeys((result.name for result in in_file), os.stat(file).st_mtime)
+    return TestRun(runner=runner, command=path, results=tuple(merged(results))), written
 
 
 def _text_of(path: str) -> str:
