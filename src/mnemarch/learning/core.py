@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.outcome import Refused, Stored
     from mnemarch.model.search import Found, Recalled
     from mnemarch.stores.sql.reader import Reader
 
