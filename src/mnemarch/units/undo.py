@@ -136,8 +136,7 @@ class Undoing(Frozen):
             if not is_covered:
                 project(replay, event, keyed=False)
         without = replay.unit(unit.id)
-        if without is None:
-            return {}
+        assert without is not None, "its first event is among these"
         if unit.status in TRUSTED and unit.proof is not None and unit.proof.witnessed and not unit.proof.person:
             is_last["status"] = is_last["scope"] = False  # A witnessed test does not depend on the actor.
         names = ["citations", *(name for names in _TOGETHER if is_last.get(names[0]) for name in names)]
