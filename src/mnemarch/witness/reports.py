@@ -42,12 +42,13 @@ def read_report(path: str, *, root: str | None = None) -> TestRun:
     runner, results = "", list[TestResult]()
     for file in files:
         names = Names(root or os.getcwd(), os.path.dirname(os.path.abspath(file)))
-        runner, in_file = _parsed(_text_of(file), file, names)
+        runner, in_file = _parsed(text_of(file), file, names)
         results += in_file
     return TestRun(runner=runner, command=path, results=tuple(merged(results)))
 
 
-def _text_of(path: str) -> str:
+def text_of(path: str) -> str:
+    """The text of a report."""
     try:
         with open(path, "rb") as file:
             raw = file.read(_REPORT_BYTES_MAX + 1)
@@ -86,10 +87,10 @@ def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
     """The runner, and the results that it was made to write into our temporary folder."""
     recorded, report = os.path.join(folder, "results.jsonl"), os.path.join(folder, "report.json")
     if os.path.exists(recorded):
-        lines = [json.loads(line) for line in _text_of(recorded).splitlines() if line[-1:] == "}"]
+        lines = [json.loads(line) for line in text_of(recorded).splitlines() if line[-1:] == "}"]
         return lines[0]["runner"], merged(_of_recorder(lines, root))
     try:
-        runner, results = _parsed(_text_of(report), report, Names(root, root))
+        runner, results = _parsed(text_of(report), report, Names(root, root))
     except InvalidInput:  # The runner wrote none, or died while it did.
         return "", []
     return runner, merged(results)
@@ -102,7 +103,7 @@ def left_below(runner: str, base: str, root: str, since: float) -> list[TestResu
         inner[:] = [name for name in inner if name not in {".git", "node_modules"}]
         if _REPORT_FOLDERS[runner].search(folder.replace(os.sep, "/")):
             fresh = [path for path in sorted(_xml_below(folder)) if os.path.getmtime(path) >= since]
-            results += [one for path in fresh for one in _parsed(_text_of(path), path, Names(root, base))[1]]
+            results += [one for path in fresh for one in _parsed(text_of(path), path, Names(root, base))[1]]
     return merged(results)
 
 
