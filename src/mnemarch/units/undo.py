@@ -165,8 +165,7 @@ class Undoing(Frozen):
     def _backs(self, event: Event) -> bool:
         """Whether an actor backed a unit by this event, other than this actor and the program itself."""
         is_credit = event.type is not EventType.UNIT_USED or bool((event.payload or {}).get("use", {}).get("credited"))
-        own = {str(self.actor), str(GATE)}
-        return is_credit and str(event.actor) not in own and event.actor.kind is not ActorKind.SYSTEM
+        return is_credit and event.actor not in (self.actor, GATE) and event.actor.kind is not ActorKind.SYSTEM
 
 
 def _voices(act: Act, unit: Unit) -> list[Provenance]:
