@@ -43,6 +43,7 @@ class Engine:
         *,
         index: OpenIndex | None,
         shared_index: SearchIndex | None = None,
+        meanings: MeaningIndex | None = None,
         vectors: Vectors | None,
         place: str | None = None,
         config: Config,
@@ -63,6 +64,7 @@ class Engine:
         # Set by every caller that may write units. Then `close` checks for units to index.
         self.has_new_units = False
         self._open_index, self._shared_index = index, shared_index
+        self._given_meanings = meanings
         self.vectors = vectors
         # The folder that holds the memory's files, if there is one.
         self.place = place
@@ -105,7 +107,7 @@ class Engine:
 
     @cached_property
     def _meanings(self) -> MeaningIndex | None:
-        return None if self.vectors is None else self.vectors.search()
+        return self._given_meanings or (self.vectors.search() if self.vectors is not None else None)
 
     @cached_property
     def finder(self) -> Finder:
