@@ -43,10 +43,6 @@ def _inside(setting: Any, _: Any) -> bool:
     return not os.path.isabs(str(setting)) and ".." not in str(setting).split("/")
 
 
-def _any(*_: Any) -> bool:
-    return True
-
-
 # The settings of recall that only rank.
 _RANKING = (
     *("weight_similarity", "weight_recency", "weight_importance", "half_life_hours", "fusion", "neighbours"),
@@ -56,7 +52,7 @@ _RANKING = (
 # The settings that a repository may change without the user's acceptance, each with a test of the new value against the
 # user's own. They name or rank things, or tighten a rule. The longest matching name counts. A wrong type fails later.
 _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
-    **dict.fromkeys(("project", "core.sections", "hook.domains", *map("recall.{}".format, _RANKING)), _any),
+    **dict.fromkeys(("project", "core.sections", "hook.domains", *map("recall.{}".format, _RANKING)), lambda *_: True),
     **dict.fromkeys(("limits", "trust", "loops.threshold", "core.chars_max", "store.lock_wait_s_max"), _lower),
     **dict.fromkeys(
         ("recall.k_max", "recall.candidates_per_item", "recall.candidates_min", "recall.expanded_max"), _lower

@@ -15,6 +15,7 @@ from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, StoreUnavai
 from mnemarch.log.act import Entry
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.verbs.types import REPORT, SEAT, Parameter, Verb, from_json, kind_of, recognised, served, to_json
+from mnemarch.witness.reports import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 # The server closes connections that are idle for longer.
 _IDLE_S_MAX = 10.0
-_REPORT_BYTES_MAX = 8_000_000
 _OWNERS = frozenset({"decisions", "rules", "core", "episodes"})
 
 
@@ -176,13 +176,7 @@ class _Verbs:
 def _sent(parameter: Parameter, item: Any) -> Any:
     """A parameter as JSON: of a report its text, of a record the fields that are set."""
     if parameter.type is REPORT:
-        try:
-            with open(item, "rb") as file:
-                return file.read(_REPORT_BYTES_MAX + 1).decode("utf-8-sig", "replace")
-        except OSError as error:
-            raise InvalidInput(
-                f"{item} can't be read: {error.strerror}.", hint="Check the path of the report."
-            ) from None
+        return text_of(item)
     fields = parameter.type.schema().get("properties")
     if not parameter.many:
         return to_json(item)

@@ -66,9 +66,6 @@ class Limits(Frozen):
     data_bytes_max: int = 1_048_576
     batch_max: int = 500
 
-    def __check__(self) -> None:
-        _check("limits", self)
-
 
 class GateRules(Frozen):
     """Numbers of the gate (S10) and of the search for duplicates (R6, A31)."""
@@ -139,17 +136,11 @@ class LoopRules(Frozen):
 
     threshold: int = 3
 
-    def __check__(self) -> None:
-        _check("loops", self)
-
 
 class WitnessRules(Frozen):
     """Commands that count as tests beside the known runners, given by their first words (R21)."""
 
     test_commands: tuple[str, ...] = ()
-
-    def __check__(self) -> None:
-        _check("witness", self)
 
 
 class LearningRules(Frozen):
@@ -163,9 +154,6 @@ class LearningRules(Frozen):
     entries_per_minute_max: int = 1_000
     classifier: str = "rules"
 
-    def __check__(self) -> None:
-        _check("learning", self)
-
 
 class CoreRules(Frozen):
     """The sections of core memory, and the size of each (M19)."""
@@ -173,18 +161,12 @@ class CoreRules(Frozen):
     sections: tuple[str, ...] = ("persona", "human", "project", "task")
     chars_max: int = 2_000
 
-    def __check__(self) -> None:
-        _check("core", self)
-
 
 class DecisionRules(Frozen):
     """How far the impact of a decision is followed (R12)."""
 
     impact_depth_max: int = 16
     impact_nodes_max: int = 1_000
-
-    def __check__(self) -> None:
-        _check("decisions", self)
 
 
 class AnalystRules(Frozen):
@@ -231,9 +213,6 @@ class ReflectionRules(Frozen):
     episodes_max: int = 500
     seconds_max: float = 2.0
 
-    def __check__(self) -> None:
-        _check("reflection", self)
-
 
 class HookRules(Frozen):
     """What `mnemarch hook` injects and records. 0 tokens: nothing. `domains` maps folders to their domains (R3)."""
@@ -262,9 +241,6 @@ class StoreRules(Frozen):
     lock_wait_s_max: float = 30.0
     index_tail_max: int = 512
     index_at_close_min: int = 64
-
-    def __check__(self) -> None:
-        _check("store", self)
 
 
 class Config(Frozen):
@@ -296,7 +272,8 @@ class Config(Frozen):
         require_valid(name is None or (isinstance(name, str) and bool(name.strip())), "project", name, "a name")
         for part, kind in _PARTS.items():
             require_valid(isinstance(getattr(self, part), kind), part, getattr(self, part), kind.__name__)
-        _check("retention", self.retention)
+        for section in _SECTIONS:
+            _check(section, getattr(self, section))
         _check_trust(self.trust)
 
 

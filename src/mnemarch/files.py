@@ -9,10 +9,12 @@ import time
 from contextlib import contextmanager, suppress
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.model.json_text import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 PARTIAL_END = ".partial"
 _NAP_S = 0.01
@@ -97,6 +99,14 @@ def read_small(path: str, bytes_max: int) -> bytes:
         return os.read(handle, status.st_size)
     finally:
         os.close(handle)
+
+
+def small_json(path: str, bytes_max: int) -> Any:
+    """The content of a small JSON file, or None if it is missing or damaged."""
+    try:
+        return from_json(read_small(path, bytes_max).decode())
+    except (OSError, ValueError):
+        return None
 
 
 def is_another_file(path: str | None, other: str | None) -> bool:

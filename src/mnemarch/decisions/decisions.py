@@ -232,14 +232,16 @@ class Decisions:
         """Decide a request, as a new proposal of this actor against the version that the asker saw."""
         named, why = checked_id(request_id, "a request's id"), _override(override)
         request = self._ask(proposals.waiting_request, named)
-        there = Decisions(self._log, proposals.seat_of(request, self._caller), self._intake)
+        # In the scope of the request, where its evidence is visible and its level means the same.
+        caller = Caller(self._caller.actor, request.scope, self._caller.session, self._caller.root)
+        there = Decisions(self._log, caller, self._intake)
         fields = ("reason", "evidence", "snapshots", "strength", "domain", "level", "revises")
         proposal = there.propose(request.text, **{name: getattr(request, name) for name in fields})
 
         def work(act: Act) -> Decision:
             return proposals.commit(act, proposal, why, proposals.waiting_request(act.transaction, act.caller, named))
 
-        return self._log.act(there._caller, work, durable=True)
+        return self._log.act(caller, work, durable=True)
 
     def decline_request(self, request_id: str, reason: str) -> None:
         """Decline a request, with a reason."""

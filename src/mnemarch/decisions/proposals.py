@@ -69,7 +69,14 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None, request: 
 
     `request` is the request that it was made from, if any. Other requests for the same are answered too.
     """
-    return settled(act, _decided(act, proposal, override, request), request)
+    decision = _decided(act, proposal, override, request)
+    for each in open_requests(act.transaction, act.caller):
+        is_same_place = each.scope.at(each.level) == decision.unit.scope and each.domain == decision.domain
+        if request is not None and each.id == request.id:
+            answer(act, each.id, "accepted", decision.id)
+        elif is_same_place and canonical(each.text) == canonical(decision.unit.content):
+            answer(act, each.id, "decided already", decision.id)
+    return decision
 
 
 def _decided(act: Act, proposal: DecisionProposal, override: str | None, request: DecisionRequest | None) -> Decision:
@@ -362,30 +369,9 @@ def waiting_request(reader: Reader, caller: Caller, request_id: str) -> Decision
 
 
 def answer(act: Act, request_id: str, reason: str, decision_id: str | None, **more: bool) -> None:
-    """Answer a request with the decision that it became, or with the reason why not."""
+    """Answer a request with the decision that it became, or with the reason why not; or reopen it with `reopens`."""
     payload = {"request": request_id, "reason": reason, "decision": decision_id} | more
     act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
-
-
-def settled(act: Act, decision: Decision, accepted: DecisionRequest | None) -> Decision:
-    """Answer the accepted request, and all other requests for the same. Returns the decision."""
-    for request in open_requests(act.transaction, act.caller):
-        is_same_place = request.scope.at(request.level) == decision.unit.scope and request.domain == decision.domain
-        if accepted is not None and request.id == accepted.id:
-            answer(act, request.id, "accepted", decision.id)
-        elif is_same_place and canonical(request.text) == canonical(decision.unit.content):
-            answer(act, request.id, "decided already", decision.id)
-    return decision
-
-
-def reopen(act: Act, request_id: str, reason: str) -> None:
-    """Reopen an answered request."""
-    answer(act, request_id, reason, None, reopens=True)
-
-
-def seat_of(request: DecisionRequest, caller: Caller) -> Caller:
-    """The caller in the scope of the request, where the evidence is visible and the level means the same."""
-    return Caller(caller.actor, request.scope, caller.session, caller.root)
 
 
 def _request(event: Event) -> DecisionRequest:

@@ -236,6 +236,7 @@ def read(path: str) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(text)
         check_head(record)
+        is_whole = record.pop("digest", None) == _digest(record)
     except (ValueError, RecursionError):
         if not text.strip() or f'"{FORMAT}"' in text[:200]:
             torn = f"{path} is incomplete: it ends after {len(text)} characters."
@@ -245,11 +246,6 @@ def read(path: str) -> dict[str, Any]:
         raise foreign from None
     except Incompatible as error:
         raise Incompatible(f"{path}: {error.message}", hint=error.hint) from None
-    digest = record.pop("digest", None)
-    try:
-        is_whole = digest == _digest(record)
-    except InvalidInput:  # A number that JSON can't represent.
-        is_whole = False
     if not is_whole:
         raise _damaged(path, "its digest does not match")
     return record

@@ -50,7 +50,7 @@ PLAIN_COMMANDS = {
     "decisions: versions, and what a change would reach": dict.fromkeys(
         ("decide", "decisions import", "decisions export"), "decide"
     ),
-    "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
+    "rules: learned from patches": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
     "recall": {"graph": "graph"},
     "operate": {
         **dict.fromkeys(("demo", "init", "hook", "trust"), "plain_commands"),

@@ -22,6 +22,7 @@ from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.admission import checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.verbs.types import DURATION, FLAG, PROGRESS, SEAT, Parameter, Verb
+from mnemarch.wiring import current_folder
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
@@ -255,10 +256,7 @@ class Call:
             if not os.path.isdir(root):
                 raise InvalidInput(f"--root {root!r} is not a folder.", hint="Give the root of a working tree.")
             return str(root)
-        try:
-            return os.getcwd()
-        except FileNotFoundError:
-            raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
+        return current_folder()
 
     def _absent(self) -> NotFound | None:
         """The error that there is no memory, or None if there is one."""

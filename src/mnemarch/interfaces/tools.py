@@ -10,7 +10,7 @@ from typing import Any
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces.command import Call, performed, text_of
 from mnemarch.lazy import paragraphs_beside
-from mnemarch.learning.core import description_of
+from mnemarch.learning.core import tool_table
 from mnemarch.model.outcome import Refused
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id
@@ -70,7 +70,7 @@ class Tool(Frozen):
 
     @property
     def says(self) -> str:
-        return description_of(self.name) if self.profile == CORE else words(f"tool {self.name}")
+        return str(tool_table()[self.name]["description"]) if self.profile == CORE else words(f"tool {self.name}")
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -286,16 +286,9 @@ TOOLS = (
 )
 
 
-_CORE_TOOLS = {
-    "core_memory_append": ("section", "content"),
-    "core_memory_replace": ("section", "old", "new"),
-    "conversation_search": ("query", "page"),
-    "archival_memory_insert": ("content",),
-    "archival_memory_search": ("query", "page"),
-}
 CORE_TOOLS = tuple(
-    Tool(name, f"core.{name}", offers, ("str",), run=partial(_core, name), profile=CORE)
-    for name, offers in _CORE_TOOLS.items()
+    Tool(name, f"core.{name}", tuple(tool["parameters"]), ("str",), run=partial(_core, name), profile=CORE)
+    for name, tool in tool_table().items()
 )
 
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.outcome import Refused, Stored
     from mnemarch.model.search import Found, Recalled
     from mnemarch.stores.sql.reader import Reader
 
@@ -374,20 +373,19 @@ def _ranked(turns: Sequence[Turn], wanted: Sequence[str]) -> list[Turn]:
 
 
 @cache
-def _table() -> dict[str, dict[str, Any]]:
+def tool_table() -> dict[str, dict[str, Any]]:
+    """The five tools by name, each with its description and its parameters."""
     listed = json.loads(Path(__file__).with_name("core_tools.json").read_text(encoding="utf-8"))
     return {tool["name"]: tool for tool in listed}
-
-
-def description_of(name: str) -> str:
-    return str(_table()[name]["description"])
 
 
 def schemas(style: str, sections: Sequence[str]) -> list[dict[str, Any]]:
     """The schema of every tool, in one style of tool calling."""
     if style not in _STYLES:
         raise InvalidInput(f"{style!r} is not a style of tool calling.", hint=f"Use one of: {', '.join(_STYLES)}.")
-    return [_STYLES[style](tool["name"], tool["description"], _schema(tool, sections)) for tool in _table().values()]
+    return [
+        _STYLES[style](tool["name"], tool["description"], _schema(tool, sections)) for tool in tool_table().values()
+    ]
 
 
 def _schema(tool: Mapping[str, Any], sections: Sequence[str] = ()) -> dict[str, Any]:
@@ -411,9 +409,9 @@ _STYLES: dict[str, Callable[[str, str, dict[str, Any]], dict[str, Any]]] = {
 
 def checked_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
     """The arguments of a tool call, checked against its schema. OpenAI's clients pass JSON as text."""
-    tool = _table().get(name)
+    tool = tool_table().get(name)
     if tool is None:
-        raise InvalidInput(f"There is no tool {name!r}.", hint=f"Call one of: {', '.join(_table())}.")
+        raise InvalidInput(f"There is no tool {name!r}.", hint=f"Call one of: {', '.join(tool_table())}.")
     hint = f"Call {name} with {', '.join(tool['parameters'])}."
     given: Any = arguments
     if isinstance(arguments, str):

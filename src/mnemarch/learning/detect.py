@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from mnemarch.learning.generalise import LADDER, Generaliser, Rung, bound_in, differing, imported_names, text
-from mnemarch.learning.patches import Category, Patch, Site, category_of, lifted, name_of, patch_of, tag_of
+from mnemarch.learning.patches import Category, Patch, Site, category_of, lifted, name_of, patch_from, patch_of, tag_of
 from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in
 from mnemarch.learning.trees import (
     Kinds,
@@ -32,7 +32,6 @@ from mnemarch.policy.admission import typed
 Texts = tuple[str, str]
 
 _SITES_MAX = 12
-_SOURCE_CHARS_MAX = 400_000
 _LITERAL_NODES_MAX = 60
 _LONG_STRING_CHARS = 8
 _WEAK_TOKENS = frozenset({".", ":", "=", "->", "::"})
@@ -48,7 +47,7 @@ def detect_code_rules_from_patch(before: str, after: str, language: str = "pytho
     Each rule was tried on its own patch. A Python rule was also tried on a part of the standard library, where it must
     hardly ever apply.
     """
-    patch = _patch(before, after, language)
+    patch = patch_from(before, after, language)
     sites = [] if patch is None else list({site.key: site for site in patch.sites}.values())
     if patch is None or len(sites) > _SITES_MAX:
         return []
@@ -83,13 +82,6 @@ def _distance(one: Tree, other: Tree) -> int:
     ours, theirs = ([(node.kind, node.text) for node in tree.root.walk() if not node.children] for tree in (one, other))
     blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
     return len(ours) + len(theirs) - 2 * sum(block.size for block in blocks)
-
-
-def _patch(before: str, after: str, language: str) -> Patch | None:
-    if max(len(before), len(after)) > _SOURCE_CHARS_MAX:
-        return None
-    trees = fragments([before, after], language)
-    return patch_of(*trees) if trees else None
 
 
 def _rule_for(patch: Patch, site: Site) -> CodeRule | None:
@@ -127,12 +119,12 @@ def _joint_rule(one: Patch, other: Patch) -> CodeRule | None:
 
 def joint_rules(patch: Texts, others: Mapping[str, Texts], language: str) -> list[tuple[CodeRule, str]]:
     """The rules that a patch shares with others, each with the other's id. No rule is wrong on any of these patches."""
-    new = _patch(*patch, language)
+    new = patch_from(*patch, language)
     if new is None or len(new.sites) != 1:
         return []
     rules: dict[tuple[str, str], tuple[CodeRule, str]] = {}
     for id, texts in others.items():
-        other = _patch(*texts, language)
+        other = patch_from(*texts, language)
         rule = _joint_rule(new, other) if other is not None and len(other.sites) == 1 else None
         known = (patch, *others.values())
         if rule is not None and all(verdict([rule], *each, language) != "wrong" for each in known):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import CodeView
     from mnemarch.embedding import sparse
-    from mnemarch.embedding import sparse as embedding
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Refused, Stored
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 else:
     # Loaded late: only a search needs these, and the check at every failure must be fast.
     sparse = Lazy("mnemarch.embedding.sparse")
-    embedding = Lazy("mnemarch.embedding.sparse")
     tokens = Lazy("mnemarch.text.tokens")
 
 _TEXT_BYTES_MAX = 1_048_576
@@ -70,8 +68,8 @@ class _Library:
         return KnownErrors((unit_id, error) for unit_id, episode in episodes for error in errors_of(episode))
 
     @cached_property
-    def embedder(self) -> embedding.BagOfWordsEmbedder:
-        embedder = embedding.BagOfWordsEmbedder()
+    def embedder(self) -> sparse.BagOfWordsEmbedder:
+        embedder = sparse.BagOfWordsEmbedder()
         embedder.learn(episode.content for episode in self.episodes.values())
         return embedder
 

@@ -251,10 +251,6 @@ def texts(items: Any) -> list[str]:
     return [item for item in items if isinstance(item, str) and item] if isinstance(items, list | tuple) else []
 
 
-def lines_in(episode: Unit) -> list[str]:
-    return [str(fault.get("line", "")) for fault in faults_in(episode)]
-
-
 def failing(episode: Unit) -> set[str]:
     """The commands that failed in a task, whole and by their programs."""
     commands = [str(fault["command"]) for fault in faults_in(episode) if fault.get("command")]

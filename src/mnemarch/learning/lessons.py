@@ -99,7 +99,7 @@ class ReflectionGenerator:
         failed = telling.failed_approaches(met)
         worked = {episode.id: said for episode in won if (said := telling.what_it_said(episode, cluster.key))}
         dead = [
-            tries[0]
+            tries
             for tries in failed
             if len(tries) > 1 and not any(telling.is_same(tries[0], e) for e in worked.values())
         ]
@@ -108,7 +108,7 @@ class ReflectionGenerator:
             (Form.WORKED, _turn(met) or _changed_alike(won, lost, cluster.key)),
             (Form.MISSING_STEP, _missing_step(won, lost)),
             (Form.DEAD_END, vain := _again_in_vain(met)),
-            (Form.DEAD_END, (dead[0], "") if dead else None),
+            (Form.DEAD_END, (dead[0][0], "") if dead else None),
             (Form.OPEN_PROBLEM, None if won else ("", _open_problem(met, failed))),
         ]
         of_use = (Form.WORKED, Form.MISSING_STEP) if _SAYS_NOTHING.search(cluster.line) else tuple(Form)
@@ -125,8 +125,8 @@ class ReflectionGenerator:
         instead = _went_on_with(met, advice, won) if found[0][1] is vain else ""
         lines += [instead] if instead else []
         if dead:
-            listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
-            lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
+            listed = ", ".join(f"“{quoted(tries[0])}”" for tries in dead[:_LISTED_MAX])
+            lines.append(f"Failed in {len(dead[0])} tasks, and none says that it worked: {listed}.")
         # One task's change is no rule, but it is a start for the next agent.
         changes = [told for episode in won if (told := what_changed(episode, cluster.key, episodes))]
         changes.sort(key=lambda told: advice not in told)
@@ -157,7 +157,9 @@ class ReflectionGenerator:
                 continue
             if _tail(len(episodes), len(lost), len(touched), len(failed)) > _BY_CHANCE_MAX / 2:
                 continue
-            met = Counter(line for episode in failed for line in {quoted(each) for each in telling.lines_in(episode)})
+            met = Counter(
+                line for each in failed for line in {quoted(str(fault.get("line", ""))) for fault in faults_in(each)}
+            )
             lines = [
                 f"{len(failed)} of the {len(touched)} tasks that touched {path} failed;"
                 f" of the {_tasks(others)} that did not, {others_failed}."
@@ -331,10 +333,6 @@ def _text(lines: Sequence[str], files: Sequence[str], episodes: Sequence[Unit]) 
     last = f"Last met on {max(episode.occurred_at for episode in episodes):%Y-%m-%d}."
     unverified = "Quotes are agents' words, not verified."
     return " ".join([*lines, *rests, last, unverified])
-
-
-def _most(failed: Sequence[list[str]], text: str) -> int:
-    return max(len(tries) for tries in failed if tries[0] == text)
 
 
 def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:

@@ -54,12 +54,9 @@ def language_for(path: str, language: str | None = None) -> str | None:
 
 def pieces(before: str, after: str, language: str) -> list[tuple[str, str]]:
     """The changed statements before and after, with the imports of their names. A fragment is returned whole."""
-    if max(len(before), len(after)) > _TEXT_CHARS_MAX:
+    patch = patch_from(before, after, language)
+    if patch is None:
         return []
-    trees = fragments([before, after], language)
-    if not trees:
-        return []
-    patch = patch_of(*trees)
     if patch.before.prefix or patch.before.suffix:
         return [(before, after)]
     found: dict[tuple[str, str], None] = {}
@@ -164,6 +161,13 @@ class Patch(NamedTuple):
     @property
     def changes_nothing(self) -> bool:
         return not self.sites and not self.gained and not self.lost
+
+
+def patch_from(before: str, after: str, language: str) -> Patch | None:
+    """The patch from one text to another. None if they don't parse, or are too long."""
+    is_long = max(len(before), len(after)) > _TEXT_CHARS_MAX
+    trees = [] if is_long else fragments([before, after], language)
+    return patch_of(*trees) if trees else None
 
 
 def patch_of(before: Tree, after: Tree) -> Patch:

@@ -8,7 +8,7 @@ from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Rebuild
 from mnemarch.model.stamps import instant, micros, sha256
-from mnemarch.model.unit import OF_CODE, Citation, Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
+from mnemarch.model.unit import OF_CODE, Citation, Kind, Link, Provenance, Status, Trust, Unit, Use
 from mnemarch.model.value import assert_never, replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.stores.sql.queries import text_keys
@@ -119,7 +119,7 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
         transaction.put_use(Use(unit_id=before.id, **payload["use"]))
     for task_key in payload.get("reused_by", ()):
         transaction.put_use(Use(unit_id=before.id, task_key=task_key, credited=True))
-    fields = fields_from_json(payload.get("set", {}))
+    fields = Unit.fields_from_json(payload.get("set", {}))
     gained = [Citation.from_json(item) for item in payload.get("cite", ())]
     if gained:
         # A new citation of the same code replaces the old one.
@@ -227,7 +227,7 @@ def put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | N
 
 
 def _born(record: dict[str, Any], event: Event) -> Unit:
-    fields = fields_from_json(record)
+    fields = Unit.fields_from_json(record)
     return Unit(
         **fields,
         id=event.subject or "",

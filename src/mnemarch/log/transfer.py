@@ -361,15 +361,13 @@ class Copying:
         """Copy events that arrived meanwhile, on one snapshot. Returns the ends and the digest of that snapshot."""
         goal = reader.heads()
         if goal != self._heads:
-            missing = sum(seq - self._heads.get(stream, _NOTHING)[0] for stream, (seq, _) in goal.items())
+            known = {stream: seq for stream, (seq, _) in self._heads.items()}
+            missing = sum(seq - known.get(stream, 0) for stream, (seq, _) in goal.items())
             # A stream may have got an event at a position that the copy has passed already in another stream.
-            is_all = missing == sum(event.seq > self._seq_of(event.stream) for event in reader.events(after=after))
+            is_all = missing == sum(event.seq > known.get(event.stream, 0) for event in reader.events(after=after))
             for page in _pages(reader, after if is_all else self._before_missing(reader, goal)):
                 self._take(page, goal)
         return goal, digest(reader)
-
-    def _seq_of(self, stream: Stream) -> int:
-        return self._heads.get(stream, _NOTHING)[0]
 
     def _is_same(self, heads: Heads, expected: str) -> bool:
         """Whether the target has the expected projections, if needed after a rebuild. Raises if its log differs."""

@@ -468,7 +468,4 @@ EXPECTED = "tests_expected"
 # A kind of key beside the kinds of citations: the fingerprint of an error that an episode met.
 FAULT = "fault"
 
-unit_to_json = Unit.to_json
-unit_from_json = Unit.from_json
-fields_from_json = Unit.fields_from_json
 trust_to_json = Trust.to_json

@@ -7,11 +7,11 @@ from itertools import islice
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import DOCTOR, Actor, ActorKind, Caller, Scope, checked_id
+from mnemarch.model.caller import DOCTOR, GATE, Actor, ActorKind, Caller, Scope, checked_id
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import AgentAtWork, Dispute, Overview, TaskUnderWay, Verdict, WorktreeInUse
 from mnemarch.model.stamps import checked_instant, datetime, instant, micros, timedelta
-from mnemarch.model.unit import Kind, LinkType, Status, Unit
+from mnemarch.model.unit import TRUSTED, Kind, LinkType, Unit
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.units import finding
 
@@ -46,7 +46,6 @@ _NEWS = (
 NEWS_MAX = 500
 _SCOPES_MAX = 20
 _STUCK_MAX = 20
-_GATE = "orchestrator:gate"
 _WORKERS = frozenset({ActorKind.AGENT, ActorKind.ORCHESTRATOR})
 
 
@@ -229,7 +228,7 @@ def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
     last: dict[str, tuple[int, Scope]] = {}
     for actor, scope, _, _, at in activity:
         if (
-            actor != _GATE
+            actor != str(GATE)
             and Actor.parse(actor).kind in _WORKERS
             and at >= micros(since)
             and at >= last.get(actor, (0, scope))[0]
@@ -261,13 +260,12 @@ def _learned(reader: Reader, caller: Caller, news: Sequence[Event]) -> tuple[Uni
     """New knowledge: verified and published units, and skills, newest first."""
     subjects = dict.fromkeys(event.subject for event in news if event.subject is not None)
     units = reader.units(subjects)
-    known = {Status.VERIFIED, Status.PUBLISHED}
     return tuple(
         unit
         for unit in units.values()
         if unit.live
         and unit.kind not in {Kind.EPISODE, Kind.CORE, Kind.EVIDENCE, Kind.ANCHOR}
-        and (unit.status in known or unit.kind is Kind.SKILL)
+        and (unit.status in TRUSTED or unit.kind is Kind.SKILL)
         and caller.may_read(unit.scope)
     )
 

@@ -8,7 +8,7 @@ from mnemarch.decisions import proposals
 from mnemarch.decisions.guard import require_may_retire
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.lazy import Lazy
-from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
+from mnemarch.model.caller import GATE, Actor, ActorKind, Caller, Level, Scope
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.unit import Status, Unit
 from mnemarch.model.upkeep import Copy, Erased, Undone
@@ -243,7 +243,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         payload = {"what": "refused claim", "answer": reason, "reopens": True}
         act.record(EventType.INBOX_SETTLED, payload, subject=id)
     for id in undone["requests"]:
-        proposals.reopen(act, id, reason)
+        proposals.answer(act, id, reason, None, reopens=True)
     for ledger in undone["ledgers"]:
         detector.bring_back(act, ledger)
     taught = [act.transaction.event(id) for id in undone.get("rules", ())]
@@ -275,7 +275,7 @@ def _require(act: Act, what: str) -> None:
 
 def _require_may_undo(caller: Caller, undoing: Undoing) -> None:
     actor = undoing.actor
-    if actor.kind is ActorKind.SYSTEM or str(actor) == "orchestrator:gate":
+    if actor.kind is ActorKind.SYSTEM or actor == GATE:
         raise InvalidInput(f"{actor} is the program's own actor.", hint="Undo the actor for whom it acted.")
     if actor.kind is ActorKind.HUMAN and caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(

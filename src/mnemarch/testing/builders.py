@@ -104,10 +104,6 @@ def made_link(id: str, source: str, target: str, type: LinkType = LinkType.CONTR
     return Link(id=id, type=type, source=source, target=target, weight=0.5, note="3 / 5", at=START, open=open)
 
 
-def refines(source: str, target: str) -> Relation:
-    return Relation(source=source, type=RelationType.REFINES, target=target, id="e-1")
-
-
 def put(transaction: Transaction, unit: Unit, *, key: str | None = None, skeleton: str | None = None) -> Unit:
     """Store a unit together with an event, so that the change has a position."""
     event = recorded(transaction, subject=unit.id, scope=unit.scope)
@@ -148,7 +144,7 @@ def filled(transaction: Transaction) -> None:
     transaction.put_link(made_link("l-1", "u-1", "u-2"))
     transaction.put_test(made_test("test_b"))
     transaction.put_use(Use(unit_id="u-1", task_key="task", handed=True))
-    transaction.put_relation(refines("r-1", "r-2"))
+    transaction.put_relation(Relation(source="r-1", type=RelationType.REFINES, target="r-2", id="e-1"))
     transaction.put_code_rule(made_rule("c-1"))
 
 

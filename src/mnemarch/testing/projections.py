@@ -9,7 +9,7 @@ from mnemarch import Citation, Conflict, EventType, Kind, Level, Scope, Status, 
 from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, RelationType, VersionKey
 from mnemarch.model.testrun import TestRecord, short_name
-from mnemarch.model.unit import LinkType, Use, unit_to_json
+from mnemarch.model.unit import LinkType, Use
 from mnemarch.stores.sqlite import InMemoryStore
 from mnemarch.testing.builders import (
     HERE,
@@ -234,10 +234,10 @@ class ProjectionContract:
         recorded(store)
         other = [made_unit("u-2", status=Status.DEPRECATED), made_unit("u-3", kind=Kind.EPISODE)]
         for unit in (made_unit("u-1"), *other, made_unit("u-4")):
-            recorded(store, type=EventType.UNIT_REMEMBERED, subject=unit.id, payload={"unit": unit_to_json(unit)})
+            recorded(store, type=EventType.UNIT_REMEMBERED, subject=unit.id, payload={"unit": unit.to_json()})
             put(store, unit)
         far = made_unit("u-5")
-        payload = {"unit": unit_to_json(far)}
+        payload = {"unit": far.to_json()}
         recorded(store, type=EventType.UNIT_REMEMBERED, subject=far.id, payload=payload, scope=WIDE)
         put(store, far)
         # Storing a unit is an entry too.

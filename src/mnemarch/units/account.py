@@ -306,7 +306,7 @@ class _Faults:
             test, steps = gone.get("test"), self.steps[gone["since"] :]
             became = (unseen or {}).get(test or "")
             # If the run names only a file or package, an edit of the tests may have skipped the test.
-            if became == UNNAMED and _tests_edited(steps):
+            if became == UNNAMED and any(is_of_tests(str(step.data.get("path"))) for step in steps if is_edit(step)):
                 continue
             if became is None and test is not None:
                 became = self._doubt(gone, steps)
@@ -325,10 +325,6 @@ def _changed_since(fault: Mapping[str, Any], steps: Sequence[LoggedStep]) -> lis
     new = {word.partition("=")[0] for word in again[-1].split() if "=" in word and word not in red} if again else set()
     told = [as_code(again[-1])] if any(map(str.isupper, new)) else []
     return [*changes_in(steps, f"{fault['test']} {fault['line']}"), *told]
-
-
-def _tests_edited(steps: Iterable[LoggedStep]) -> bool:
-    return any(is_of_tests(str(step.data.get("path"))) for step in steps if is_edit(step))
 
 
 def _follow(fault: dict[str, Any], steps: Iterable[LoggedStep]) -> None:

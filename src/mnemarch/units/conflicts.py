@@ -140,18 +140,13 @@ def _vector(text: str) -> SparseVector[int]:
 
 def open_disputes(reader: Reader, visible_keys: Sequence[str], type: LinkType) -> list[Dispute]:
     """The open disputes with at least two visible units."""
-    return [dispute_from(link, _in_order(reader, ids)) for link, ids in reader.open_links(visible_keys, type)]
+    return [dispute_from(link, reader.units(ids).values()) for link, ids in reader.open_links(visible_keys, type)]
 
 
 def dispute_of(reader: Reader, link: Link, visible_keys: Sequence[str]) -> Dispute | None:
     """A link as a dispute between its visible units. None if fewer than two are visible."""
-    units = [unit for unit in _in_order(reader, reader.units_of_link(link.id)) if unit.scope.key in visible_keys]
+    units = [unit for unit in reader.units(reader.units_of_link(link.id)).values() if unit.scope.key in visible_keys]
     return dispute_from(link, units) if len(units) > 1 or (units and link.source == link.target) else None
-
-
-def _in_order(reader: Reader, unit_ids: Sequence[str]) -> list[Unit]:
-    units = reader.units(unit_ids)
-    return [units[unit_id] for unit_id in unit_ids if unit_id in units]
 
 
 def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:

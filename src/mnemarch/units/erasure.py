@@ -7,7 +7,7 @@ from mnemarch.log.merging import link_of, opened_by_clones, openings, reversed_b
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Kind, Link, Unit, unit_to_json, waiting_key
+from mnemarch.model.unit import Kind, Link, Unit, waiting_key
 from mnemarch.model.upkeep import Copy
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
@@ -387,7 +387,7 @@ def _tombstone(unit: Unit) -> dict[str, object]:
 
 def _restated(unit: Unit, texts: Sequence[str]) -> dict[str, Any]:
     """The current value of every changeable field, without the erased text. The events that set them are emptied."""
-    stored: dict[str, Any] = {**dict.fromkeys(Unit.json_optional), **unit_to_json(unit)}
+    stored: dict[str, Any] = {**dict.fromkeys(Unit.json_optional), **unit.to_json()}
     fields = {name: item for name, item in stored.items() if name not in _FIXED}
     for name in ("contradiction_note", "archive_reason"):
         if fields[name] is not None and _has_copy(texts, fields[name]):

@@ -38,7 +38,7 @@ def explained(reader: Reader, unit: Unit, caller: Caller, log: Log, sources: Map
         supersedes=unit.supersedes,
         superseded_by=unit.superseded_by,
         disputes=tuple(dispute for dispute in disputes if dispute is not None),
-        used_by=tuple(_users(reader, unit)),
+        used_by=tuple(_users(history)),
         history=history,
         related=tuple(relation.sentence for relation in related(reader, unit, visible_keys)),
     )
@@ -177,10 +177,10 @@ def _validity(unit: Unit) -> str:
     return f"{since} until {unit.valid_to:%Y-%m-%d %H:%M}{commit}"
 
 
-def _users(reader: Reader, unit: Unit) -> list[str]:
+def _users(history: Sequence[Event]) -> list[str]:
     """The names of the tasks that were credited with reusing the unit."""
     return [
         str(event.scope.task)
-        for event in reader.events_of_subject(unit.id)
+        for event in history
         if event.type is EventType.UNIT_USED and (event.payload or {}).get("use", {}).get("credited")
     ]

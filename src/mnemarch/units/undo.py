@@ -11,7 +11,7 @@ from mnemarch.log.projection import PROVENANCE_MAX, project
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.stamps import datetime, micros
-from mnemarch.model.unit import LIVE, TRUSTED, CitationKind, Kind, Provenance, Status, Unit, unit_to_json
+from mnemarch.model.unit import LIVE, TRUSTED, CitationKind, Kind, Provenance, Status, Unit
 from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import Frozen, replace
 from mnemarch.policy.permissions import Deed
@@ -136,12 +136,11 @@ class Undoing(Frozen):
             if not is_covered:
                 project(replay, event, keyed=False)
         without = replay.unit(unit.id)
-        if without is None:
-            return {}
+        assert without is not None, "its first event is among these"
         if unit.status in TRUSTED and unit.proof is not None and unit.proof.witnessed and not unit.proof.person:
             is_last["status"] = is_last["scope"] = False  # A witnessed test does not depend on the actor.
         names = ["citations", *(name for names in _TOGETHER if is_last.get(names[0]) for name in names)]
-        now, then = unit_to_json(unit), unit_to_json(without)
+        now, then = unit.to_json(), without.to_json()
         return {name: then.get(name) for name in names if then.get(name) != now.get(name)}
 
     def _why_it_stays(self, act: Act, unit: Unit, stays: dict[str, str | None]) -> str | None:
@@ -166,8 +165,7 @@ class Undoing(Frozen):
     def _backs(self, event: Event) -> bool:
         """Whether an actor backed a unit by this event, other than this actor and the program itself."""
         is_credit = event.type is not EventType.UNIT_USED or bool((event.payload or {}).get("use", {}).get("credited"))
-        own = {str(self.actor), "orchestrator:gate"}
-        return is_credit and str(event.actor) not in own and event.actor.kind is not ActorKind.SYSTEM
+        return is_credit and event.actor not in (self.actor, GATE) and event.actor.kind is not ActorKind.SYSTEM
 
 
 def _voices(act: Act, unit: Unit) -> list[Provenance]:
@@ -204,7 +202,7 @@ def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
     proof = proof_of(act, now, now.scope, {})
     if now.status is Status.HYPOTHESIS and proof is not None and proof.witnessed:
         now = raise_by_evidence(act, now)
-    before, after = unit_to_json(unit), unit_to_json(now)
+    before, after = unit.to_json(), now.to_json()
     names = [name for name in after.keys() | before.keys() if before.get(name) != after.get(name) and name != "version"]
     return {"before": {name: before.get(name) for name in names}, "after": {name: after.get(name) for name in names}}
 
@@ -214,7 +212,7 @@ def put_back(act: Act, unit_id: str, changed: Mapping[str, Any]) -> Fate | None:
     unit = act.known_unit(unit_id)
     if unit.erased_at is not None:
         return None
-    now = unit_to_json(unit)
+    now = unit.to_json()
     if any(now.get(name) != item for name, item in changed["after"].items()):
         return fate_of(unit, "it changed since")
     why = _why_not(act, unit, changed["before"])

@@ -269,12 +269,8 @@ def _receipt(item: Any, what: str) -> Any:
     return Receipt.of(json_object(item, what))
 
 
-def _citation(item: Any, what: str) -> Any:
-    return Citation.parse(_text(item, what))
-
-
-def _actor(item: Any, what: str) -> Any:
-    return Actor.parse(_text(item, what))
+def _parsed_by(kind: Any) -> Reader:
+    return lambda item, what: kind.parse(_text(item, what))
 
 
 def _value(name: str, class_name: str) -> Type:
@@ -324,9 +320,9 @@ TEXT = Type("text", _text, _string, "TEXT|-", '"..."')
 OUTPUT = Type("output", _text, _string, "TEXT|-")
 WORDS = Type("words", _text, _string, "TEXT", '"..."')
 ID = Type("id", _text, _string, "ID", EXAMPLE_ID)
-CITATION = Type("citation", _citation, _string, "CITATION", "test:tests/test_checkout.py::test_retry")
+CITATION = Type("citation", _parsed_by(Citation), _string, "CITATION", "test:tests/test_checkout.py::test_retry")
 RECEIPT = Type("receipt", _receipt, lambda: {"type": "object"}, "RECEIPT|-", "receipt.json")
-ACTOR = Type("actor", _actor, _string, "KIND:ID")
+ACTOR = Type("actor", _parsed_by(Actor), _string, "KIND:ID")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
 CLAIMED = replace(KIND, read=_text, schema=_claimed)

@@ -48,7 +48,7 @@ def open(
         from mnemarch.code.home import home_of
 
         is_file = address is not None and address.startswith(_FILE)
-        home = home_of(checkout.file_folder(address or "", _current_folder()) if is_file else _current_folder())
+        home = home_of(checkout.file_folder(address or "", current_folder()) if is_file else current_folder())
         folder, root = home.folder, home.root
     else:
         folder = root = os.path.abspath(address)
@@ -60,7 +60,7 @@ def open(
     opening = Opening(root, settings, clock, making)
     url = str((address if is_shared else settings.store.url) or "")
     if url.startswith(_FILE):
-        return opening.files(checkout.file_folder(url, _current_folder() if is_shared else folder))
+        return opening.files(checkout.file_folder(url, current_folder() if is_shared else folder))
     return opening.database(url) if url else opening.folder(folder)
 
 
@@ -102,7 +102,7 @@ def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
     if address.startswith(POSTGRES):
         return open(address)
     if address.startswith(_FILE):
-        if is_there and not _has_files(checkout.file_folder(address, _current_folder())):
+        if is_there and not _has_files(checkout.file_folder(address, current_folder())):
             raise NotFound(f"There is no memory in {address!r}.", hint="Give the folder that holds its log/.")
         return open(address)
     folder = os.path.abspath(address)
@@ -125,7 +125,8 @@ def _has_files(folder: str) -> bool:
     return os.path.lexists(os.path.join(folder, "format"))
 
 
-def _current_folder() -> str:
+def current_folder() -> str:
+    """The current folder. Raises if somebody removed it."""
     try:
         return os.getcwd()
     except FileNotFoundError:

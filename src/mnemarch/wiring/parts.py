@@ -350,8 +350,7 @@ class Opening:
 
         def tenant(stream: Stream) -> tuple[Store, OpenIndex, SearchIndex, Vectors]:
             store = shared.of(stream)
-            cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-            place = os.path.join(cache, "mnemarch", store.id, store.tenant)
+            place = user.cache_path_of(os.path.join(store.id, store.tenant))
             with suppress(OSError):  # Without a local index, the one in the database covers all units.
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             vectors = _StoreVectors(store, place, making, _InDatabase(store))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import json
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
+    from xml.etree.ElementTree import Element
 else:
     json = Lazy("json")
 
@@ -23,7 +24,6 @@ MESSAGE_CHARS_MAX = 4_000
 LINE_CHARS_MAX = 2_000
 _REPORT_BYTES_MAX = 64 << 20
 _FILES_MAX = 10_000
-_DEPTH_MAX = 64
 _WORST_FIRST = (Outcome.FAIL, Outcome.SKIP, Outcome.PASS)
 # The words and signs of all runners, in their reports and on the terminal.
 _OUTCOMES = {outcome: meaning for meaning in Outcome for outcome in entries("runners", f"outcomes: {meaning}")}
@@ -45,13 +45,14 @@ def read_report(path: str, *, root: str | None = None) -> tuple[TestRun, dict[st
     runner, results, written = "", list[TestResult](), dict[str, float]()
     for file in files:
         names = Names(root or os.getcwd(), os.path.dirname(os.path.abspath(file)))
-        runner, in_file = _parsed(_text_of(file), file, names)
+        runner, in_file = _parsed(text_of(file), file, names)
         results += in_file
         written |= dict.fromkeys((result.name for result in in_file), os.stat(file).st_mtime)
     return TestRun(runner=runner, command=path, results=tuple(merged(results))), written
 
 
-def _text_of(path: str) -> str:
+def text_of(path: str) -> str:
+    """The text of a report."""
     try:
         with open(path, "rb") as file:
             raw = file.read(_REPORT_BYTES_MAX + 1)
@@ -72,7 +73,7 @@ def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
     begins = text.lstrip()[:1]
     try:
         if begins == "<":
-            return "junit", list(_Junit(text, names).results)
+            return "junit", list(_of_junit(text, names))
         if begins == "{":
             records = _json_records(text)
             if "testResults" in records[0]:
@@ -90,10 +91,10 @@ def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
     """The runner, and the results that it was made to write into our temporary folder."""
     recorded, report = os.path.join(folder, "results.jsonl"), os.path.join(folder, "report.json")
     if os.path.exists(recorded):
-        lines = [json.loads(line) for line in _text_of(recorded).splitlines() if line[-1:] == "}"]
+        lines = [json.loads(line) for line in text_of(recorded).splitlines() if line[-1:] == "}"]
         return lines[0]["runner"], merged(_of_recorder(lines, root))
     try:
-        runner, results = _parsed(_text_of(report), report, Names(root, root))
+        runner, results = _parsed(text_of(report), report, Names(root, root))
     except InvalidInput:  # The runner wrote none, or died while it did.
         return "", []
     return runner, merged(results)
@@ -106,7 +107,7 @@ def left_below(runner: str, base: str, root: str, since: float) -> list[TestResu
         inner[:] = [name for name in inner if name not in {".git", "node_modules"}]
         if _REPORT_FOLDERS[runner].search(folder.replace(os.sep, "/")):
             fresh = [path for path in sorted(_xml_below(folder)) if os.path.getmtime(path) >= since]
-            results += [one for path in fresh for one in _parsed(_text_of(path), path, Names(root, base))[1]]
+            results += [one for path in fresh for one in _parsed(text_of(path), path, Names(root, base))[1]]
     return merged(results)
 
 
@@ -188,59 +189,38 @@ def _of_recorder(lines: Iterable[dict[str, Any]], root: str) -> Iterator[TestRes
             yield result_of(rebased(line["name"] or "collection", prefix), line["outcome"], line.get("message", ""))
 
 
-class _Junit:
-    """Reads JUnit XML as a stream of tags. Entities are not expanded, and nothing is fetched."""
+def _of_junit(text: str, names: Names) -> Iterator[TestResult]:
+    """The results in JUnit XML. Entities are not expanded, and nothing is fetched."""
+    is_python = False
+    for element in _xml(text).iter():
+        if element.tag == "testsuite":
+            is_python = element.get("name") == "pytest"
+        elif element.tag == "testcase":
+            told = [each for each in element if each.tag in {"failure", "error", "skipped"}]
+            outcome = min((Outcome.PASS, *(_OUTCOMES[each.tag] for each in told)), key=_WORST_FIRST.index)
+            failed = [each for each in told if each.tag != "skipped"]
+            said = [(each.get("type", ""), message) for each in failed if (message := each.get("message"))]
+            heads = [message if kind in message else f"{kind}: {message}" for kind, message in said]
+            name = names.of_case(element.get("classname", ""), element.get("name", ""), is_python=is_python)
+            yield result_of(name, outcome, "".join(heads[:1] or [each.text or "" for each in failed]))
 
-    def __init__(self, text: str, names: Names) -> None:
-        from xml.parsers.expat import ExpatError, ParserCreate
 
-        self.results: list[TestResult] = []
-        self._names = names
-        self._open: list[str] = []
-        self._case: dict[str, str] = {}
-        self._outcome = Outcome.PASS
-        self._message = self._text = ""
-        self._is_python = False
-        parser = ParserCreate()
-        parser.StartDoctypeDeclHandler = self._refuse
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._data
-        try:
-            # The text is already decoded, so the declared encoding is removed.
-            parser.Parse(PATTERNS["xml declaration"].sub("", text, count=1), True)
-        except ExpatError as error:
-            raise ValueError(f"its XML is broken, {error}") from None
+def _xml(text: str) -> Element:
+    from xml.etree.ElementTree import ParseError, TreeBuilder, XMLParser, fromstring
 
-    def _refuse(self, *_: object) -> None:
-        raise ValueError("it declares a document type, which can hide entities")
+    class Builder(TreeBuilder):
+        def doctype(self, *_: object) -> None:
+            raise ValueError("it declares a document type, which can hide entities")
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._open.append(tag)
-        if len(self._open) > _DEPTH_MAX:
-            raise ValueError(f"it is nested more than {_DEPTH_MAX} deep")
-        if len(self._open) == 1 and tag not in {"testsuites", "testsuite"}:
-            raise ValueError(f"it begins with <{tag}>, not with <testsuites>")
-        if tag == "testsuite":
-            self._is_python = attributes.get("name") == "pytest"
-        elif tag == "testcase":
-            self._case, self._outcome, self._message, self._text = attributes, Outcome.PASS, "", ""
-        elif tag in {"failure", "error", "skipped"} and self._open[-2] == "testcase":
-            self._outcome = min(self._outcome, _OUTCOMES[tag], key=_WORST_FIRST.index)
-            kind, message = attributes.get("type", ""), attributes.get("message", "")
-            if tag != "skipped" and message and not self._message:
-                self._message = message if kind in message else f"{kind}: {message}"
-
-    def _data(self, text: str) -> None:
-        if self._open[-1] in {"failure", "error"} and not self._message and len(self._text) < MESSAGE_CHARS_MAX:
-            self._text += text
-
-    def _end(self, tag: str) -> None:
-        self._open.pop()
-        if tag == "testcase":
-            case = self._case
-            name = self._names.of_case(case.get("classname", ""), case.get("name", ""), is_python=self._is_python)
-            self.results.append(result_of(name, self._outcome, self._message or self._text))
+    try:
+        # The text is already decoded, so the declared encoding is removed.
+        plain, parser = PATTERNS["xml declaration"].sub("", text, count=1), XMLParser(target=Builder())  # noqa: S314
+        root = fromstring(plain, parser)  # noqa: S314 - without a document type there are no entities
+    except ParseError as error:
+        raise ValueError(f"its XML is broken, {error}") from None
+    if root.tag not in {"testsuites", "testsuite"}:
+        raise ValueError(f"it begins with <{root.tag}>, not with <testsuites>")
+    return root
 
 
 def _json_records(text: str) -> list[dict[str, Any]]:

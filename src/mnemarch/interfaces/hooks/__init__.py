@@ -305,7 +305,6 @@ class _Performer:
         from threading import Lock
 
         from mnemarch import checkout
-        from mnemarch.interfaces.hooks import local_place
 
         self._folder, self._url = folder, url
         self._is_remote = bool(url) and not url.startswith("file:")

@@ -366,8 +366,9 @@ HANDLERS = {
 def _edits_of(event: HookEvent, root: str) -> list[dict[str, Any]]:
     """The edits of a tool call: each has its path from the root, and either both sides or a patch."""
     told = event.input
-    patch = next((told[name] for name in _PATCHES if _is_patch(told.get(name))), None)
-    if patch is not None:
+    said = [each for name in _PATCHES if isinstance(each := told.get(name), str) and "*** Begin Patch" in each]
+    if said:
+        patch = said[0]
         paths = [
             line.removeprefix(mark).strip() for line in patch.splitlines() for mark in _PATCHED if mark in line[:17]
         ]
@@ -488,10 +489,6 @@ def _forget_report(reports: str) -> None:
 def _sides(told: Mapping[str, Any]) -> dict[str, str]:
     before, after = _text(told, _BEFORE), _text(told, _AFTER)
     return {} if max(len(before), len(after)) > _SIDE_CHARS_MAX else {"before": before, "after": after}
-
-
-def _is_patch(item: Any) -> bool:
-    return isinstance(item, str) and "*** Begin Patch" in item
 
 
 def _text(told: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -11,8 +11,8 @@ import time
 from contextlib import suppress
 
 from mnemarch.errors import StoreUnavailable
-from mnemarch.files import locked, make_folder, read_small, write_private
-from mnemarch.model.json_text import from_json, to_json
+from mnemarch.files import locked, make_folder, small_json, write_private
+from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b, now
 
 TYPE_CHECKING = False
@@ -129,10 +129,7 @@ class Session:
                     os.remove(path)
 
     def _read(self) -> dict[str, Any]:
-        try:
-            state = from_json(read_small(self.path, _FILE_BYTES_MAX).decode())
-        except (OSError, ValueError):
-            state = None
+        state = small_json(self.path, _FILE_BYTES_MAX)
         return state if isinstance(state, dict) else dict(self._begun)
 
 

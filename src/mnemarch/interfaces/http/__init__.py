@@ -236,7 +236,6 @@ def _serve(call: Call) -> Answer:
 
 def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
     """The listening socket. It speaks plain HTTP, so other computers can reach it only if `is_exposed`."""
-    import socket
     from ipaddress import ip_address
 
     try:

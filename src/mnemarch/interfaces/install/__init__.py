@@ -20,7 +20,7 @@ from mnemarch import user
 from mnemarch.code.home import FOLDER
 from mnemarch.doctor import PLACE, SENTENCE, good, wrong
 from mnemarch.errors import InvalidInput
-from mnemarch.files import read_small, write_private, write_whole
+from mnemarch.files import read_small, small_json, write_private, write_whole
 from mnemarch.interfaces.command import Answer, Call, Command
 from mnemarch.interfaces.hooks import local_place, place_of, prepare
 from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
@@ -57,7 +57,7 @@ class Change(Frozen):
 
 def planned(path: str, entries: Entries, *, installs: bool) -> Change:
     """The change that installing or removing makes to a file."""
-    form, now, note = form_of(path), text_of(path), _json_of(f"{_place_of(path)}.json")
+    form, now, note = form_of(path), text_of(path), small_json(f"{_place_of(path)}.json", _FILE_BYTES_MAX)
     try:
         if now is None:
             original = None
@@ -124,13 +124,6 @@ def _place_of(path: str) -> str:
     """The path of a file's backup. It is in the user's state folder, since the memory's folder may be removed first."""
     digest = blake2b(os.path.realpath(path).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return user.state_path_of(os.path.join("installed", f"{digest}-{os.path.basename(path)}"))
-
-
-def _json_of(path: str) -> Any:
-    try:
-        return json.loads(read_small(path, _FILE_BYTES_MAX))
-    except (OSError, ValueError):
-        return None
 
 
 def _remove_empty(folder: str, base: str) -> None:
@@ -385,8 +378,5 @@ def _last_seen(name: str, title: str, todo: list[str], folder: str) -> Finding:
 
 
 def _state_in(path: str) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        state = json.loads(read_small(path, 1 << 20))
-        if isinstance(state, dict) and state.get("events") and DOCTOR not in path:
-            return state
-    return {}
+    state = small_json(path, 1 << 20)
+    return state if isinstance(state, dict) and state.get("events") and DOCTOR not in path else {}

@@ -172,7 +172,7 @@ def _decoded(what: str, id: str, read: Callable[..., T], *given: Any) -> T:
 
 def unit_of(row: tuple[str, str]) -> Unit:
     id, body = row
-    return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
+    return _decoded("unit", id, lambda: units.Unit.from_json(from_json(body)))
 
 
 # Cached, since each verification compares the same few hundred episodes. It must not change them.

@@ -139,7 +139,7 @@ class Transaction(Reader):
                 canonical_key=canonical_key,
                 topic_key=topic_key,
                 searchable_at=searchable_at,
-                body=canonical_json(units.unit_to_json(unit)),
+                body=canonical_json(unit.to_json()),
                 session=unit.session_key,
                 **unit_columns(unit, version_key),
             )
