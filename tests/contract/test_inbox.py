@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.repositories import repository, worktree
 from mnemarch import Actor, Claim, Level, NotFound, Reason, Scope
+from mnemarch.model.stamps import short_id
 from mnemarch.model.value import replace
 from mnemarch.services import inbox
 from mnemarch.text.statements import topic_key
@@ -135,6 +136,23 @@ def test_a_request_says_what_a_yes_would_take_out_of_force(seats, person):
     agent.decisions.commit(agent.decisions.propose("Use Redis for mail", revises=lock.id, **why))
     (request,) = person.inbox()
     assert request.evidence == f"measured; revises the lock {lock.id}, “Use Kafka for mail”"
+
+
+@pytest.mark.parametrize(
+    ("lock", "broken", "kept"),
+    [
+        ("Only whole pallets are shipped", "Half pallets are shipped", "Whole pallets are shipped by rail"),
+        ("온전한 팔레트만 출고한다", "반 팔레트도 출고한다", "온전한 팔레트는 기차로 출고한다"),
+    ],
+)
+def test_a_claim_that_a_lock_forbids_says_so_in_the_inbox_before_anybody_accepts_it(seats, person, lock, broken, kept):
+    why = {"reason": Reason("risk", "measured"), "snapshots": ["seen"]}
+    firm = person.decisions.commit(person.decisions.propose(lock, strength="lock", **why))
+    agent = seats.agent(worktree="w1")
+    agent.remember(broken)
+    agent.remember(kept, level=Level.PROJECT)
+    told = {item.subject: f"It opposes the lock {short_id(firm.id)}: “{lock}”" in item.why for item in person.inbox()}
+    assert told == {broken: True, kept: False}
 
 
 def test_a_task_that_the_loop_guard_blocks_waits_in_the_inbox_until_something_changes(seats, person):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from mnemarch.code.home import removed_of
+from mnemarch.decisions.guard import opposed
+from mnemarch.decisions.loading import GLOBAL
 from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops.detector import blocked_tasks, clear_stuck
@@ -77,6 +79,8 @@ _ORDER = (
     PROPOSAL := "merge proposal",
     CLAIM := "claim",
 )
+# What a yes would make knowledge unchecked. A commit compares a request with the axes and locks itself.
+_CLAIMS = frozenset({REFUSED, LEFT, CLAIM})
 
 
 class Inbox:
@@ -98,8 +102,9 @@ class Inbox:
             )
 
     def items(self, limit: int = _SHOWN_MAX) -> list[InboxItem]:
-        """The waiting items, the most wanted first. Claims that this tree's code contradicts are marked."""
+        """The waiting items, the most wanted first. Claims that a lock or this tree's code contradicts are marked."""
         shown = _in_turn(self.waiting(), limit)[:limit]
+        shown = self._engine.store.read(lambda reader: [self._marked(reader, item) for item in shown])
         root = self._caller.root
         if root is None:
             return shown
@@ -109,6 +114,16 @@ class Inbox:
         stale = {unit_id: check.reason for unit_id, check in checks.items() if check.reason is not None}
         marks = {unit_id: f". Its code does not hold in this tree: {reason}" for unit_id, reason in stale.items()}
         return [replace(item, why=item.why + marks.get(item.id, "")) for item in shown]
+
+    def _marked(self, reader: Reader, item: InboxItem) -> InboxItem:
+        """The item with the axes and locks that its claim opposes (R12)."""
+        if item.what not in _CLAIMS:
+            return item
+        unit = reader.unit(item.id)
+        domain = GLOBAL if unit is None else unit.domain
+        firm = opposed(reader, self._caller, item.subject, domain=domain, level=Level.PROJECT, base=None)
+        told = (f". It opposes the {one.strength} {short_id(one.id)}: “{in_a_line(one.text)}”" for one, _ in firm)
+        return replace(item, why=item.why + "".join(told))
 
     def waiting(self) -> list[InboxItem]:
         """All waiting items, except those older than 30 days that no question asked for."""

@@ -14,7 +14,7 @@ from mnemarch.text.canonical import canonical
 from mnemarch.text.clauses import root_of
 from mnemarch.text.frames import frame_of
 from mnemarch.text.guarded import pieces, polarity
-from mnemarch.text.sides import opposed
+from mnemarch.text.sides import is_denial, opposed
 from mnemarch.text.slots import has_hangul
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, said_by, said_in, statement
 from mnemarch.text.words import Patterns, is_hangul
@@ -157,7 +157,9 @@ def ended(older: str, newer: str) -> Opposition | None:
     opposed = opposes(older, newer)
     if opposed is not None:
         return Opposition("change", opposed.left, opposed.right)
-    known, values = said_in(older), statement(older).values
+    past = change_of(older)
+    # What the older statement calls replaced has ended already.
+    known, values = said_in(older) - (past.old - past.new if past else frozenset()), statement(older).values
     if not any(change.names):
         # Built with Angular; no longer uses Angular.
         told = statement(newer).values
@@ -166,7 +168,9 @@ def ended(older: str, newer: str) -> Opposition | None:
     if not change.new or change.new <= known:
         return None
     if change.old:
-        is_ended = change.old <= known and (not change.about or bool(change.about & known))
+        # What says that the old thing is not used agrees with its end.
+        is_held = change.old <= known and not is_denial(older)
+        is_ended = is_held and (not change.about or bool(change.about & known))
     else:
         is_ended = bool(values) and (change.about <= known if change.about else _is_other_version(change.new, known))
     return Opposition("change", *change.names) if is_ended else None

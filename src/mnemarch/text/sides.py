@@ -118,10 +118,13 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     flipped = [
         (one, other) for one, other in sides.pairs if _flips(one, other) and not (one.is_aside or other.is_aside)
     ]
+    only = {each.at - 1 for pair in sides.pairs if any(each.is_only for each in pair) for each in pair}
     if any(
-        (one.is_modifier and other.is_modifier) or (one.is_condition and other.is_condition) for one, other in flipped
+        (one.is_modifier and other.is_modifier and only.isdisjoint((one.at, other.at)))
+        or (one.is_condition and other.is_condition)
+        for one, other in flipped
     ):
-        return None  # The left panel, the right panel; with and without a flag.
+        return None  # The left panel, the right panel; with and without a flag. "Only whole ones" excludes half ones.
     values = _other_values(sides.pairs, (sides.left, sides.right))
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
@@ -177,6 +180,12 @@ def _is_choice(
     return len(values) == 1 and not others and bool(_kinds_of(values[0][0]) & _kinds_of(values[0][1]) - _COMMON)
 
 
+def is_denial(text: str) -> bool:
+    """Whether a statement denies what it names."""
+    frame = frame_of(text)
+    return (frame.negations + sum(map(_denies, frame.items))) % 2 == 1
+
+
 def _denies(item: Item) -> bool:
     return not item.is_aside and (item.denies or item.key in roots("denying"))
 
@@ -210,7 +219,7 @@ def _is_about_one(
         return False
     if not measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
         return not any(item.is_modifier and item.is_subject for item in more)
-    if is_rule and all(one.key == other.key for one, other in sides.pairs):
+    if is_rule and all(one.key == other.key or _flips(one, other) for one, other in sides.pairs):
         more = [item for item in more if not item.is_case]
     # The worker has threads, the worker pool has threads.
     named = (
