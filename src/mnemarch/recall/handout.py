@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.model.caller import Level
-from mnemarch.model.decision import is_original, target_of
+from mnemarch.model.decision import is_original, target_of, version_key_of
 from mnemarch.model.search import Recalled
-from mnemarch.model.unit import DRAFT_STATE, TRUSTED_STATE, Kind, Status, search_kind, search_state
+from mnemarch.model.unit import DRAFT_STATE, TRUSTED_STATE, Kind, Status, search_kind, search_state, search_text
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import TIER_HYPOTHESIS, TIER_KEPT, TIER_NORMAL
 from mnemarch.recall.scores import tier_of
+from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]
 
 _HYPOTHESES_MAX = 2
+_REASON_CHARS_MAX = 300
 _NO_TARGET = "leads to nothing that you can see here"
 _GLOBAL = "global"
 # The search index's name for a normal decision.
@@ -102,10 +104,26 @@ def without_records(items: list[Recalled], asked: Iterable[str], withheld: dict[
     return [item for item in items if item.unit.id not in told]
 
 
+def because(unit: Unit, asked: Iterable[str], *, asks_why: bool) -> tuple[str, ...]:
+    """A note with a decision's reason, if the asked words are in it, or if the question asks why. Else empty."""
+    if version_key_of(unit) is None:
+        return ()
+    from mnemarch.text.tokens import telling_tokens
+
+    said, reason = {*telling_tokens(unit.content)}, _reason(unit)
+    words = {*telling_tokens(reason)} | said if asks_why else {*telling_tokens(reason)} - said
+    return () if words.isdisjoint(asked) else (f"because: {reason}",)
+
+
+def _reason(decision: Unit) -> str:
+    whole = search_text(decision.content, decision.attributes)
+    return in_a_line(whole[len(decision.content) :], _REASON_CHARS_MAX)
+
+
 def told_records(items: Sequence[Recalled], asked: Iterable[str] = ()) -> set[str]:
     """The ids of those items that are the records of decisions beside them, by evidence and title.
 
-    A record that has more of the asked words than its decision is not told by it.
+    A record that has more of the asked words than its decision and the reason is not told by it.
     """
     from mnemarch.text.tokens import telling_tokens
 
@@ -116,7 +134,7 @@ def told_records(items: Sequence[Recalled], asked: Iterable[str] = ()) -> set[st
     return {
         record.id
         for record, one in pairs
-        if words.intersection(telling_tokens(record.content)) <= {*telling_tokens(one.content)}
+        if words.intersection(telling_tokens(record.content)) <= {*telling_tokens(f"{one.content}\n{_reason(one)}")}
     }
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     _Word = tuple[str, str]
 
 # A change of meaning raises the version of the sketches in an index.
-SKETCH_VERSION = 5
+SKETCH_VERSION = 6
 _SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
 
 # The signs of a turn, one character each.
