@@ -1,4 +1,4 @@
-"""The inbox is fair to every author, tells what a removed worktree left, and forgets what nobody wants (R20)."""
+"""The inbox is fair to every author, tells what no worktree here holds, and forgets what nobody wants (R20)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_many_recalls_hide_nothing_that_waits_and_bring_back_nothing_that_was_se
     assert [item.id for item in person.inbox()] == [waiting]
 
 
-def test_claims_of_a_removed_worktree_are_marked_and_can_be_accepted(memory, tmp_path):
+def test_claims_of_a_worktree_that_is_not_here_are_marked_and_can_be_accepted(memory, tmp_path):
     shop = repository(tmp_path / "shop")
     worktree(shop, tmp_path / "feat", "-b", "feat")
 
@@ -51,10 +51,10 @@ def test_claims_of_a_removed_worktree_are_marked_and_can_be_accepted(memory, tmp
     )
     person = seat("human", None, None)
     assert [(item.id, item.what) for item in person.inbox()] == [
-        (left.id, "claim of a removed worktree"),
+        (left.id, "claim of an absent worktree"),
         (here.id, "claim"),
     ]
-    assert "That worktree is gone" in person.inbox()[0].why
+    assert "This machine has no such worktree" in person.inbox()[0].why
     (settled,) = person.accept(left.id)
     assert settled.unit.level is Level.PROJECT
 

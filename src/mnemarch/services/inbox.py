@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mnemarch.code.home import removed_of
+from mnemarch.code.home import absent_of
 from mnemarch.decisions.guard import opposed
 from mnemarch.decisions.loading import GLOBAL
 from mnemarch.decisions.proposals import open_requests
@@ -74,7 +74,7 @@ _ORDER = (
     STUCK := "stuck task",
     RETURNED := "returned claim",
     REFUSED := "refused claim",
-    LEFT := "claim of a removed worktree",
+    LEFT := "claim of an absent worktree",
     IMPORT := "import",
     PROPOSAL := "merge proposal",
     CLAIM := "claim",
@@ -201,9 +201,9 @@ class Inbox:
         claims = [unit for unit in claims if unit.id not in known]
         wanted = self._wanted(claims, recalls)
         there = {} if codebase is None else codebase.worktrees()
-        removed = removed_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
+        absent = absent_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
         for unit in sorted(claims, key=lambda unit: unit.id, reverse=True):
-            yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=unit.scope.worktree in removed)
+            yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=unit.scope.worktree in absent)
         for actor in sorted({actor for actor, _, type, *_ in activity if type == EventType.CLAIM_REFUSED}):
             events = reader.events_back(
                 project, types=[EventType.CLAIM_REFUSED], actor=actor, since=moment, limit=_SHARE_READ_MAX
@@ -382,7 +382,8 @@ def _what_it_revises(reader: Reader, decision_id: str | None) -> str:
 def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> InboxItem:
     status = "is verified only there" if unit.status in TRUSTED else "is not verified"
     where = f"worktree {unit.scope.worktree}" + (f", task {unit.scope.task}" if unit.scope.task else "")
-    gone = ". That worktree is gone" if is_left else ""
+    # It was removed, or an agent without a folder named it, as over HTTP.
+    gone = ". This machine has no such worktree" if is_left else ""
     why = f"{unit.author} said it in {where}; it {status}, so others can't see it{gone}"
     evidence = f"{label_of(unit)} {', '.join(str(item) for item in unit.citations[:3]) or 'cites nothing'}"
     if questions:

@@ -99,6 +99,8 @@ def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None
 def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     """Mark a unit as used by the seat's task. The unit is credited if the task succeeds, blamed if it fails (R2)."""
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
+    if unit.status is Status.ARCHIVED:
+        raise InvalidInput(f"Unit {unit_id} is archived: {unit.archive_reason}.", hint="Ask recall what holds instead.")
     task_key = act.caller.task_key
     if task_key is None:
         raise InvalidInput("Uses are counted by task, and no task is named.", hint=Hint("name the task"))
