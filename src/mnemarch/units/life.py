@@ -14,7 +14,7 @@ from mnemarch.policy.trust import PRUNED_KINDS, prunable
 from mnemarch.text.words import some_of
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
 from mnemarch.units.finding import rejected_with, rejection_of, rewordings_of, twin_of
-from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
+from mnemarch.units.status import NO_SOURCES, change, check_citations, raise_by_evidence, retire, signal, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -384,8 +384,13 @@ def pruned(log: Log, *, dry_run: bool) -> Pruned:
     return Pruned(units=tuple(unit.id for unit in old), kept=kept, dry_run=dry_run)
 
 
-def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
-    """Bring an archived unit back to the status it had."""
+def revive(
+    act: Act, unit_id: str, reason: str, expected_version: int | None, sources: Mapping[str, TestSource] = NO_SOURCES
+) -> Unit:
+    """Bring an archived unit back to the status it had, or to what its evidence shows now.
+
+    `sources` describes the cited tests in the working tree.
+    """
     unit = act.permitted_unit(unit_id, Deed.REVIVE, expected_version)
     if unit.status is not Status.ARCHIVED:
         raise InvalidInput(
@@ -395,7 +400,7 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
     if rejection_of(act.transaction, unit) is not None:
         _bring_back_with(act, unit)
     payload = {"reason": reason, "set": returning(unit)}
-    return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, payload))
+    return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, payload), None, sources)
 
 
 def _refuse_twin(act: Act, unit: Unit) -> None:
