@@ -111,7 +111,7 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     if not (ours.is_plain and theirs.is_plain):
         return None
     if ours.is_korean != theirs.is_korean:
-        return _opposed_across(ours, theirs)
+        return _opposed_across(ours, theirs, is_rule=is_rule)
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
     sides = _laid(ours, theirs)
@@ -484,13 +484,14 @@ def _flipped_groups(a: Item, b: Item) -> set[str]:
 # other one, by a common sense, a name or the table of English for Korean words. Then one value or one denial decides.
 
 
-def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, str]]] | None:
+def _opposed_across(ours: Frame, theirs: Frame, *, is_rule: bool) -> tuple[str, list[tuple[str, str]]] | None:
     left, right = ([item for item in frame.items if not item.is_aside] for frame in (ours, theirs))
     pairs = _paired(left, right, _is_named_alike, _means_the_same, _does_the_same)
     left, right = _general(left, right, pairs), _general(right, left, [pair[::-1] for pair in pairs])
     values = [(one, other) for one in left for other in right if _is_other_value(one, other)]
     flipped = [(one, other) for one, other in pairs if _flips(one, other)]
     rest = [item for item in (*left, *right) if not any(item in pair for pair in values)]
+    rest = [item for item in rest if not (is_rule and item.is_case)]
     is_open = ours.many_at or theirs.many_at or ours.has_exception or theirs.has_exception
     if (
         is_open
