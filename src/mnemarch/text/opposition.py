@@ -68,15 +68,22 @@ def _tells_of_a_try(text: str) -> bool:
 
 
 def _denied(a: str, b: str) -> list[tuple[str, str]]:
-    """The denials between two texts that otherwise say the same, without opposite conditions: on create, on delete."""
+    """The denials between two texts that otherwise say the same.
+
+    Opposite conditions (on create, on delete) and opposite kinds of the subject (the left panel, the right panel) tell
+    two things apart.
+    """
     frames = frame_of(a), frame_of(b)
     if not all(frame.is_plain for frame in frames):
         return []
-    conditions = [{item.written for item in frame.items if item.is_condition} for frame in frames]
+    apart = [
+        {item.written for item in frame.items if item.is_condition or (item.is_modifier and item.is_subject)}
+        for frame in frames
+    ]
     ours, theirs = pieces(a), pieces(b)
     said = [{word for piece in side for word in said_by(piece)} for side in (ours, theirs)]
     parts = polarity(ours, theirs) if said[0] == said[1] else []
-    return [part for part in parts if not (part[0] in conditions[0] and part[1] in conditions[1])]
+    return [part for part in parts if not (part[0] in apart[0] and part[1] in apart[1])]
 
 
 def _turned_round(a: str, b: str) -> list[tuple[str, str]] | None:
