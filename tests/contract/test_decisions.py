@@ -439,6 +439,7 @@ def test_the_desk_can_be_imported_by_its_public_path(lead):
 )
 def test_a_decision_is_found_by_its_reason_and_shows_it_to_who_asks_for_it(seats, text, summary, only_why, why):
     desk = (person := seats.human()).decisions
+    person.remember("The pump runs at night", attributes={"root": "it only looks like a decision"})
     desk.commit(desk.propose("Receipts are kept for a year", reason=WHY, snapshots=["the law"]))
     made = desk.commit(desk.propose(text, reason=Reason("risk", summary, "orders fail early"), snapshots=["seen"]))
     for question in (only_why, why):

@@ -389,10 +389,10 @@ def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) 
 
 
 def revive(
-    act: Act, unit_id: str, reason: str, expected_version: int | None, *sources: Mapping[str, TestSource]
+    act: Act, unit_id: str, reason: str, expected_version: int | None, sources: Mapping[str, TestSource]
 ) -> Unit:
     require_may_restore(act, act.permitted_unit(unit_id, Deed.REVIVE, expected_version))
-    return life.revive(act, unit_id, reason, expected_version, *sources)
+    return life.revive(act, unit_id, reason, expected_version, sources)
 
 
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:

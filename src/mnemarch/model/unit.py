@@ -364,9 +364,9 @@ def search_kind(kind: str, attributes: Mapping[str, Any]) -> str:
     return f"{kind}.kept" if "kept_as" in attributes else kind
 
 
-def search_text(content: str, attributes: Mapping[str, Any]) -> str:
+def search_text(kind: str, content: str, attributes: Mapping[str, Any]) -> str:
     """The text by which search finds a unit. A committed decision is found by its reason too."""
-    if "root" not in attributes:
+    if kind != "decision" or "root" not in attributes:
         return content
     reason = attributes["reason"]
     return "\n".join(filter(None, (content, reason["summary"], reason["tradeoff"])))

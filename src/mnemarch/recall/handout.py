@@ -107,16 +107,16 @@ def without_records(items: list[Recalled], asked: Iterable[str], withheld: dict[
 
 def because(unit: Unit, asked: Iterable[str], *, asks_why: bool) -> tuple[str, ...]:
     """A note with a decision's reason, if the asked words are in it, or if the question asks why. Else empty."""
-    if "root" not in unit.attributes:
-        return ()
     reason = _reason(unit)
+    if not reason:
+        return ()
     words, said = _words(reason), _words(unit.content)
     is_asked = not (words - said).isdisjoint(asked) or (asks_why and not (words | said).isdisjoint(asked))
     return (f"because: {in_a_line(reason, _REASON_CHARS_MAX)}",) if is_asked else ()
 
 
 def _reason(decision: Unit) -> str:
-    return search_text(decision.content, decision.attributes)[len(decision.content) :]
+    return search_text(decision.kind, decision.content, decision.attributes)[len(decision.content) :]
 
 
 # Cached, because the same decisions bind nearly every answer.

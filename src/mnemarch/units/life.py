@@ -14,7 +14,7 @@ from mnemarch.policy.trust import PRUNED_KINDS, prunable
 from mnemarch.text.words import some_of
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
 from mnemarch.units.finding import rejected_with, rejection_of, rewordings_of, twin_of
-from mnemarch.units.status import NO_SOURCES, change, check_citations, raise_by_evidence, retire, signal, whole_names
+from mnemarch.units.status import change, check_citations, raise_by_evidence, retire, signal, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -385,7 +385,7 @@ def pruned(log: Log, *, dry_run: bool) -> Pruned:
 
 
 def revive(
-    act: Act, unit_id: str, reason: str, expected_version: int | None, sources: Mapping[str, TestSource] = NO_SOURCES
+    act: Act, unit_id: str, reason: str, expected_version: int | None, sources: Mapping[str, TestSource]
 ) -> Unit:
     """Bring an archived unit back to the status it had, or to what its evidence shows now.
 
