@@ -109,10 +109,7 @@ def _may_retire(act: Act, source: Unit | Event) -> bool:
 
 
 def undo(act: Act, undoing: Undoing, reason: str, sources: Mapping[str, TestSource], *, dry_run: bool) -> Undone:
-    """Retire everything that the actor wrote and that rests on it alone. With `dry_run`, only report it.
-
-    `sources` describes the tests that the restored units cite.
-    """
+    """Retire what the actor wrote and what rests on it alone. `sources` describes the tests of what is given back."""
     _require(act, f"undo {undoing.actor}")
     _require_may_undo(act.caller, undoing)
     votes = habits.resting_on(act, undoing.covers)
