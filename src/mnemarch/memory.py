@@ -171,10 +171,12 @@ class Memory:
         The whole file is checked before the first event is stored.
         """
         from mnemarch.log.transfer import restore
+        from mnemarch.services.merging import Merging
 
         engine = self._engine
         engine.has_new_units = True
-        imported, erased = restore(engine.store, os.fspath(path), self.config.limits.data_bytes_max, progress)
+        settle = Merging(self.config, engine.log.clock).settle
+        imported, erased = restore(engine.store, os.fspath(path), self.config.limits.data_bytes_max, settle, progress)
         if erased:
             engine.forget_erased(erased)
         return imported

@@ -423,3 +423,27 @@ def test_pages_of_what_is_in_force_are_the_firmest_first(lead):
 
 def test_the_desk_can_be_imported_by_its_public_path(lead):
     assert isinstance(lead.decisions, Decisions)
+
+
+@pytest.mark.parametrize(
+    ("text", "summary", "only_why", "why"),
+    [
+        (
+            "Retries are capped at three",
+            "more hammers the bank in an outage",
+            "what hammers the bank?",
+            "why cap retries?",
+        ),
+        ("재시도는 세 번까지 한다", "장애 때 은행에 부담을 준다", "은행 부담", "왜 재시도를 세 번까지 하나요?"),
+    ],
+)
+def test_a_decision_is_found_by_its_reason_and_shows_it_to_who_asks_for_it(seats, text, summary, only_why, why):
+    desk = (person := seats.human()).decisions
+    person.remember("The pump runs at night", attributes={"root": "it only looks like a decision"})
+    desk.commit(desk.propose("Receipts are kept for a year", reason=WHY, snapshots=["the law"]))
+    made = desk.commit(desk.propose(text, reason=Reason("risk", summary, "orders fail early"), snapshots=["seen"]))
+    for question in (only_why, why):
+        first = person.recall(question, kinds=["decision"]).items[0]
+        assert (first.unit.id, first.notes) == (made.id, (f"because: {summary} orders fail early",))
+    assert person.recall(text, kinds=["decision"]).items[0].notes == ()
+    assert f"(because: {summary} orders fail early)" in person.context(why).text

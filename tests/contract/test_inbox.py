@@ -1,4 +1,4 @@
-"""The inbox is fair to every author, tells what a removed worktree left, and forgets what nobody wants (R20)."""
+"""The inbox is fair to every author, tells what no worktree here holds, and forgets what nobody wants (R20)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.repositories import repository, worktree
 from mnemarch import Actor, Claim, Level, NotFound, Reason, Scope
+from mnemarch.model.stamps import short_id
 from mnemarch.model.value import replace
 from mnemarch.services import inbox
 from mnemarch.text.statements import topic_key
@@ -38,7 +39,7 @@ def test_many_recalls_hide_nothing_that_waits_and_bring_back_nothing_that_was_se
     assert [item.id for item in person.inbox()] == [waiting]
 
 
-def test_claims_of_a_removed_worktree_are_marked_and_can_be_accepted(memory, tmp_path):
+def test_claims_of_a_worktree_that_is_not_here_are_marked_and_can_be_accepted(memory, tmp_path):
     shop = repository(tmp_path / "shop")
     worktree(shop, tmp_path / "feat", "-b", "feat")
 
@@ -50,10 +51,10 @@ def test_claims_of_a_removed_worktree_are_marked_and_can_be_accepted(memory, tmp
     )
     person = seat("human", None, None)
     assert [(item.id, item.what) for item in person.inbox()] == [
-        (left.id, "claim of a removed worktree"),
+        (left.id, "claim of an absent worktree"),
         (here.id, "claim"),
     ]
-    assert "That worktree is gone" in person.inbox()[0].why
+    assert "This machine has no such worktree" in person.inbox()[0].why
     (settled,) = person.accept(left.id)
     assert settled.unit.level is Level.PROJECT
 
@@ -135,6 +136,23 @@ def test_a_request_says_what_a_yes_would_take_out_of_force(seats, person):
     agent.decisions.commit(agent.decisions.propose("Use Redis for mail", revises=lock.id, **why))
     (request,) = person.inbox()
     assert request.evidence == f"measured; revises the lock {lock.id}, “Use Kafka for mail”"
+
+
+@pytest.mark.parametrize(
+    ("lock", "broken", "kept"),
+    [
+        ("Only whole pallets are shipped", "Half pallets are shipped", "Whole pallets are shipped by rail"),
+        ("온전한 팔레트만 출고한다", "반 팔레트도 출고한다", "온전한 팔레트는 기차로 출고한다"),
+    ],
+)
+def test_a_claim_that_a_lock_forbids_says_so_in_the_inbox_before_anybody_accepts_it(seats, person, lock, broken, kept):
+    why = {"reason": Reason("risk", "measured"), "snapshots": ["seen"]}
+    firm = person.decisions.commit(person.decisions.propose(lock, strength="lock", **why))
+    agent = seats.agent(worktree="w1")
+    agent.remember(broken)
+    agent.remember(kept, level=Level.PROJECT)
+    told = {item.subject: f"It opposes the lock {short_id(firm.id)}: “{lock}”" in item.why for item in person.inbox()}
+    assert told == {broken: True, kept: False}
 
 
 def test_a_task_that_the_loop_guard_blocks_waits_in_the_inbox_until_something_changes(seats, person):

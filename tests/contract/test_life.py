@@ -249,6 +249,15 @@ def test_rejecting_an_archived_unit_leaves_it_archived(seats):
         seats.agent().reject(unit.id, "me too")
 
 
+def test_what_was_rejected_is_not_used(seats):
+    unit = seats.agent().remember("Checkout retries 3 times").unit
+    seats.human().reject(unit.id, "it never did")
+    with pytest.raises(InvalidInput, match="archived: rejected: it never did"):
+        seats.agent().use(unit.id)
+    seats.human().revive(unit.id, "it does now")
+    seats.agent().use(unit.id)
+
+
 def test_r4_an_author_withdraws_a_claim_until_somebody_else_used_it(seats):
     author = seats.agent("author", task="T-1")
     unit = author.remember("The feed is paged", level="worktree").unit

@@ -201,6 +201,20 @@ def test_a_status_tells_who_works_on_what_and_what_waits(seats, clock):
     assert "stuck" not in {task.state for task in seats.human(task=None).status().tasks}
 
 
+def test_a_task_of_two_worktrees_is_one_task_in_the_status(seats, clock):
+    for worktree in ("main", "feat"):
+        clock.advance(hours=2)
+        seats.agent(worktree=worktree, task="T-4").log("thought", "x")
+    seen = seats.human(task=None).status()
+    assert [(task.scope.task, task.scope.worktree) for task in seen.tasks] == [("T-4", "feat")]
+    assert {each.name: each.tasks for each in seen.worktrees} == {"main": 1, "feat": 1}
+    clock.advance(hours=2)
+    seats.agent(worktree="main", task="T-4").verify(True, tests=["t"])
+    seen = seats.human(task=None).status()
+    assert [(task.state, task.scope.worktree) for task in seen.tasks] == [("verified", "main")]
+    assert {each.name: each.tasks for each in seen.worktrees} == {"main": 0, "feat": 0}
+
+
 def test_a_status_names_the_task_that_goes_round_in_circles_until_it_is_cleared(seats):
     def state():
         return [(task.state, task.reason) for task in seats.human(task=None).status().tasks]

@@ -46,9 +46,9 @@ def seat_at(memory, folder, *, kind="agent", name="coder-1", worktree="main", ta
     return memory.seat(Actor(kind, name), scope, root=folder)
 
 
-def person(memory, folder, **where):
+def person(memory, folder, name="alice", **where):
     """A seat that may write and supersede at project level."""
-    return seat_at(memory, folder, kind="human", name="alice", **where)
+    return seat_at(memory, folder, kind="human", name=name, **where)
 
 
 def known(memory, folder, content, *citations, **where):

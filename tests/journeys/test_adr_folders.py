@@ -693,12 +693,38 @@ def test_whatever_a_folder_went_through_it_holds_what_it_says_now(tmp_path_facto
 
 def test_a_record_is_handed_out_beside_its_decision_only_if_it_has_more_of_the_questions_words(seat, tmp_path):
     record = nygard(1, "store money in cents").replace("It costs time", "Two engineers know how")
+    record += "\n## Considered options\n\nThe bank sends decimals.\n"
     import_folder(seat, put(tmp_path / "adr", n1_money=record))
-    found = seat.recall("how do we store money?")
-    assert [str(item.unit.kind) for item in found.items] == ["decision"]
-    assert [one.reason for one in found.withheld] == ["the record of a decision that is listed"]
-    for question, kinds in (("money", ["evidence"]), ("which engineers know it?", None)):
+    for question, shows_reason in (("how do we store money?", False), ("which engineers know it?", True)):
+        found = seat.recall(question)
+        assert [str(item.unit.kind) for item in found.items] == ["decision"]
+        assert ("Two engineers know how" in str(found.items[0].notes)) is shows_reason
+        assert {one.reason for one in found.withheld} == {"the record of a decision that is listed"}
+    for question, kinds in (("money", ["evidence"]), ("who sends decimals?", None)):
         assert str(seat.recall(question, kinds=kinds).items[0].unit.kind) == "evidence"
     # A context lists the decision in any case, and its record only for the answer that it has alone.
-    assert "Two engineers know how" in seat.context("which engineers know it?").text
-    assert "Two engineers" not in seat.context("how do we store money?").text
+    assert "The bank sends decimals" in seat.context("who sends decimals?").text
+    assert "The bank sends" not in seat.context("how do we store money?").text
+
+
+def test_a_record_that_is_not_in_force_is_no_knowledge(seat, folder):
+    import_folder(seat, str(folder))
+    for question in ("use tabs", "use xml", "use files"):
+        records = [item.unit.content for item in seat.context(question).items if item.unit.kind == "evidence"]
+        assert all("Accepted" in record for record in records), records
+    left = {one.reason for one in seat.recall("tabs").withheld}
+    assert "archived: rejected: 0003-use-tabs.md: rejected" in left
+    (folder / "README.md").unlink()
+    assert_comes_out_as_it_is(seat, folder)
+    # A record that holds again is handed out again, with what it says now.
+    path = folder / "0003-use-tabs.md"
+    path.write_text(nygard(3, "use tabs", "Accepted"), encoding="utf-8")
+    import_folder(seat, str(folder))
+    assert "Accepted" in seat.recall("use tabs", kinds=["evidence"]).items[0].unit.content
+    notes = {one.note for one in import_folder(seat, str(folder))}
+    assert not any("not done" in note for note in notes), notes
+    edited = nygard(3, "use tabs").replace("costs time", "costs a pipeline")
+    path.write_text(edited, encoding="utf-8")
+    import_folder(seat, str(folder))
+    records = [item.unit.content for item in seat.recall("use tabs", kinds=["evidence"]).items]
+    assert [record for record in records if "tabs" in record] == [edited]

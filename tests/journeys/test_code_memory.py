@@ -415,3 +415,30 @@ def test_a_seat_without_a_tree_is_told_what_to_do(memory):
             bare.janitor(seat)
         with pytest.raises(InvalidInput, match="no working tree"):
             seat.recall("x", at_commit="HEAD")
+
+
+TEST = "tests/test_shop.py::test_retry"
+
+
+@pytest.mark.parametrize("verb", ["revive", "undo"])
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_an_old_pass_of_a_test_that_changed_since_raises_nothing_that_comes_back(
+    memory, repo, tmp_path, verb, is_changed
+):
+    commit(repo, "a test", tests__test_shop_py="def test_retry():\n    assert retries == 3\n")
+    agent, lead = seat_at(memory, repo), person(memory, repo, task="T-2")
+    unit = agent.remember("Checkout retries three times", citations=[Citation.test(TEST)]).unit
+    if verb == "revive":
+        lead.archive(unit.id, "not now")
+    else:
+        person(memory, repo, name="bad").reject(unit.id, "no")
+    report = tmp_path / "run.tap"
+    report.write_text(f"TAP version 13\n1..1\nok 1 - {TEST}\n")
+    person(memory, repo, name="ci", task="T-3").verify(report=str(report))
+    if is_changed:
+        (repo / "tests/test_shop.py").write_text("def test_retry():\n    assert retries == 5\n")
+    if verb == "revive":
+        lead.revive(unit.id, "it matters again")
+    else:
+        lead.undo("human:bad", reason="it was wrong")
+    assert lead.get(unit.id).status == ("hypothesis" if is_changed else "verified")

@@ -113,7 +113,8 @@ def test_every_block_of_a_readme_runs(readme, tmp_path):
     assert [line.split()[:2] for line in make.splitlines()] == [["make", "demo"], ["make", "test"]]
     assert {"demo", "test"} <= set(targets)
 
-    at_a_terminal = pasted(commands, tmp_path / "commands")
+    in_python = f"\ncd ../login; python -X utf8 - <<'END'\n{program}END\n"
+    at_a_terminal = pasted(commands + in_python, tmp_path / "commands")
     assert (at_a_terminal.returncode, "Traceback" in at_a_terminal.stdout) == (0, False), at_a_terminal.stdout
     # Each line that the README shows is printed, whatever the ids.
     printed = re.sub(r"\b[0-9a-f]{8}\b", "ID", at_a_terminal.stdout)
@@ -121,12 +122,14 @@ def test_every_block_of_a_readme_runs(readme, tmp_path):
     assert len(shown) > 4
     assert [line for line in shown if line not in printed] == []
     assert "version 1, in force" in printed
-
+    # The Python block prints what its comment says, after the commands and without them.
     begin = "\n".join(commands.splitlines()[:2]) + "\ncd ../login; echo 'def test_retry(): pass' > test_checkout.py"
-    ran = pasted(f"{begin}\npython -X utf8 - <<'END'\n{program}END\n", tmp_path / "program")
+    ran = pasted(begin + in_python, tmp_path / "program")
     assert ran.returncode == 0, ran.stdout
-    assert "hypothesis" in ran.stdout.splitlines()
-    assert "[VERIFIED by test_retry] " in ran.stdout
+    for stdout, status in ((ran.stdout, "hypothesis"), (at_a_terminal.stdout, "verified")):
+        assert status in stdout.splitlines()
+        assert status in re.findall(r"print\(claim.*?# (.*)", program)[0]
+        assert "[VERIFIED by test_retry] " in stdout
 
 
 def test_every_block_of_the_tutorial_runs_and_prints_what_it_shows(tmp_path):

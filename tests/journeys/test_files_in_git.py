@@ -728,6 +728,26 @@ def test_what_another_store_exported_comes_before_what_is_written_here(tmp_path,
         assert target.audit().ok
 
 
+@pytest.mark.parametrize(("source", "target"), [("sqlite", "files"), ("files", "sqlite"), ("files", "files")])
+def test_an_export_that_was_imported_as_claims_and_then_restored_leaves_each_text_once(tmp_path, clock, source, target):
+    export = tmp_path / "all.jsonl"
+    with mnemarch.open(f"{'file://' if source == 'files' else ''}{tmp_path}/source", clock=clock) as old:
+        seat = old.seat(Actor.human("h"), WHERE)
+        stated = [seat.remember(text).unit.id for text in ("Checkout retries 3 times", "주문 번호는 날짜로 시작한다")]
+        old.export(export)
+    with mnemarch.open(f"{'file://' if target == 'files' else ''}{tmp_path}/target", clock=clock) as new:
+        seat = new.seat(Actor.human("h"), WHERE)
+        assert seat.import_claims(export).units == 2
+        assert new.import_(export).events == 2
+        assert sorted(unit.id for unit in seat.units() if unit.live) == sorted(stated)
+        assert not seat.inbox()
+        assert new.rebuild().same
+        assert new.audit(full=True).ok
+        # A memory that has seen both goes on as one.
+        assert seat.remember("Checkout retries 3 times").unit.id == stated[0]
+        assert not new.import_(export).events
+
+
 def test_a_backup_is_an_archive_of_the_files(ann, tmp_path):
     ann.memory.backup(tmp_path / "backup.tar")
     with tarfile.open(tmp_path / "backup.tar") as archive:

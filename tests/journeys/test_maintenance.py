@@ -54,6 +54,36 @@ def test_a_night_learns_code_rules_from_the_edits_of_tasks_that_succeeded(seats_
     assert nights == ["1 task read for code rules: 1 new rule", "0 tasks read for code rules: 0 new rules"]
 
 
+def test_a_night_keeps_what_a_task_without_a_test_run_tried_and_failed(memory):
+    def seat(task, worktree="main"):
+        return memory.seat(mnemarch.Actor.agent("a"), mnemarch.Scope(project="shop", worktree=worktree, task=task))
+
+    def told():
+        person = memory.seat(mnemarch.Actor.human("ada"), mnemarch.Scope(project="shop"))
+        return sorted(unit.content for unit in person.units(kind="episode") if unit.live)
+
+    seat("T-1").fail("ConnectionError: pool timed out", approach="raise the pool size")
+    seat("T-2").fail("오류: 연결이 끊겼다", approach="풀 크기를 늘린다")
+    seat("T-3").fail("KeyError: 'total'", approach="cache the total")
+    seat("T-3").verify(True, tests=["t"])
+    for _ in range(2):
+        memory.maintain(seat(None))
+        first, second, third = told()
+        assert first == "Task T-1 failed.\nTried, and failed: “raise the pool size”.\n" + (
+            "Failed with 1 error: “ConnectionError: pool timed out”."
+        )
+        assert "“풀 크기를 늘린다”" in second
+        assert "succeeded" in third
+    seat("T-1").fail("ConnectionError: pool timed out", approach="restart the proxy")
+    seat("T-3").fail("KeyError: 'tax'", approach="cache the tax")
+    memory.maintain(seat(None))
+    assert ["restart the proxy" in each for each in told()] == [True, False, False]
+    assert "cache the tax" not in told()[2], "a success is not made a failure by what somebody reports later"
+    verdict = seat("T-4", "feat").fail("ConnectionError: pool timed out")
+    assert 'What failed: "raise the pool size", "restart the proxy"' in verdict.seen_before
+    assert memory.rebuild().same
+
+
 def test_a_dry_run_of_maintain_changes_nothing(worked):
     before = worked("stats", "--json").json["events"]
     run = worked("maintain", "--dry-run", "--json", "--actor", "agent:a")

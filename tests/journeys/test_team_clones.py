@@ -61,8 +61,8 @@ def test_r20_only_a_worktree_of_ones_own_clone_is_known_to_be_removed(team, tmp_
     person = ("inbox", "--actor", "human:ada", "--json")
     assert '"claim"' in team("bob", *person)
     shutil.rmtree(desk)
-    assert "claim of a removed worktree" in team("ada", *person)
-    assert "claim of a removed worktree" not in team("bob", *person)
+    assert "claim of an absent worktree" in team("ada", *person)
+    assert "claim of an absent worktree" not in team("bob", *person)
 
 
 def test_an_erasure_counts_tables_where_there_are_no_files(team, request):

@@ -206,6 +206,9 @@ def test_what_has_no_session_has_no_session():
         ("nobody says this", ""),
         (": nobody", ""),
         ("", ""),
+        *[(text, "") for text in ("Timeout: 5s", "Max retries: 3 per hour", "타임아웃: 5초", "Price: $5.00")],
+        *[(text, "") for text in ("Owner: Dana", "Default region: eu-west-1", "담당자: 민지")],
+        *[("Bob: 5 pm is too late for me", "bob"), ("reviewer: I would split it", "reviewer")],
     ],
 )
 def test_a_text_says_at_its_beginning_who_speaks(text, speaker):

@@ -138,8 +138,8 @@ def test_r12_a_rule_is_broken_by_a_wider_or_a_narrower_statement(text, rule, is_
     assert bool(breaks(rule, text)) is is_broken
 
 
-@pytest.mark.parametrize(("left", "right"), cases("opposition", "series"))
-def test_r6_names_of_two_kinds_and_things_of_a_series_go_together(left, right):
+@pytest.mark.parametrize(("left", "right"), cases("opposition", "series") + cases("opposition", "one end"))
+def test_r6_names_of_two_kinds_things_of_a_series_and_announcements_of_one_end_go_together(left, right):
     assert (opposes(left, right), ended(left, right), ended(right, left)) == (None, None, None)
     assert not is_reworded(left, right)
 

@@ -419,7 +419,7 @@ def in_clone(worktree: str, clone: str | None) -> str:
     return worktree if clone is None else f"{worktree}@{clone}"
 
 
-def removed_of(worktrees: Iterable[str | None], there: Collection[str], clone: str | None) -> set[str | None]:
-    """The worktrees that this clone has removed. Worktrees of other clones are unknown and never included."""
+def absent_of(worktrees: Iterable[str | None], there: Collection[str], clone: str | None) -> set[str | None]:
+    """The worktrees that this clone does not have. Worktrees of other clones are unknown and never included."""
     gone = set(worktrees).difference(there) if there else set()
     return {name for name in gone if clone is None or (name or "").endswith(f"@{clone}")}

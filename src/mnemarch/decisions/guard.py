@@ -22,11 +22,12 @@ from mnemarch.units.status import change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mnemarch.log.act import Act
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import opposition as opposing
+    from mnemarch.units.scene import TestSource
 else:
     opposing = Lazy("mnemarch.text.opposition")
 
@@ -387,9 +388,11 @@ def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) 
     return life.withdraw(act, unit_id, reason, expected_version)
 
 
-def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+def revive(
+    act: Act, unit_id: str, reason: str, expected_version: int | None, sources: Mapping[str, TestSource]
+) -> Unit:
     require_may_restore(act, act.permitted_unit(unit_id, Deed.REVIVE, expected_version))
-    return life.revive(act, unit_id, reason, expected_version)
+    return life.revive(act, unit_id, reason, expected_version, sources)
 
 
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:

@@ -140,7 +140,7 @@ def _supported(act: Act, known: Decision, proposal: DecisionProposal) -> Decisio
     """
     if proposal.revises is not None or known.strength < proposal.strength:
         raise Conflict(
-            f"Decision {known.id} is a {known.strength} in force and says the same.",
+            f"Decision {known.id} ({known.strength}) is in force and says the same.",
             hint=Hint("revise the decision"),
             current=known.unit,
         )

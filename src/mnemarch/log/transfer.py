@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.transaction import Transaction
 
     Heads = dict[Stream, tuple[int, bytes]]
+    # Resolves what the writers of new events could not know of each other. Returns erased units that left traces.
+    Settle = Callable[[Transaction, Sequence[Event]], list[str]]
 
 EXPORT_VERSION = 2
 _LINE_CHARS_MAX = 64 << 20
@@ -84,23 +86,29 @@ def _end(count: int, heads: dict[Stream, tuple[int, bytes]]) -> dict[str, Any]:
 
 
 def restore(
-    store: Store, path: str, bytes_max: int, progress: Callable[[int], None] | None
+    store: Store, path: str, bytes_max: int, settle: Settle, progress: Callable[[int], None] | None
 ) -> tuple[Imported, list[str]]:
     """Append the events of a file that are not here yet, all or none. Also returns the units that they erased.
 
-    The whole file is checked before the first event is stored.
+    The whole file is checked before the first event is stored. Where this memory has also written to a project of the
+    file, `settle` merges what both say.
     """
     events = store.read(lambda reader: ExportFile(path, bytes_max).checked(reader))
     _read_ahead([event for _, event in events])
-    return store.write(lambda transaction: _appended(transaction, events, progress), durable=True)
+    return store.write(lambda transaction: _appended(transaction, events, settle, progress), durable=True)
 
 
 def _appended(
-    transaction: Transaction, events: list[tuple[int, Event]], progress: Callable[[int], None] | None
+    transaction: Transaction,
+    events: list[tuple[int, Event]],
+    settle: Settle,
+    progress: Callable[[int], None] | None,
 ) -> tuple[Imported, list[str]]:
-    added = 0
+    added: list[Event] = []
     erased: list[str] = []
+    streams = {event.stream for _, event in events}
     merge = begun(transaction)
+    written_here = {stream.shared for stream in transaction.heads() if stream not in streams}
     for number, event in events:
         if event.seq <= transaction.head(event.stream)[0]:
             continue
@@ -108,11 +116,11 @@ def _appended(
             erased += _taken(transaction, merge, event)
         except DAMAGE as error:
             raise _refused(number, f"event {event.id} can't be applied: {error!r}") from None
-        added += 1
-        if progress is not None and added % 1000 == 0:
-            progress(added)
-    streams = len({event.stream for _, event in events})
-    return Imported(events=added, skipped=len(events) - added, streams=streams), erased
+        added.append(event)
+        if progress is not None and len(added) % 1000 == 0:
+            progress(len(added))
+    erased += settle(transaction, [event for event in added if event.stream.shared in written_here])
+    return Imported(events=len(added), skipped=len(events) - len(added), streams=len(streams)), erased
 
 
 def _read_ahead(events: Iterable[Event]) -> None:

@@ -364,6 +364,14 @@ def search_kind(kind: str, attributes: Mapping[str, Any]) -> str:
     return f"{kind}.kept" if "kept_as" in attributes else kind
 
 
+def search_text(kind: str, content: str, attributes: Mapping[str, Any]) -> str:
+    """The text by which search finds a unit. A committed decision is found by its reason too."""
+    if kind != "decision" or "root" not in attributes:
+        return content
+    reason = attributes["reason"]
+    return "\n".join(filter(None, (content, reason["summary"], reason["tradeoff"])))
+
+
 def search_kinds(kind: str) -> list[str]:
     """All forms in which the search index may store a kind of unit."""
     return [kind, *(f"{kind}.{more}" for more in (("axis", "lock", "normal") if kind == "decision" else ("kept",)))]

@@ -21,6 +21,7 @@ from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.trust import confidence_at, label_of
 from mnemarch.recall.handout import (
+    because,
     binding_items,
     firmest_first,
     followed,
@@ -383,7 +384,8 @@ class Recall:
         unit_id, changed = item.unit.id, self.gate.elsewhere.get(item.unit.id)
         here = "fails here" if unit_id in self._red else "not here" if changed else ""
         label = label_of(item.unit, is_contested=unit_id in contested, is_elsewhere=changed is False, here=here)
-        return replace(item, label=label, elsewhere=changed is not None)
+        notes = (*item.notes, *because(item.unit, self._question.weights, asks_why=self._question.asks_why))
+        return replace(item, label=label, elsewhere=changed is not None, notes=notes)
 
     def _explain_past(self, reader: Reader, unit_ids: Sequence[str], withheld: dict[str, str]) -> None:
         """Add to `withheld` why matching past units are withheld."""

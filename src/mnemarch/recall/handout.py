@@ -6,10 +6,12 @@ from mnemarch.errors import StoreUnavailable
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import is_original, target_of
 from mnemarch.model.search import Recalled
-from mnemarch.model.unit import DRAFT_STATE, TRUSTED_STATE, Kind, Status, search_kind, search_state
+from mnemarch.model.unit import DRAFT_STATE, TRUSTED_STATE, Kind, Status, search_kind, search_state, search_text
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import TIER_HYPOTHESIS, TIER_KEPT, TIER_NORMAL
 from mnemarch.recall.scores import tier_of
+from mnemarch.text.cache import cached
+from mnemarch.text.words import in_a_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]
 
 _HYPOTHESES_MAX = 2
+_REASON_CHARS_MAX = 300
 _NO_TARGET = "leads to nothing that you can see here"
 _GLOBAL = "global"
 # The search index's name for a normal decision.
@@ -102,13 +105,33 @@ def without_records(items: list[Recalled], asked: Iterable[str], withheld: dict[
     return [item for item in items if item.unit.id not in told]
 
 
+def because(unit: Unit, asked: Iterable[str], *, asks_why: bool) -> tuple[str, ...]:
+    """A note with a decision's reason, if the asked words are in it, or if the question asks why. Else empty."""
+    reason = _reason(unit)
+    if not reason:
+        return ()
+    words, said = _words(reason), _words(unit.content)
+    is_asked = not (words - said).isdisjoint(asked) or (asks_why and not (words | said).isdisjoint(asked))
+    return (f"because: {in_a_line(reason, _REASON_CHARS_MAX)}",) if is_asked else ()
+
+
+def _reason(decision: Unit) -> str:
+    return search_text(decision.kind, decision.content, decision.attributes)[len(decision.content) :]
+
+
+# Cached, because the same decisions bind nearly every answer.
+@cached(1024)
+def _words(text: str) -> frozenset[str]:
+    from mnemarch.text.tokens import telling_tokens
+
+    return frozenset(telling_tokens(text))
+
+
 def told_records(items: Sequence[Recalled], asked: Iterable[str] = ()) -> set[str]:
     """The ids of those items that are the records of decisions beside them, by evidence and title.
 
-    A record that has more of the asked words than its decision is not told by it.
+    A record that has more of the asked words than its decision and the reason is not told by it.
     """
-    from mnemarch.text.tokens import telling_tokens
-
     units, words = {item.unit.id: item.unit for item in items}, {*asked}
     decided = [unit for unit in units.values() if unit.kind is Kind.DECISION]
     pairs = [(units[id], one) for one in decided for id in one.attributes.get("evidence", ()) if id in units]
@@ -116,7 +139,7 @@ def told_records(items: Sequence[Recalled], asked: Iterable[str] = ()) -> set[st
     return {
         record.id
         for record, one in pairs
-        if words.intersection(telling_tokens(record.content)) <= {*telling_tokens(one.content)}
+        if words & _words(record.content) <= _words(one.content) | _words(_reason(one)[:_REASON_CHARS_MAX])
     }
 
 

@@ -92,7 +92,7 @@ class Question:
     """
 
     __slots__ = (
-        *("asks_how_much", "asks_when", "dates", "intent", "is_korean"),
+        *("asks_how_much", "asks_when", "asks_why", "dates", "intent", "is_korean"),
         *("role", "speakers", "text", "weights", "wider"),
     )
 
@@ -111,6 +111,7 @@ class Question:
         signs = _signs("asks")
         self.asks_when = _has(spaced, signs["when"])
         self.asks_how_much = _has(spaced, signs["how much"])
+        self.asks_why = _has(_spaced(text), signs["why"])
         self.role = (
             "assistant" if _has(spaced, signs["told"]) else "user" if _ASKER.intersection(spaced.split()) else ""
         )

@@ -141,7 +141,8 @@ class UnitVerbs:
 
     def revive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Bring an archived unit back."""
-        return self._changed(guard.revive, unit_id, _checked_reason(reason), expected_version)
+        sources = self._intake().test_sources(self._stored(unit_id).citations)
+        return self._changed(guard.revive, unit_id, _checked_reason(reason), expected_version, sources)
 
     def erase(
         self,
@@ -187,7 +188,13 @@ class UnitVerbs:
             since=None if since is None else checked_instant(since, "since"),
         )
         why = _checked_reason(reason or _NO_REASON)
-        return self._act(lambda act: undo(act, undoing, why, dry_run=dry_run), durable=True)
+        found = self._act(lambda act: undo(act, undoing, why, {}, dry_run=True))
+        if dry_run:
+            return found
+        # What others get back is judged by their tests as they are now.
+        back = self._read(lambda reader: reader.units(fate.unit_id for fate in found.restored)).values()
+        sources = self._intake().test_sources([citation for unit in back for citation in unit.citations])
+        return self._act(lambda act: undo(act, undoing, why, sources, dry_run=False), durable=True)
 
     def revert(self, undo_id: str, *, reason: str = "") -> Undone:
         """Revert an undo. The units that it retired get their former status back."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mnemarch.code.home import removed_of
+from mnemarch.code.home import absent_of
+from mnemarch.decisions.guard import opposed
+from mnemarch.decisions.loading import GLOBAL
 from mnemarch.decisions.proposals import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops.detector import blocked_tasks, clear_stuck
@@ -72,11 +74,13 @@ _ORDER = (
     STUCK := "stuck task",
     RETURNED := "returned claim",
     REFUSED := "refused claim",
-    LEFT := "claim of a removed worktree",
+    LEFT := "claim of an absent worktree",
     IMPORT := "import",
     PROPOSAL := "merge proposal",
     CLAIM := "claim",
 )
+# What a yes would make knowledge unchecked. A commit compares a request with the axes and locks itself.
+_CLAIMS = frozenset({REFUSED, LEFT, CLAIM})
 
 
 class Inbox:
@@ -98,8 +102,9 @@ class Inbox:
             )
 
     def items(self, limit: int = _SHOWN_MAX) -> list[InboxItem]:
-        """The waiting items, the most wanted first. Claims that this tree's code contradicts are marked."""
+        """The waiting items, the most wanted first. Claims that a lock or this tree's code contradicts are marked."""
         shown = _in_turn(self.waiting(), limit)[:limit]
+        shown = self._engine.store.read(lambda reader: [self._marked(reader, item) for item in shown])
         root = self._caller.root
         if root is None:
             return shown
@@ -109,6 +114,16 @@ class Inbox:
         stale = {unit_id: check.reason for unit_id, check in checks.items() if check.reason is not None}
         marks = {unit_id: f". Its code does not hold in this tree: {reason}" for unit_id, reason in stale.items()}
         return [replace(item, why=item.why + marks.get(item.id, "")) for item in shown]
+
+    def _marked(self, reader: Reader, item: InboxItem) -> InboxItem:
+        """The item with the axes and locks that its claim opposes (R12)."""
+        if item.what not in _CLAIMS:
+            return item
+        unit = reader.unit(item.id)
+        domain = GLOBAL if unit is None else unit.domain
+        firm = opposed(reader, self._caller, item.subject, domain=domain, level=Level.PROJECT, base=None)
+        told = (f". It opposes the {one.strength} {short_id(one.id)}: “{in_a_line(one.text)}”" for one, _ in firm)
+        return replace(item, why=item.why + "".join(told))
 
     def waiting(self) -> list[InboxItem]:
         """All waiting items, except those older than 30 days that no question asked for."""
@@ -186,9 +201,9 @@ class Inbox:
         claims = [unit for unit in claims if unit.id not in known]
         wanted = self._wanted(claims, recalls)
         there = {} if codebase is None else codebase.worktrees()
-        removed = removed_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
+        absent = absent_of((unit.scope.worktree for unit in claims), there, codebase.clone if codebase else None)
         for unit in sorted(claims, key=lambda unit: unit.id, reverse=True):
-            yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=unit.scope.worktree in removed)
+            yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=unit.scope.worktree in absent)
         for actor in sorted({actor for actor, _, type, *_ in activity if type == EventType.CLAIM_REFUSED}):
             events = reader.events_back(
                 project, types=[EventType.CLAIM_REFUSED], actor=actor, since=moment, limit=_SHARE_READ_MAX
@@ -367,7 +382,8 @@ def _what_it_revises(reader: Reader, decision_id: str | None) -> str:
 def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> InboxItem:
     status = "is verified only there" if unit.status in TRUSTED else "is not verified"
     where = f"worktree {unit.scope.worktree}" + (f", task {unit.scope.task}" if unit.scope.task else "")
-    gone = ". That worktree is gone" if is_left else ""
+    # It was removed, or an agent without a folder named it, as over HTTP.
+    gone = ". This machine has no such worktree" if is_left else ""
     why = f"{unit.author} said it in {where}; it {status}, so others can't see it{gone}"
     evidence = f"{label_of(unit)} {', '.join(str(item) for item in unit.citations[:3]) or 'cites nothing'}"
     if questions:

@@ -149,7 +149,7 @@ class Janitor:
         was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(STALE)
         if was_stale and check.is_confirmed and unit.erased_at is None:
             back = "the code is back"
-            return changed(_REVIVED, lambda act: guard.revive(act, unit.id, back, unit.version))
+            return changed(_REVIVED, lambda act: guard.revive(act, unit.id, back, unit.version, {}))
         return None
 
     def _needs_a_person(self, unit: Unit) -> bool:

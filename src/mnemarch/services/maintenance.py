@@ -38,7 +38,8 @@ _ENDED = "maintained"
 # Partial files older than this are left over: no running write takes so long.
 _LEFT_BEHIND_S = 86_400.0
 _DUE_AFTER_S = 86_400.0
-_RUNS_MAX = 1_000
+_RUNS_MAX = 2_000
+_ENDS = (EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED)
 
 
 def maintained(
@@ -101,10 +102,10 @@ def _sweep(engine: Engine, caller: Caller, dry_run: bool) -> str:
 
 
 def _tell_what_was_left(engine: Engine, there: Caller) -> None:
-    """Write the episodes of tasks whose sessions ended without one, for instance because the host was killed."""
+    """Write the episodes of tasks that ended without one, because the host was killed or no test ran."""
 
     def read(reader: Reader) -> list[Event]:
-        return reader.events_back(there.scope, types=[EventType.TASK_VERIFIED], limit=_RUNS_MAX)
+        return reader.events_back(there.scope, types=_ENDS, limit=_RUNS_MAX)
 
     for run in {run.scope.key: run for run in reversed(engine.store.read(read))}.values():
         author = Caller(run.actor, run.scope, run.session)

@@ -195,7 +195,8 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         disputes = [len(conflicts.open_disputes(reader, caller.visible_keys, type)) for type in types]
         return {
             "agents": _at_work(activity, now - _HOUR),
-            "tasks": _under_way(activity, news, stuck),
+            "tasks": (tasks := _under_way(activity, news, stuck)),
+            "places": [*(task.scope for task in tasks), *(scope for _, scope, *_ in activity if scope.task)],
             "learned": _learned(reader, caller, news),
             "open_conflicts": sum(disputes[:1]),
             "waiting": sum(disputes) + len(stuck),
@@ -214,7 +215,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         project=scope.project,
         at=now,
         writable=engine.store.writable,
-        worktrees=_in_use(branches, seen["agents"], seen["tasks"]),
+        worktrees=_in_use(branches, seen["agents"], seen["tasks"], seen.pop("places")),
         indexed=engine.finder.documents(),
         unindexed=engine.finder.pending(),
         **engine.meaning(),
@@ -239,20 +240,23 @@ def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
 
 
 def _under_way(activity: Activity, news: Sequence[Event], stuck: Sequence[Event]) -> tuple[TaskUnderWay, ...]:
-    """The stuck tasks, then the recently active ones, with their state after the last verification or failure."""
-    last = {event.scope.key: event.payload or {} for event in reversed(news) if event.type in _OUTCOMES}
+    """The stuck tasks, then the recently active ones, with their state after the last verification or failure.
+
+    A task of several worktrees is listed once, where it was last active.
+    """
+    last = {event.scope.task: event.payload or {} for event in reversed(news) if event.type in _OUTCOMES}
     tasks = {
-        event.scope.key: TaskUnderWay(event.scope, "stuck", event.recorded_at, (event.payload or {}).get("reason"))
+        event.scope.task: TaskUnderWay(event.scope, "stuck", event.recorded_at, (event.payload or {}).get("reason"))
         for event in stuck
         if event.scope.task is not None
     }
     for _, scope, _, _, at in sorted(activity, key=lambda row: row[4], reverse=True):
         if scope.task is not None:
-            outcome = last.get(scope.key, {})
+            outcome = last.get(scope.task, {})
             is_blocked = outcome.get("verdict", {}).get("type") == Verdict.BLOCK
             state = "blocked" if is_blocked else "verified" if outcome.get("passed") else "open"
             reason = outcome.get("line") if is_blocked else None
-            tasks.setdefault(scope.key, TaskUnderWay(scope, state, instant(at), reason))
+            tasks.setdefault(scope.task, TaskUnderWay(scope, state, instant(at), reason))
     return tuple(tasks.values())
 
 
@@ -271,17 +275,19 @@ def _learned(reader: Reader, caller: Caller, news: Sequence[Event]) -> tuple[Uni
 
 
 def _in_use(
-    branches: dict[str, str], agents: Sequence[AgentAtWork], tasks: Sequence[TaskUnderWay]
+    branches: dict[str, str], agents: Sequence[AgentAtWork], tasks: Sequence[TaskUnderWay], places: Sequence[Scope]
 ) -> tuple[WorktreeInUse, ...]:
-    """Every worktree of the repository, and every other worktree with activity."""
-    scopes = [*(agent.scope for agent in agents), *(task.scope for task in tasks)]
+    """Every worktree of the repository, and every other worktree with an agent or a task."""
+    scopes = [*(agent.scope for agent in agents), *places]
     names = dict.fromkeys([*sorted(branches), *(scope.worktree for scope in scopes)])
+    unfinished = {task.scope.task for task in tasks if task.state != "verified"}
+    at_work = {(scope.worktree, scope.task) for scope in places if scope.task in unfinished}
     return tuple(
         WorktreeInUse(
             name=name,
             branch=branches.get(name, ""),
             agents=sum(agent.scope.worktree == name for agent in agents),
-            tasks=sum(task.scope.worktree == name and task.state != "verified" for task in tasks),
+            tasks=sum(worktree == name for worktree, _ in at_work),
         )
         for name in names
         if name is not None

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mnemarch.loops import detector
     from mnemarch.services.engine import Engine
     from mnemarch.units.erasure import Plan
+    from mnemarch.units.scene import TestSource
     from mnemarch.units.undo import Undoing
 else:
     # An erasure needs the first two, an undoing the others.
@@ -107,8 +108,8 @@ def _may_retire(act: Act, source: Unit | Event) -> bool:
 # all, and `revert` uses it to take them back.
 
 
-def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
-    """Retire everything that the actor wrote and that rests on it alone. With `dry_run`, only report it."""
+def undo(act: Act, undoing: Undoing, reason: str, sources: Mapping[str, TestSource], *, dry_run: bool) -> Undone:
+    """Retire what the actor wrote and what rests on it alone. `sources` describes the tests of what is given back."""
     _require(act, f"undo {undoing.actor}")
     _require_may_undo(act.caller, undoing)
     votes = habits.resting_on(act, undoing.covers)
@@ -156,7 +157,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         "why": why,
         "units": [unit.id for unit in going],
         "voices": {unit.id: units.without_voices(act, unit, undoing) for unit in mixed},
-        "restored": {unit.id: units.put_fields(act, unit, fields) for unit, fields in restored},
+        "restored": {unit.id: units.put_fields(act, unit, fields, sources) for unit, fields in restored},
         "links": list(_reopened(act, undoing, why)),
         "claims": claims,
         "requests": asked,

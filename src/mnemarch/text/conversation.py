@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     _Word = tuple[str, str]
 
 # A change of meaning raises the version of the sketches in an index.
-SKETCH_VERSION = 5
+SKETCH_VERSION = 6
 _SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
+# All that a setting says after its name: "5s" in "Timeout: 5s".
+_AMOUNT = r"\s*[~<>≤≥=]{0,2}[$€£¥₩]?\d[\w.,:/%-]*(?: \w{1,12}){0,2}[.!]?\s*\Z"
+# The words that a role may be followed by as its value: "Owner: Dana". A person in that role says more.
+_VALUE_WORDS_MAX = 2
 
 # The signs of a turn, one character each.
 ASKS, COURTESY, PERSONAL, EVENT, AMOUNT, TIME, LONG = "qgientl"
@@ -70,10 +74,12 @@ def sketched(unit: Searchable) -> Sketch:
 def speaker_of(text: str) -> str:
     """The speaker of a text in lower case, if the text begins with the name ("Mina: I moved to Busan")."""
     match = pattern(_SPEAKER).match(text) if ":" in text[:33] else None
-    if match is None:
+    if match is None or pattern(_AMOUNT).match(text, match.end()):
         return ""
     name = match[1].casefold()
-    return "" if name in listed("english", "no speakers") else name
+    is_setting = name.split()[-1] in listed("relations", "attributes", "measures", "korean one value")
+    is_setting &= len(text[match.end() :].split()) <= _VALUE_WORDS_MAX
+    return "" if is_setting or name in listed("english", "no speakers") else name
 
 
 def signs_of(text: str, speaker: str = "") -> str:

@@ -67,6 +67,8 @@ class Item(Frozen):
     is_modifier: bool = False
     # Whether all things of its kind are meant: all amounts.
     is_all: bool = False
+    # Whether no other things of its kind are meant: only admins.
+    is_only: bool = False
     is_subject: bool = False
     # Whether it is an aside, which the statement doesn't need.
     is_aside: bool = False
@@ -100,13 +102,13 @@ def frame_of(text: str) -> Frame:
     reading.place(told)
     # A text that is too long to be a statement has no pieces.
     is_talk = not found or (speaker_of(text) or " ").isalpha() or _PATTERNS["talk"].search(text) is not None
-    return reading.frame(is_talk=is_talk)
+    return reading.frame(is_talk=is_talk, has_exception=_PATTERNS["exception"].search(text) is not None)
 
 
 class _Reading(Clauses):
     """One text read from left to right."""
 
-    def frame(self, *, is_talk: bool) -> Frame:
+    def frame(self, *, is_talk: bool, has_exception: bool) -> Frame:
         items: list[Item] = []
         negations = 0
         for at, piece in enumerate(self.found):
@@ -145,7 +147,7 @@ class _Reading(Clauses):
             is_possible=not words.isdisjoint(words_of("possible")),
             opening=self._opening(),
             bounds=self._bounds(),
-            has_exception=any(piece[3].lower().startswith(words_of("exceptions")) for piece in self.found),
+            has_exception=has_exception,
         )
 
     def _many(self) -> frozenset[int]:
@@ -192,9 +194,11 @@ class _Reading(Clauses):
         word = written.lower()
         base = self._placed(at, written)
         limit = self._limit(at, base.slot)
-        if limit:
-            is_last = base.slot < 0 or at + 1 == self.slots[base.slot]
-            return replace(base, key=word, poles=frozenset({limit})) if is_last else None
+        if limit and (base.slot < 0 or at + 1 == self.slots[base.slot]):
+            key = word if limit == "limit+" else root_of(without_particle(piece)[0].removesuffix("만"))
+            return replace(base, key=key, poles=frozenset({limit}), is_only=limit == "limit-")
+        if limit and what != "opposite":
+            return None
         if what == "opposite":
             if word in ("-", "+") or key[:-1] in EXTENTS or (key[:-1] in _BEFORE_NUMBERS and self.is_amount(at + 1)):
                 return None
@@ -248,6 +252,8 @@ class _Reading(Clauses):
         is_name = (key.endswith("th") and base.is_subject) or (base.slot < 0 and (at < self.lead_end or is_one_of_many))
         if not is_period and (what != "number" or is_name):
             return None
+        if written.lower() == "half" and self._modifies(at):
+            return replace(base, key=key, poles=frozenset({"whole-"}), is_modifier=True)
         amount = period or key
         named = at - 1 - (before == "-")
         is_version = named > 0 and (self.found[named][3][0].isupper() or bool(kinds_in(self.found[at - 1 : at])))
@@ -277,8 +283,17 @@ class _Reading(Clauses):
             is_relation=does and not is_noun,
             is_modifier=is_modifier,
             is_all=self._means_all(at),
+            is_only=not is_modifier and not does and self._is_object_of_only(at),
             is_code=what in ("quoted", "identifier") and not is_shouted,
         )
+
+    def _is_object_of_only(self, at: int) -> bool:
+        """Whether "only" limits the noun here: ship only whole pallets, we only ship whole pallets."""
+        first = at
+        while first > 0 and self._modifies(first - 1):
+            first -= 1
+        first -= first > 1 and self.is_verb_word(first - 1)
+        return first > 0 and self.found[first - 1][3].lower() == "only"
 
     def _means_all(self, at: int) -> bool:
         """Whether all things of a word's kind are meant, and not almost all, all by default or not all of them."""

@@ -14,7 +14,7 @@ from mnemarch.text.canonical import canonical
 from mnemarch.text.clauses import root_of
 from mnemarch.text.frames import frame_of
 from mnemarch.text.guarded import pieces, polarity
-from mnemarch.text.sides import opposed
+from mnemarch.text.sides import is_denial, opposed
 from mnemarch.text.slots import has_hangul
 from mnemarch.text.statements import STATEMENT_CHARS_MAX, empty_words, said_by, said_in, statement
 from mnemarch.text.words import Patterns, is_hangul
@@ -68,15 +68,22 @@ def _tells_of_a_try(text: str) -> bool:
 
 
 def _denied(a: str, b: str) -> list[tuple[str, str]]:
-    """The denials between two texts that otherwise say the same, without opposite conditions: on create, on delete."""
+    """The denials between two texts that otherwise say the same.
+
+    Opposite conditions (on create, on delete) and opposite kinds of the subject (the left panel, the right panel) tell
+    two things apart.
+    """
     frames = frame_of(a), frame_of(b)
     if not all(frame.is_plain for frame in frames):
         return []
-    conditions = [{item.written for item in frame.items if item.is_condition} for frame in frames]
+    apart = [
+        {item.written for item in frame.items if item.is_condition or (item.is_modifier and item.is_subject)}
+        for frame in frames
+    ]
     ours, theirs = pieces(a), pieces(b)
     said = [{word for piece in side for word in said_by(piece)} for side in (ours, theirs)]
     parts = polarity(ours, theirs) if said[0] == said[1] else []
-    return [part for part in parts if not (part[0] in conditions[0] and part[1] in conditions[1])]
+    return [part for part in parts if not (part[0] in apart[0] and part[1] in apart[1])]
 
 
 def _turned_round(a: str, b: str) -> list[tuple[str, str]] | None:
@@ -157,7 +164,9 @@ def ended(older: str, newer: str) -> Opposition | None:
     opposed = opposes(older, newer)
     if opposed is not None:
         return Opposition("change", opposed.left, opposed.right)
-    known, values = said_in(older), statement(older).values
+    past = change_of(older)
+    # What the older statement calls replaced has ended already.
+    known, values = said_in(older) - (past.old - past.new if past else frozenset()), statement(older).values
     if not any(change.names):
         # Built with Angular; no longer uses Angular.
         told = statement(newer).values
@@ -166,7 +175,9 @@ def ended(older: str, newer: str) -> Opposition | None:
     if not change.new or change.new <= known:
         return None
     if change.old:
-        is_ended = change.old <= known and (not change.about or bool(change.about & known))
+        # What says that the old thing is not used agrees with its end.
+        is_held = change.old <= known and not is_denial(older)
+        is_ended = is_held and (not change.about or bool(change.about & known))
     else:
         is_ended = bool(values) and (change.about <= known if change.about else _is_other_version(change.new, known))
     return Opposition("change", *change.names) if is_ended else None

@@ -11,7 +11,8 @@ from mnemarch.model.stamps import blake2b
 from mnemarch.text.cache import BoundedCache, cached, pattern
 from mnemarch.text.words import Patterns, entries, listed
 
-# The minimum length of a token or key, and of a text with a password.
+# The minimum length of a text with a secret (비번 0000), of a token or key, and of a password.
+_TEXT_CHARS_MIN = 7
 SECRET_CHARS_MIN = 8
 PASSWORD_CHARS_MIN = 4
 _PASSES_MAX = 16
@@ -47,7 +48,7 @@ _REMEMBERED_CHARS_MAX = 256
 
 def redacted(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each secret replaced by `[REDACTED:<kind>]`, and the kinds that were replaced."""
-    if len(text) < SECRET_CHARS_MIN or _name_of(text) in _clean_texts:
+    if len(text) < _TEXT_CHARS_MIN or _name_of(text) in _clean_texts:
         return text, ()
     kinds: set[str] = set()
     # Removing a secret can reveal another one, so a text with a secret is scanned again. The bound keeps a text that is

@@ -111,17 +111,20 @@ def opposed(a: str, b: str, *, is_rule: bool = False) -> tuple[str, list[tuple[s
     if not (ours.is_plain and theirs.is_plain):
         return None
     if ours.is_korean != theirs.is_korean:
-        return _opposed_across(ours, theirs)
+        return _opposed_across(ours, theirs, is_rule=is_rule)
     if ours.opening and theirs.opening and ours.opening != theirs.opening:
         return None  # Before the release, after the release.
     sides = _laid(ours, theirs)
     flipped = [
         (one, other) for one, other in sides.pairs if _flips(one, other) and not (one.is_aside or other.is_aside)
     ]
+    only = {each.at - 1 for pair in sides.pairs if any(each.is_only for each in pair) for each in pair}
     if any(
-        (one.is_modifier and other.is_modifier) or (one.is_condition and other.is_condition) for one, other in flipped
+        (one.is_modifier and other.is_modifier and only.isdisjoint((one.at, other.at)))
+        or (one.is_condition and other.is_condition)
+        for one, other in flipped
     ):
-        return None  # The left panel, the right panel; with and without a flag.
+        return None  # The left panel, the right panel; with and without a flag. "Only whole ones" excludes half ones.
     values = _other_values(sides.pairs, (sides.left, sides.right))
     used = {id(item) for pair in values for side in pair for item in side}
     left, right = ([each for each in side if id(each) not in used] for side in (sides.left, sides.right))
@@ -177,6 +180,12 @@ def _is_choice(
     return len(values) == 1 and not others and bool(_kinds_of(values[0][0]) & _kinds_of(values[0][1]) - _COMMON)
 
 
+def is_denial(text: str) -> bool:
+    """Whether a statement denies what it names."""
+    frame = frame_of(text)
+    return (frame.negations + sum(map(_denies, frame.items))) % 2 == 1
+
+
 def _denies(item: Item) -> bool:
     return not item.is_aside and (item.denies or item.key in roots("denying"))
 
@@ -210,7 +219,7 @@ def _is_about_one(
         return False
     if not measured and sum(denials) == 1 and not denials[0 if extra[0] else 1]:
         return not any(item.is_modifier and item.is_subject for item in more)
-    if is_rule and all(one.key == other.key for one, other in sides.pairs):
+    if is_rule and all(one.key == other.key or _flips(one, other) for one, other in sides.pairs):
         more = [item for item in more if not item.is_case]
     # The worker has threads, the worker pool has threads.
     named = (
@@ -475,13 +484,14 @@ def _flipped_groups(a: Item, b: Item) -> set[str]:
 # other one, by a common sense, a name or the table of English for Korean words. Then one value or one denial decides.
 
 
-def _opposed_across(ours: Frame, theirs: Frame) -> tuple[str, list[tuple[str, str]]] | None:
+def _opposed_across(ours: Frame, theirs: Frame, *, is_rule: bool) -> tuple[str, list[tuple[str, str]]] | None:
     left, right = ([item for item in frame.items if not item.is_aside] for frame in (ours, theirs))
     pairs = _paired(left, right, _is_named_alike, _means_the_same, _does_the_same)
     left, right = _general(left, right, pairs), _general(right, left, [pair[::-1] for pair in pairs])
     values = [(one, other) for one in left for other in right if _is_other_value(one, other)]
     flipped = [(one, other) for one, other in pairs if _flips(one, other)]
     rest = [item for item in (*left, *right) if not any(item in pair for pair in values)]
+    rest = [item for item in rest if not (is_rule and item.is_case)]
     is_open = ours.many_at or theirs.many_at or ours.has_exception or theirs.has_exception
     if (
         is_open

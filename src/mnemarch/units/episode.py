@@ -63,7 +63,7 @@ _OF_AN_ANALYSIS = frozenset({"critique", "reward", "key_decisions", "analyst", W
 _BY_MODEL = "\nCritique by "
 _SIMILAR_EPISODES_MAX = 3
 _UNITS_AFTER_MAX = 2_000
-_RUN_OR_UNIT = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED)
+_ENDS = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED, EventType.ATTEMPT_FAILED)
 
 
 def read_ahead(staged: Sequence[Event]) -> None:
@@ -74,11 +74,17 @@ def read_ahead(staged: Sequence[Event]) -> None:
 
 
 def consolidate(log: Log, caller: Caller) -> Promotion | None:
-    """Write the episode of the last test run, if the run was judged without one. None if there is nothing to write."""
+    """Write the episode of the last test run, or of failures that were only reported, if nothing tells of them yet.
+
+    None if there is nothing to write.
+    """
 
     def read(reader: Reader) -> tuple[int, Event | None, list[Event], Unit | None]:
         judged, before = _unaccounted(reader, caller), account_of(units_of_task(reader, caller))
-        return reader.position(), judged, [] if judged is None else told_of(reader, caller, judged.position), before
+        if judged is None:
+            return reader.position(), None, [], before
+        end = judged.position + (judged.type is EventType.ATTEMPT_FAILED)
+        return reader.position(), judged, told_of(reader, caller, end), before
 
     position, judged, staged, before = log.store.read(lambda reader: reader.together(read))
     if judged is None:
@@ -94,29 +100,35 @@ def consolidate(log: Log, caller: Caller) -> Promotion | None:
 
 
 def _unaccounted(reader: Reader, caller: Caller) -> Event | None:
-    """The last test run, if no account came after it."""
-    for event in newest_first(reader, caller.scope_key, _RUN_OR_UNIT, _UNITS_AFTER_MAX):
+    """The last test run, if no account came after it, or the last failure of a task that has no run to be judged by."""
+    failed: Event | None = None
+    for event in newest_first(reader, caller.scope_key, _ENDS, _UNITS_AFTER_MAX if caller.scope.task else 0):
         if event.type is EventType.TASK_VERIFIED:
             return None if event.erased else event
         # The content of an erased entry is unknown, so it is not told again.
-        if event.erased or account_in(event):
+        if event.erased:
             return None
-    return None
+        if event.type is EventType.ATTEMPT_FAILED:
+            failed = failed or event
+        elif account := account_in(event):
+            return None if account["attributes"].get("success") else failed
+    return failed
 
 
 def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | None) -> Promotion:
     assert judged.payload is not None
-    last = judged.payload
-    run = TestRun(
-        runner=last["runner"],
-        command=last["command"],
-        results=tuple(TestResult(name, Outcome(said)) for said, names in last["tests"].items() for name in names),
-        exit_code=last["exit_code"],
-        witnessed=last["witnessed"],
-        commit=last["commit"],
-    )
-    scene = Scene((), last.get("tree", ""), set_aside=frozenset(last.get("set_aside", ())))
-    episode, skill_id = keep_episode(act, staged, before, last["passed"], run, scene, None)
+    last, run = judged.payload, TestRun(runner="", command="", results=(), witnessed=False)
+    if judged.type is EventType.TASK_VERIFIED:
+        run = TestRun(
+            runner=last["runner"],
+            command=last["command"],
+            results=tuple(TestResult(name, Outcome(said)) for said, names in last["tests"].items() for name in names),
+            exit_code=last["exit_code"],
+            witnessed=last["witnessed"],
+            commit=last["commit"],
+        )
+    scene, passed = Scene((), last.get("tree", ""), set_aside=frozenset(last.get("set_aside", ()))), last.get("passed")
+    episode, skill_id = keep_episode(act, staged, before, passed is True, run, scene, None)
     return Promotion(
         episode_id=episode.id,
         skill_id=skill_id,
@@ -124,7 +136,7 @@ def _keep_last(act: Act, judged: Event, staged: Sequence[Event], before: Unit | 
         refused=(),
         receipt=receipt_for(judged),
         witnessed=run.witnessed,
-        passed=last["passed"],
+        passed=passed is True,
     )
 
 

@@ -99,6 +99,8 @@ def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None
 def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     """Mark a unit as used by the seat's task. The unit is credited if the task succeeds, blamed if it fails (R2)."""
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
+    if unit.status is Status.ARCHIVED:
+        raise InvalidInput(f"Unit {unit_id} is archived: {unit.archive_reason}.", hint="Ask recall what holds instead.")
     task_key = act.caller.task_key
     if task_key is None:
         raise InvalidInput("Uses are counted by task, and no task is named.", hint=Hint("name the task"))
@@ -382,8 +384,13 @@ def pruned(log: Log, *, dry_run: bool) -> Pruned:
     return Pruned(units=tuple(unit.id for unit in old), kept=kept, dry_run=dry_run)
 
 
-def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
-    """Bring an archived unit back to the status it had."""
+def revive(
+    act: Act, unit_id: str, reason: str, expected_version: int | None, sources: Mapping[str, TestSource]
+) -> Unit:
+    """Bring an archived unit back to the status it had, or to what its evidence shows now.
+
+    `sources` describes the cited tests in the working tree.
+    """
     unit = act.permitted_unit(unit_id, Deed.REVIVE, expected_version)
     if unit.status is not Status.ARCHIVED:
         raise InvalidInput(
@@ -393,7 +400,7 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
     if rejection_of(act.transaction, unit) is not None:
         _bring_back_with(act, unit)
     payload = {"reason": reason, "set": returning(unit)}
-    return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, payload))
+    return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, payload), None, sources)
 
 
 def _refuse_twin(act: Act, unit: Unit) -> None:

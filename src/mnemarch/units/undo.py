@@ -20,6 +20,10 @@ from mnemarch.units.finding import twin_of
 from mnemarch.units.life import DECIDED, leaving, returning
 from mnemarch.units.status import change, proof_of, raise_by_evidence
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.units.scene import TestSource
+
 _ALL = 1 << 62
 _SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 # Acts by which an actor backs a unit, as they are told.
@@ -196,12 +200,12 @@ def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
     return None if twin is None else f"unit {twin.id} says the same now"
 
 
-def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
+def put_fields(act: Act, unit: Unit, fields: dict[str, Any], sources: Mapping[str, TestSource]) -> dict[str, Any]:
     """Set fields of a unit, raise it as far as its tests allow, and return its old and new fields for `put_back`."""
     now = change(act, EventType.UNIT_RESTATED, unit, {"set": fields})
-    proof = proof_of(act, now, now.scope, {})
+    proof = proof_of(act, now, now.scope, sources)
     if now.status is Status.HYPOTHESIS and proof is not None and proof.witnessed:
-        now = raise_by_evidence(act, now)
+        now = raise_by_evidence(act, now, None, sources)
     before, after = unit.to_json(), now.to_json()
     names = [name for name in after.keys() | before.keys() if before.get(name) != after.get(name) and name != "version"]
     return {"before": {name: before.get(name) for name in names}, "after": {name: after.get(name) for name in names}}

@@ -55,11 +55,15 @@ class _Known:
         self.made: dict[str, Decision] = {}
         # The file's text from which the decision was made.
         self.made_of: dict[str, str] = {}
+        # The file names of the readings that recall may hand out.
+        self.shown: dict[str, str] = {}
         readings: dict[str, tuple[str, str]] = {}
         for unit in _units(seat, "evidence"):
-            if unit.live and (name := _name_in(unit)):
+            name = _name_in(unit)
+            if name and (unit.live or str(unit.archive_reason).startswith(f"rejected: {name}: ")):
                 readings[unit.id] = name, unit.content
                 self.text[name], self.evidence[name] = unit.content, unit.id
+                self.shown |= {unit.id: name} if unit.live else {}
         decisions = [Decision(unit) for unit in _units(seat, "decision") if version_key_of(unit) is not None]
         self.latest = {one.root_id: one for one in decisions}
         self.active = {one.root_id: one for one in decisions if one.is_active}
@@ -135,6 +139,7 @@ def import_folder(
             progress(number)
     for name in work.order:
         work.end(name)
+    work.hide_what_does_not_hold()
     return [*unread, *work.outcomes(), *work.gone({*texts, *(one.name for one in unread)})]
 
 
@@ -206,12 +211,12 @@ class _Import:
             self._notes[name] = "unchanged"
             return
         try:
-            if is_new:
+            self._notes[name], is_to_decide, base = self._choice(name, is_new=is_new)
+            if is_new or (is_to_decide and known.evidence[name] not in known.shown):
                 # With a tag for the reading before, a former text that comes back is no duplicate.
                 tags = [_TAG, _FILE + name, *(f"after:{id}" for file, id in known.evidence.items() if file == name)]
                 kept = self._seat.decisions.add_evidence(text, tags=tags, level=Level.PROJECT)
-                known.text[name], known.evidence[name] = text, kept.id
-            self._notes[name], is_to_decide, base = self._choice(name, is_new=is_new)
+                known.text[name], known.evidence[name], known.shown[kept.id] = text, kept.id, name
             if is_to_decide:
                 self._decide(name, base)
         except (Conflict, InvalidInput, NotFound) as error:
@@ -276,6 +281,18 @@ class _Import:
             del self._known.active[current.root_id]
         except (Conflict, InvalidInput, NotAllowed, NotFound) as error:
             self._refuse(name, error.message)
+
+    def hide_what_does_not_hold(self) -> None:
+        """Reject the readings on which no decision in force rests. Recall would hand them out as knowledge."""
+        cited = {id for one in self._known.active.values() for id in one.evidence}
+        for id, name in self._known.shown.items():
+            if id in cited or name not in self._files or name in self._refused:
+                continue
+            holds, why = self._holds(name)
+            try:
+                self._seat.reject(id, f"{name}: {'it was changed since' if holds else why or 'not in force'}")
+            except (Conflict, InvalidInput, NotAllowed, NotFound) as error:
+                self._refuse(name, error.message)
 
     def _refuse(self, name: str, message: str) -> None:
         self._refused.add(name)

@@ -277,6 +277,7 @@ def _searchable(row: Any) -> Searchable:
     id, scope_key, status, kind, domain, session, turn, body, changed_at = row
     record = from_json(body)
     content, occurred_at = record["content"], record["occurred_at"]
+    content = units.search_text(kind, content, record["attributes"])
     texts, numbers = (id, scope_key, domain, content), (turn, changed_at, occurred_at)
     if {*map(type, texts)} != {str} or {*map(type, numbers)} != {int}:
         raise ValueError("a column of it was changed")
