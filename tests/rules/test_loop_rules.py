@@ -87,6 +87,36 @@ def test_a_warning_names_what_came_between():
     assert judgement.instruction.startswith("CAREFUL.")
 
 
+def failing(fault, tests="", tree=None, approach=None):
+    (made,) = attempts(fault, approach and [approach])
+    return replace(made, tree=tree, tests=tuple(tests.split()))
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        (failing("B", "test_b", "2"), "ALLOW"),  # Another file was run, so nobody saw the error gone.
+        (failing("B", "test_a", "2"), "WARN"),
+        (failing("B", "", "1"), "ALLOW"),
+        (failing("B", "", "1", "raise the pool"), "WARN"),
+        (failing("B", "", "2"), "WARN"),
+    ],
+)
+def test_an_error_is_back_only_if_it_was_seen_gone(between, expected):
+    earlier = [failing("A", "test_a", "1"), between]
+    assert judged(earlier, failing("A", "test_a", "3"), None, 3).type == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "tree", "expected"), [("test_a", "1", "WARN"), ("test_a", "2", "ALLOW"), ("test_c", "1", "ALLOW")]
+)
+def test_an_error_that_was_fixed_and_returns_is_warned_of(tests, tree, expected):
+    passed = replace(failing("A", "test_a", "1", "raise the pool"), has_passed=True)
+    judgement = judged([passed] * 3 + [failing("B", "test_b", "2")], failing("A", tests, tree), None, 3)
+    assert judgement.type == expected  # Nothing changed since "B": the test is flaky. Another test: not the same.
+    assert ("raise the pool" in judgement.instruction) is (expected == "WARN")
+
+
 def test_a_stuck_task_is_blocked_at_once_and_says_why():
     judgement = judged([], attempts("A")[0], "no password.", 3)
     assert judgement.type is Verdict.BLOCK

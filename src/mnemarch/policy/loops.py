@@ -21,7 +21,7 @@ class Attempt(Frozen):
     `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
     whether the approach tells what was tried. `tree` is a digest of the working tree. `tests` are the failed tests.
     `summary` is the error without the parts that differ between runs; `line` is the error as reported. `changes` are
-    the edits and commands since the previous attempt.
+    the edits and commands since the previous attempt. `has_passed`: its tests passed since, while other tests failed.
     """
 
     event_id: str
@@ -36,6 +36,7 @@ class Attempt(Frozen):
     tests: tuple[str, ...] = ()
     line: str = ""
     changes: tuple[str, ...] = ()
+    has_passed: bool = False
 
 
 class Judgement(Frozen):
@@ -47,11 +48,12 @@ class Judgement(Frozen):
     instruction: str
 
 
-def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshold: int) -> Judgement:
-    """The verdict on a new failure, given the earlier ones."""
-    same = [attempt for attempt in earlier if attempt.fault == new.fault]
+def judged(history: Sequence[Attempt], new: Attempt, stuck: str | None, threshold: int) -> Judgement:
+    """The verdict on a new failure, given the earlier ones. Those that have passed since can only warn."""
+    earlier = [attempt for attempt in history if not attempt.has_passed or _is_same(attempt, new)]
+    same = [attempt for attempt in earlier if _is_same(attempt, new)]
     tries = [attempt for attempt in earlier if _repeats(attempt, new)]
-    between = _since_last(earlier, same)
+    between = _since_last(history, new)
     details = {
         "error_hash": new.fault,
         "error": new.summary,
@@ -62,7 +64,8 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
         "between": [attempt.summary for attempt in between[-_LISTED_MAX:]],
         "evidence": [attempt.event_id for attempt in earlier if _is_evidence(attempt, new)][-_LISTED_MAX:],
     }
-    verdict, reason = _ruled(len(same) + 1, len(tries) + 1, between, stuck, threshold, is_plan=new.is_plan)
+    counted = 1 + sum(not attempt.has_passed for attempt in same)
+    verdict, reason = _ruled(counted, len(tries) + 1, between, stuck, threshold, is_plan=new.is_plan)
     failed = failed_approaches([*earlier, new])
     return Judgement(verdict, reason, details, _instruction(verdict, reason, new, failed))
 
@@ -86,7 +89,13 @@ def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
 
 def _repeats(attempt: Attempt, new: Attempt) -> bool:
     """Whether both attempts have the same plan. "Run the tests again" or a long thought is no plan."""
-    return new.first is not None and attempt.first == new.first and attempt.is_plan and new.is_plan
+    return (
+        not attempt.has_passed
+        and new.first is not None
+        and attempt.first == new.first
+        and attempt.is_plan
+        and new.is_plan
+    )
 
 
 def _ruled(
@@ -111,12 +120,33 @@ def _ruled(
     return Verdict.ALLOW, ""
 
 
-def _since_last(earlier: Sequence[Attempt], same: Sequence[Attempt]) -> list[Attempt]:
-    """The other failures since this error was last seen. If there are any, the error has returned (A, B, A)."""
-    if not same:
-        return []
-    last = max(number for number, attempt in enumerate(earlier) if attempt.fault == same[-1].fault)
-    return list(earlier[last + 1 :])
+def _is_same(attempt: Attempt, new: Attempt) -> bool:
+    """Whether an earlier failure is this error again. One whose tests passed since must have been of the same tests."""
+    return attempt.fault == new.fault and (not attempt.has_passed or _share_tests(attempt, new))
+
+
+def _since_last(history: Sequence[Attempt], new: Attempt) -> list[Attempt]:
+    """The failures that show that this error was gone since. If there are any, it has returned (A, B, A)."""
+    last = max((number for number, attempt in enumerate(history) if _is_same(attempt, new)), default=len(history))
+    others = list(history[last + 1 :])
+    if others and history[last].has_passed:
+        # If nothing changed since the last failure, a test is flaky.
+        return others if new.tree is None or others[-1].tree != new.tree else []
+    return [other for other in others if _shows_gone(other, history[last])]
+
+
+def _shows_gone(other: Attempt, last: Attempt) -> bool:
+    """Whether a later failure shows that an error was gone: the same tests failed in another way, or something changed.
+
+    If other tests failed, those of the error may not have run.
+    """
+    if other.tests and last.tests:
+        return _share_tests(other, last)
+    return other.tree is None or other.tree != last.tree or other.approach is not None
+
+
+def _share_tests(one: Attempt, other: Attempt) -> bool:
+    return not set(one.tests).isdisjoint(other.tests)
 
 
 def _is_evidence(attempt: Attempt, new: Attempt) -> bool:
