@@ -364,4 +364,4 @@ def test_node_names_its_tests(project):
     project.write("package.json", '{"scripts": {"test": "node --test"}}')
     for command in (["node", "--test"], ["npm", "test"]):
         run = project.run(*command)
-        assert (run.named(Outcome.PASS), run.named(Outcome.FAIL)) == (("api/adds",), ("api/fails",))
+        assert (run.named(Outcome.PASS), run.named(Outcome.FAIL)) == (("api::adds",), ("api::fails",))

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.cases import cases
 from mnemarch import InvalidInput
-from mnemarch.model.testrun import Outcome, TestResult, TestRun
+from mnemarch.model.testrun import Outcome, TestResult, TestRun, is_covered
 from mnemarch.witness import runner_of
 from mnemarch.witness.output import from_output
 from mnemarch.witness.reports import of_tap, read_report
@@ -143,6 +143,24 @@ def test_names_are_relative_to_the_root_wherever_the_command_ran(tmp_path):
     )
     checked = from_output("terraform validate", 0, "Success!", **where)
     assert checked.named(Outcome.PASS) == ("api/terraform validate",)
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "cited", "named"),
+    [
+        ("node --test", "ok 1 - GET /carts/../x works\n1..1", "GET /carts/../x works", "api::GET /carts/../x works"),
+        (
+            "go test -v",
+            "--- PASS: TestSize (0.00s)\nok  \texample.com/shop/pool\t0.01s",
+            "TestSize",
+            "example.com/shop/pool.TestSize",
+        ),
+    ],
+)
+def test_a_test_of_a_subfolder_is_cited_by_its_bare_name(command, printed, cited, named, tmp_path):
+    run = from_output(command, 0, printed, cwd=str(tmp_path / "api"), root=str(tmp_path))
+    assert named in run.named(Outcome.PASS)
+    assert is_covered(named, cited)
 
 
 def test_reports_name_files_as_the_root_has_them(tmp_path):
