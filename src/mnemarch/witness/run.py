@@ -61,6 +61,8 @@ def run_tests(
     relative to `root`. `configured` are commands that the project counts as tests.
     """
     test_command, line = runner_of(command, configured), " ".join(command)
+    if not line:
+        raise InvalidInput("No test command was given.", hint=Hint("test command"))
     if test_command is None or not test_command.decides:
         why = (
             "is not a test command that Mnemarch knows" if test_command is None else "can succeed while its tests fail"
@@ -113,7 +115,8 @@ def _run(
             process_group=0,
         )
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{command[0]!r} can't be started: {error}.", hint=Hint("test command")) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InvalidInput(f"{command[0]!r} can't be started: {why}.", hint=Hint("test command")) from None
     with process:
         pipes = filter(None, (process.stdout, process.stderr))
         _watch(process, {pipe.fileno(): sink for pipe, sink in zip(pipes, sinks, strict=True)})
