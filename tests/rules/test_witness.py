@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -32,6 +33,21 @@ def outcomes(run: TestRun) -> dict[str, str]:
 def test_a_runner_is_known_through_what_starts_it(command, runner):
     assert runner_of(command).runner == runner
     assert runner_of(["bash", "-lc", f"cd web && {command}"]).folder == "web"
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("npm --prefix tools test", "tools"),
+        ("pnpm -C app -s run test:unit", "app"),
+        ("make -j 4 -C api CC=gcc test", "api"),
+        ("yarn --cwd=web test", "web"),
+        ("make test", ""),
+    ],
+)
+def test_a_runner_that_goes_to_a_folder_tests_there(command, folder):
+    assert runner_of(command).folder == (folder or ".")
+    assert runner_of(["bash", "-c", f"cd sub && {command}"]).folder == os.path.join("sub", folder).rstrip("/")
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,8 @@ def _with_report(command: Sequence[str], test_command: TestCommand, base: str, f
 
 def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
     """The test command behind `npm test`, if arguments of `npm test` reach the runner."""
-    name = next((word for word in words[1:] if word.startswith("t")), "") if words[0] in _SCRIPT_RUNNERS else ""
+    names = (word for word in words[1:] if word.partition(":")[0] in {"t", "test"})
+    name = next(names, "") if words[0] in _SCRIPT_RUNNERS else ""
     try:
         with open(os.path.join(base, "package.json"), encoding="utf-8") as file:
             script = json.load(file)["scripts"]["test" if name == "t" else name]
