@@ -13,6 +13,8 @@ from mnemarch.text import words
 _SHOWN_MAX = 5
 # A verdict lists only the newest attempts. Verdicts are stored, and each would repeat the list of the last one.
 _LISTED_MAX = 20
+_WAS_GONE = "The error is back: it was gone for a while, and a later fix brought it back."
+_MAY_HAVE_STAYED = "The error is back, or was never gone: other tests failed in the meantime."
 
 
 class Attempt(Frozen):
@@ -53,7 +55,7 @@ def judged(history: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
     earlier = [attempt for attempt in history if not attempt.has_passed or _is_same(attempt, new)]
     same = [attempt for attempt in earlier if _is_same(attempt, new)]
     tries = [attempt for attempt in earlier if _repeats(attempt, new)]
-    between = _since_last(history, new)
+    between, back = _since_last(history, new)
     details = {
         "error_hash": new.fault,
         "error": new.summary,
@@ -65,7 +67,7 @@ def judged(history: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
         "evidence": [attempt.event_id for attempt in earlier if _is_evidence(attempt, new)][-_LISTED_MAX:],
     }
     counted = 1 + sum(not attempt.has_passed for attempt in same)
-    verdict, reason = _ruled(counted, len(tries) + 1, between, stuck, threshold, is_plan=new.is_plan)
+    verdict, reason = _ruled(counted, len(tries) + 1, back, stuck, threshold, is_plan=new.is_plan)
     failed = failed_approaches([*earlier, new])
     return Judgement(verdict, reason, details, _instruction(verdict, reason, new, failed))
 
@@ -99,7 +101,7 @@ def _repeats(attempt: Attempt, new: Attempt) -> bool:
 
 
 def _ruled(
-    count: int, tries: int, between: Sequence[Attempt], stuck: str | None, threshold: int, *, is_plan: bool
+    count: int, tries: int, back: str, stuck: str | None, threshold: int, *, is_plan: bool
 ) -> tuple[Verdict, str]:
     if stuck is not None:
         return Verdict.BLOCK, f"The task is stuck: {quoted(stuck)}. A person has to clear it."
@@ -108,11 +110,8 @@ def _ruled(
         return Verdict.BLOCK, f"Circular fix detected: Same error occurred {count} times. Stop and ask human."
     if tries >= threshold:
         return Verdict.BLOCK, f"Circular fix detected: Same approach failed {tries} times. Stop and ask human."
-    if between:
-        return (
-            Verdict.WARN,
-            "The error is back: it was gone for a while, and a later fix brought it back.",
-        )
+    if back:
+        return Verdict.WARN, back
     if count >= threshold:
         return Verdict.WARN, f"Same error occurred {count} times, whatever was tried."
     if tries > 1:
@@ -125,23 +124,22 @@ def _is_same(attempt: Attempt, new: Attempt) -> bool:
     return attempt.fault == new.fault and (not attempt.has_passed or _share_tests(attempt, new))
 
 
-def _since_last(history: Sequence[Attempt], new: Attempt) -> list[Attempt]:
-    """The failures that show that this error was gone since. If there are any, it has returned (A, B, A)."""
-    last = max((number for number, attempt in enumerate(history) if _is_same(attempt, new)), default=len(history))
-    others = list(history[last + 1 :])
-    if others and history[last].has_passed:
+def _since_last(history: Sequence[Attempt], new: Attempt) -> tuple[list[Attempt], str]:
+    """The failures since this error was last seen, and what they say. If there are any, it has returned (A, B, A)."""
+    at = max((number for number, attempt in enumerate(history) if _is_same(attempt, new)), default=len(history))
+    others = list(history[at + 1 :])
+    if others and history[at].has_passed:
         # If nothing changed since the last failure, a test is flaky.
-        return others if new.tree is None or others[-1].tree != new.tree else []
-    return [other for other in others if _shows_gone(other, history[last])]
+        return (others, _WAS_GONE) if new.tree is None or others[-1].tree != new.tree else ([], "")
+    others = [other for other in others if _follows_a_change(other, history[at])]
+    if not others:
+        return [], ""
+    # If only other tests failed, those of the error may not have run.
+    was_gone = any(not (one.tests and new.tests) or _share_tests(one, new) for one in others)
+    return others, _WAS_GONE if was_gone else _MAY_HAVE_STAYED
 
 
-def _shows_gone(other: Attempt, last: Attempt) -> bool:
-    """Whether a later failure shows that an error was gone: the same tests failed in another way, or something changed.
-
-    If other tests failed, those of the error may not have run.
-    """
-    if other.tests and last.tests:
-        return _share_tests(other, last)
+def _follows_a_change(other: Attempt, last: Attempt) -> bool:
     return other.tree is None or other.tree != last.tree or other.approach is not None
 
 
