@@ -43,15 +43,9 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
     KeyboardInterrupt: INTERRUPTED,
 }
 # Names that other programs use for a command.
-_NAMED_ELSEWHERE = {
-    "erase": ("forget", "delete", "remove", "rm"),
-    "recall": ("search", "find", "ask"),
-    "remember": ("add", "save", "note", "store"),
-    "units": ("list", "ls"),
-    "verify": ("test", "run"),
-    "--version": ("version",),
-}
-_MEANT = {word: name for name, words in _NAMED_ELSEWHERE.items() for word in words}
+_MEANT = dict.fromkeys(("forget", "delete", "remove"), "erase") | dict.fromkeys(("search", "find", "ask"), "recall")
+_MEANT |= dict.fromkeys(("list", "ls"), "units") | dict.fromkeys(("add", "save", "note", "store"), "remember")
+_MEANT |= {"rm": "erase", "test": "verify", "run": "verify", "version": "--version"}
 # Commands that are not verbs, by section. Each has the name of its module in this package.
 PLAIN_COMMANDS = {
     "decisions: versions, and what a change would reach": dict.fromkeys(

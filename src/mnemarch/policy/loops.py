@@ -54,7 +54,7 @@ def judged(history: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
     """The verdict on a new failure, given the earlier ones. Those that have passed since can only warn."""
     earlier = [attempt for attempt in history if not attempt.has_passed or _is_same(attempt, new)]
     same = [attempt for attempt in earlier if _is_same(attempt, new)]
-    tries = [attempt for attempt in earlier if _repeats(attempt, new)]
+    tries = [attempt for attempt in earlier if not attempt.has_passed and _repeats(attempt, new)]
     between, back = _since_last(history, new)
     details = {
         "error_hash": new.fault,
@@ -91,28 +91,20 @@ def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
 
 def _repeats(attempt: Attempt, new: Attempt) -> bool:
     """Whether both attempts have the same plan. "Run the tests again" or a long thought is no plan."""
-    return (
-        not attempt.has_passed
-        and new.first is not None
-        and attempt.first == new.first
-        and attempt.is_plan
-        and new.is_plan
-    )
+    return new.first is not None and attempt.first == new.first and attempt.is_plan and new.is_plan
 
 
-def _ruled(
-    count: int, tries: int, back: str, stuck: str | None, threshold: int, *, is_plan: bool
-) -> tuple[Verdict, str]:
+def _ruled(count: int, tries: int, back: str, stuck: str | None, limit: int, *, is_plan: bool) -> tuple[Verdict, str]:
     if stuck is not None:
         return Verdict.BLOCK, f"The task is stuck: {quoted(stuck)}. A person has to clear it."
-    # Without a plan, each attempt may have tried something new, so the threshold is higher.
-    if count >= (threshold if is_plan else 2 * threshold + 1):
+    # Without a plan, each attempt may have tried something new, so the limit is higher.
+    if count >= (limit if is_plan else 2 * limit + 1):
         return Verdict.BLOCK, f"Circular fix detected: Same error occurred {count} times. Stop and ask human."
-    if tries >= threshold:
+    if tries >= limit:
         return Verdict.BLOCK, f"Circular fix detected: Same approach failed {tries} times. Stop and ask human."
     if back:
         return Verdict.WARN, back
-    if count >= threshold:
+    if count >= limit:
         return Verdict.WARN, f"Same error occurred {count} times, whatever was tried."
     if tries > 1:
         return Verdict.WARN, "This approach already failed."
