@@ -6,6 +6,7 @@ Type checkers read `aio.pyi`, which a test generates from the wrapped classes.
 from __future__ import annotations
 
 import asyncio
+from functools import wraps
 
 from mnemarch import wiring
 
@@ -23,10 +24,14 @@ class _Wrapper:
         if not callable(verb):
             return verb
 
+        @wraps(verb)
         async def call(*positional, **named):
             return await asyncio.to_thread(verb, *positional, **named)
 
         return call
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *(name for name in dir(self._wrapped) if not name.startswith("_"))})
 
 
 # One class for each system of a seat, with the names in the stubs.

@@ -71,6 +71,10 @@ class MnemarchError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pool of processes hangs or breaks on an error that it can't pickle. By default, the class would be called.
+        return type(self).__new__, (type(self), self.message), self.__dict__
+
 
 class InvalidInput(MnemarchError):
     """The call itself is wrong: correct it as the hint says and call again."""

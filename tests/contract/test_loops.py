@@ -97,6 +97,26 @@ def test_tests_that_pass_clear_what_they_had_failed_by(seats, memory):
     assert counts == [[2, 2, 2], [2, 3, 3], [1, 1, 1]]
 
 
+def test_two_tests_that_break_each_other_are_noticed(seats, memory):
+    seat = seats.agent()
+
+    def run(failed, passed, tree):
+        results = [TestResult(name, outcome) for name, outcome in ((failed, Outcome.FAIL), (passed, Outcome.PASS))]
+        seen = TestRun("pytest", "pytest", tuple(results), witnessed=True)
+        memory._engine.log.act(seat.caller, partial(seat.loops.settle, run=seen, succeeded=False))
+        approach = "raise the pool size" if failed == "test_a" else None
+        return seat.loops.check(POOL if failed == "test_a" else NAME, approach=approach, tests=[failed], tree=tree)
+
+    assert run("test_a", "test_b", "1").type == "ALLOW"
+    assert run("test_b", "test_a", "2").type == "ALLOW"
+    back = run("test_a", "test_b", "1")
+    assert (back.type, back.details["count"]) == ("WARN", 2)
+    assert '"raise the pool size" (2 times)' in back.instruction
+    assert types([run("test_b", "test_a", "3"), run("test_a", "test_b", "1")]) == ["WARN", "WARN"]
+    memory._engine.log.act(seat.caller, partial(seat.loops.settle, run=TestRun("pytest", "", ()), succeeded=True))
+    assert run("test_a", "test_b", "5").type == "ALLOW"
+
+
 def test_a_thought_is_no_approach_so_it_is_blocked_later(seats):
     seat = seats.agent()
     thoughts = [f"The change {word} looks good. Let's run the test script again." for word in "abcdefg"]

@@ -64,6 +64,12 @@ def test_a_test_names_what_its_function_uses_and_not_what_its_file_imports_for_o
     assert "cpu_count" in names_in_test(Codebase(str(shop)), "tests/test_payments.py::TestPool::test_size")
 
 
+def test_a_title_is_looked_for_as_a_whole(shop):
+    (shop / "web/cart.test.js").write_text("test('cart holds twenty items', () => check(MAX_ITEMS));\n")
+    (shop / "web/cart.js").write_text("// A cart holds items, at most twenty.\n")
+    assert file_of(Codebase(str(shop)), "web::cart holds twenty items") == "web/cart.test.js"
+
+
 @pytest.mark.parametrize(
     ("name", "path", "named"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -1738,6 +1739,22 @@ def test_a_newer_export_is_incompatible(memory, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"mnemarch": "export", "version": 999}\n', encoding="utf-8")
     with pytest.raises(mnemarch.Incompatible):
         memory.import_(tmp_path / "a.jsonl")
+
+
+def test_an_export_that_finds_no_room_names_its_own_file(tmp_path):
+    """A limit on the size of files stands for a full disk."""
+    target, limits = tmp_path / "log.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    with mnemarch.open(tmp_path) as memory:
+        seat = memory.seat(mnemarch.Actor.human("ada"), Scope(project="shop"))
+        seat.log("note", "x" * 9_000)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, limits[1]))
+        try:
+            with pytest.raises(mnemarch.StoreUnavailable) as failed:
+                memory.export(target)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert failed.value.message == f"{target} can't be written: File too large."
+    assert not target.exists()
 
 
 def test_export_and_backup_overwrite_nothing_and_say_what_is_wrong(memory, seats, tmp_path):

@@ -53,6 +53,18 @@ def test_an_error_comes_out_of_the_await(tmp_path):
         asyncio.run(journey())
 
 
+def test_a_notebook_shows_the_verbs_and_their_parameters(tmp_path):
+    async def journey():
+        async with mnemarch.aio.open(tmp_path) as memory:
+            return memory, memory.seat(Actor.agent("a"), Scope(project="p"))
+
+    memory, seat = asyncio.run(journey())
+    assert {"remember", "decisions"} <= set(dir(seat))
+    assert {"seat", "stats"} <= set(dir(memory))
+    assert inspect.signature(seat.recall).parameters.keys() >= {"query", "k"}
+    assert inspect.iscoroutinefunction(seat.recall)
+
+
 STUB = Path(mnemarch.aio.__file__).with_suffix(".pyi")
 WRAPPERS = {
     "AsyncMemory": Memory,

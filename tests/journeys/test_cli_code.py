@@ -35,7 +35,7 @@ def test_a_failed_verification_reports_its_loop(cli):
     assert cli.ok(*argv, stdin=POOL.encode())["loop"]["type"] == "WARN"
     run = cli(*argv, stdin=POOL.encode())
     assert run.exit_code == 1
-    assert "STOP." in run.out.partition("\nno claim of this task cites these tests\n")[2]
+    assert "STOP." in run.out.partition("\nno claim of this task waits for these tests\n")[2]
     cli.ok("verify", "--passed")
     assert cli.ok("attempts")["failed"], "an agent's own word clears nothing"
     cli.ok("verify", "--passed", "--actor", "human:ada")

@@ -41,6 +41,18 @@ def test_every_command_has_help_with_a_description_and_examples(cli):
         assert run.out.rstrip().endswith(examples_of(command, described)[-1]), command
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("remember", "what to remember; - or nothing reads standard input"),
+        ("stuck", "why; - reads standard input"),
+        ("recall", "only this kind; repeatable"),
+    ],
+)
+def test_help_says_what_the_shell_can_do_with_a_value(cli, command, says):
+    assert says in " ".join(cli(command, "--help").out.split())
+
+
 @pytest.mark.parametrize("command", ["recall", "decisions", "decisions show", ""])
 def test_help_is_a_word_too(cli, command):
     assert cli("help", *command.split()) == cli(*command.split(), "--help")

@@ -47,6 +47,8 @@ def test_a_near_miss_is_named(cli):
         "delete": "erase",
         "search": "recall",
         "ls": "units",
+        "add": "remember",
+        "version": "--version",
     }.items():
         assert f"Did you mean {meant}?" in cli(typed, "x").err
 

@@ -664,6 +664,24 @@ def test_an_edit_that_failed_is_not_made_again_without_a_word(repo, agent):
     assert one.tells("before_tool") == ""
 
 
+@pytest.mark.parametrize(
+    ("made", "next_one"),
+    [
+        (("return 1", "return 2"), ("return 3", "return 2")),
+        (("import os", ""), ("import re", "")),
+        (("a" * 30_000, "b"), ("c" * 30_000, "d")),
+    ],
+)
+def test_an_edit_that_only_ends_alike_is_another_edit(agent, made, next_one):
+    """To undo what failed, or to delete something else, is not the same mistake again."""
+    one = agent()
+    for old, new in (made, next_one):
+        told = {"tool_name": "Edit", "tool_input": {"file_path": "pool.py", "old_string": old, "new_string": new}}
+        assert one.tells("before_tool", **told) == ""
+        one.tells("after_tool", **told)
+        one.tells("failed")
+
+
 def test_an_approach_that_failed_is_told_before_the_tool_runs(repo, agent):
     one = agent()
     one.tells("failed")

@@ -200,7 +200,7 @@ def test_what_is_no_test_command_is_not_run(project, command):
 
 def test_a_runner_that_is_not_there_is_said(project, monkeypatch):
     monkeypatch.setenv("PATH", str(project.root))
-    with pytest.raises(InvalidInput, match="'pytest' can't be started"):
+    with pytest.raises(InvalidInput, match="'pytest' can't be started: No such file or directory"):
         project.run("pytest")
 
 
@@ -380,4 +380,4 @@ def test_node_names_its_tests(project):
     project.write("package.json", '{"scripts": {"test": "node --test"}}')
     for command in (["node", "--test"], ["npm", "test"]):
         run = project.run(*command)
-        assert (run.named(Outcome.PASS), run.named(Outcome.FAIL)) == (("api/adds",), ("api/fails",))
+        assert (run.named(Outcome.PASS), run.named(Outcome.FAIL)) == (("api::adds",), ("api::fails",))

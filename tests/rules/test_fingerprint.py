@@ -342,3 +342,10 @@ test_calc.py:4: AssertionError
     assert telling_line(output) == "assert -1 == 3"
     # What a runner reports of a test has no margin.
     assert telling_line("assert 5 == 3\n +  where 5 = pay.TRIES") == "assert 5 == 3"
+
+
+@pytest.mark.parametrize("group", ["pytest", "python"])
+def test_the_line_that_people_read_of_a_syntax_error_is_its_message(group):
+    faults = [name for name in ALL[group] if "parse" in name or "syntax error" in name]
+    assert faults
+    assert all(telling_line(ALL[group][name][0]).startswith("SyntaxError: ") for name in faults)

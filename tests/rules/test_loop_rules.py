@@ -87,6 +87,37 @@ def test_a_warning_names_what_came_between():
     assert judgement.instruction.startswith("CAREFUL.")
 
 
+def failing(fault, tests="", tree=None, approach=None):
+    (made,) = attempts(fault, approach and [approach])
+    return replace(made, tree=tree, tests=tuple(tests.split()))
+
+
+@pytest.mark.parametrize(
+    ("between", "says"),
+    [
+        (failing("B", "test_b", "2"), "is back, or was never gone"),  # Another file was run.
+        (failing("B", "test_a", "2"), "gone for a while"),
+        (failing("B", "test_b", "1"), ""),  # Both were there at once.
+        (failing("B", "", "1", "raise the pool"), "gone for a while"),
+        (failing("B", "", "2"), "gone for a while"),
+    ],
+)
+def test_an_error_is_back_only_after_a_change_and_gone_only_if_its_tests_ran(between, says):
+    judgement = judged([failing("A", "test_a", "1"), between], failing("A", "test_a", "3"), None, 3)
+    assert judgement.type == ("WARN" if says else "ALLOW")
+    assert says in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("tests", "tree", "expected"), [("test_a", "1", "WARN"), ("test_a", "2", "ALLOW"), ("test_c", "1", "ALLOW")]
+)
+def test_an_error_that_was_fixed_and_returns_is_warned_of(tests, tree, expected):
+    passed = replace(failing("A", "test_a", "1", "raise the pool"), has_passed=True)
+    judgement = judged([passed] * 3 + [failing("B", "test_b", "2")], failing("A", tests, tree), None, 3)
+    assert judgement.type == expected  # Nothing changed since "B": the test is flaky. Another test: not the same.
+    assert ("raise the pool" in judgement.instruction) is (expected == "WARN")
+
+
 def test_a_stuck_task_is_blocked_at_once_and_says_why():
     judgement = judged([], attempts("A")[0], "no password.", 3)
     assert judgement.type is Verdict.BLOCK

@@ -25,6 +25,7 @@ from mnemarch import (
     Status,
 )
 from mnemarch.config import Config
+from mnemarch.errors import Conflict, Hint, NotAllowed
 from mnemarch.model.caller import Stream
 from mnemarch.model.unit import Provenance, Signal, Trust
 from mnemarch.model.value import Frozen, replace
@@ -87,6 +88,21 @@ def test_a_copy_equals_its_original(item, copied):
     again = copied(item)
     assert again == item
     assert type(again) is type(item)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidInput("Nothing is there.", hint=Hint("verify")),
+        NotAllowed("agent:a may not.", rule="G23", hint="Ask."),
+        Conflict("It changed.", hint="Read it.", expected_version=1, actual_version=2, current=made_unit()),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_reaches_another_process_whole(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.hint) == (type(error), str(error), error.hint)
+    assert {**vars(again), "advice": ""} == {**vars(error), "advice": ""}
 
 
 @pytest.mark.parametrize("item", VALUES, ids=ids)

@@ -9,6 +9,7 @@ import pytest
 from mnemarch import InvalidInput, Memory, Seat
 from mnemarch.decisions import Decisions
 from mnemarch.interfaces import cli
+from mnemarch.interfaces.tools import TOOLS
 from mnemarch.learning import CodeRules, CoreMemory, EpisodicMemoryManager
 from mnemarch.verbs import SECTIONS, VERBS, types
 from mnemarch.verbs.types import REQUIRED, Parameter, Type, Verb, help_of, read, schema_of
@@ -137,3 +138,9 @@ def test_a_verb_that_is_added_to_the_table_is_on_the_command_line(monkeypatch, c
     assert all(part in shown for part in ("Loudly.", "--times N", "how often", 'mnemarch shout "..."'))
     assert cli.main(["--help"]) == 0
     assert "  shout           Shout a text.\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", ["standard input", "repeatable", "--"])
+def test_a_model_is_told_nothing_that_holds_only_in_a_shell(words):
+    told = {f"{tool.name} {parameter.name}": parameter.says for tool in TOOLS for parameter in tool.takes}
+    assert [name for name, says in told.items() if words in says] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from fixtures.cases import cases
 from mnemarch import InvalidInput
-from mnemarch.model.testrun import Outcome, TestResult, TestRun
+from mnemarch.model.testrun import Outcome, TestResult, TestRun, is_covered
 from mnemarch.witness import runner_of
 from mnemarch.witness.output import from_output
 from mnemarch.witness.reports import of_tap, read_report
@@ -32,6 +33,21 @@ def outcomes(run: TestRun) -> dict[str, str]:
 def test_a_runner_is_known_through_what_starts_it(command, runner):
     assert runner_of(command).runner == runner
     assert runner_of(["bash", "-lc", f"cd web && {command}"]).folder == "web"
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("npm --prefix tools test", "tools"),
+        ("pnpm -C app -s run test:unit", "app"),
+        ("make -j 4 -C api CC=gcc test", "api"),
+        ("yarn --cwd=web test", "web"),
+        ("make test", ""),
+    ],
+)
+def test_a_runner_that_goes_to_a_folder_tests_there(command, folder):
+    assert runner_of(command).folder == (folder or ".")
+    assert runner_of(["bash", "-c", f"cd sub && {command}"]).folder == os.path.join("sub", folder).rstrip("/")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +159,24 @@ def test_names_are_relative_to_the_root_wherever_the_command_ran(tmp_path):
     )
     checked = from_output("terraform validate", 0, "Success!", **where)
     assert checked.named(Outcome.PASS) == ("api/terraform validate",)
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "cited", "named"),
+    [
+        ("node --test", "ok 1 - GET /carts/../x works\n1..1", "GET /carts/../x works", "api::GET /carts/../x works"),
+        (
+            "go test -v",
+            "--- PASS: TestSize (0.00s)\nok  \texample.com/shop/pool\t0.01s",
+            "TestSize",
+            "example.com/shop/pool.TestSize",
+        ),
+    ],
+)
+def test_a_test_of_a_subfolder_is_cited_by_its_bare_name(command, printed, cited, named, tmp_path):
+    run = from_output(command, 0, printed, cwd=str(tmp_path / "api"), root=str(tmp_path))
+    assert named in run.named(Outcome.PASS)
+    assert is_covered(named, cited)
 
 
 def test_reports_name_files_as_the_root_has_them(tmp_path):

@@ -91,7 +91,9 @@ def file_of(codebase: Codebase, test: str) -> str | None:
         module = "/".join(place.steps[:end]) + ".py"  # unittest's form: tests.test_a.TestX.test_b.
         if codebase.tree.has(module):
             return module
-    for number, name in enumerate(dict.fromkeys(reversed(place.steps)), start=1):
+    title = short_name(test).rpartition(" > ")[2]  # JavaScript writes a title as one string.
+    names = [*([title] if " " in title else []), *reversed(place.steps)]
+    for number, name in enumerate(dict.fromkeys(names), start=1):
         listed = git.git(codebase.root, ["grep", "--untracked", "-lzwF", "-e", name, "--"]) or ""
         files = [path for path in listed.split("\0") if language_of(path) is not None]
         if files:

@@ -44,7 +44,8 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
 }
 # Names that other programs use for a command.
 _MEANT = dict.fromkeys(("forget", "delete", "remove"), "erase") | dict.fromkeys(("search", "find", "ask"), "recall")
-_MEANT |= dict.fromkeys(("list", "ls"), "units")
+_MEANT |= dict.fromkeys(("list", "ls"), "units") | dict.fromkeys(("add", "save", "note", "store"), "remember")
+_MEANT |= {"rm": "erase", "test": "verify", "run": "verify", "version": "--version"}
 # Commands that are not verbs, by section. Each has the name of its module in this package.
 PLAIN_COMMANDS = {
     "decisions: versions, and what a change would reach": dict.fromkeys(

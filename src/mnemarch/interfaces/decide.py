@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 _TYPES = ("consistency", "risk", "security", "performance", "ux", "maintainability", "other")
 _LABEL_CHARS = 60
 _DECIDE = (
-    Parameter("text", TEXT, "what is decided; - reads standard input", None, "", metavar="TEXT|-"),
+    Parameter("text", TEXT, "what is decided", None, "", metavar="TEXT|-"),
     Parameter("reason", TEXT, "why, in a sentence or two", None, metavar="SUMMARY"),
     Parameter("type", WORDS, f"the type of the reason: {', '.join(_TYPES)}", None, metavar="TYPE"),
     Parameter("tradeoff", WORDS, "what it costs", None),
-    Parameter("evidence", ID, "the id of evidence; repeatable", (), many=True, metavar="UNIT"),
-    Parameter("snapshot", WORDS, "new evidence, word for word; repeatable", (), many=True),
+    Parameter("evidence", ID, "the id of evidence", (), many=True, metavar="UNIT"),
+    Parameter("snapshot", WORDS, "new evidence, word for word", (), many=True),
     Parameter("strength", STRENGTH, "axis, lock or normal (default; a revision keeps its own)", None),
     Parameter("domain", WORDS, "what it is about (default: global; a revision keeps its own)", None, metavar="NAME"),
     Parameter("level", LEVEL, "project (default), task, worktree or org", None),

@@ -352,9 +352,7 @@ COMMANDS = {
         _mcp,
         (
             Parameter("profile", WORDS, "which tools: read, work (default), admin or core", "work", metavar="NAME"),
-            Parameter(
-                "deny", WORDS, "a tool to leave out, whatever the profile; repeatable", (), many=True, metavar="TOOL"
-            ),
+            Parameter("deny", WORDS, "a tool to leave out, whatever the profile", (), many=True, metavar="TOOL"),
             Parameter("http", NUMBER, "serve HTTP on this port of the loopback address", None, metavar="PORT"),
             Parameter(
                 "maintain_after",

@@ -243,7 +243,11 @@ def _help_of_group(word: str) -> str:
 def _option(parameter: Parameter) -> str:
     flags = cli.flags_of(parameter)
     value = "" if parameter.type is FLAG else cli.shown_name(parameter)
-    return _row(f"{' or '.join(flags)} {value}".strip(), parameter.says)
+    says = [parameter.says] if parameter.says else []
+    if cli.is_text(parameter):
+        says.append("- or nothing reads standard input" if parameter.piped else "- reads standard input")
+    says += ["repeatable"] if parameter.many and flags[:1] not in [[], ["--"]] else []
+    return _row(f"{' or '.join(flags)} {value}".strip(), "; ".join(says))
 
 
 def _row(name: str, says: str) -> str:

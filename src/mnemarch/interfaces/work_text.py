@@ -340,7 +340,7 @@ def _promotion(judged: Promotion, call: Call) -> str:
     if judged.analyst:
         lines.append(f"analyst  {with_short_ids(judged.analyst)}")
     if not judged.units and not judged.refused:
-        lines.append("no claim of this task cites these tests")
+        lines.append("no claim of this task waits for these tests")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreCorrupt, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
@@ -51,18 +51,26 @@ _NOTHING = (0, b"")
 def export_file(store: Store, path: str, progress: Callable[[int], None] | None) -> int:
     """Write the log to a new file that only its owner may read. Returns the number of events."""
     partial = path + PARTIAL_END
-    try:
+    with _writing(path):
         make_private(partial, anew=True)
         try:
             with open(partial, "w", encoding="utf-8") as file:
-                count = store.read(lambda reader: write_export(reader, file.write, progress))
+                # A store would take an error of this file for its own.
+                write = _writing(path)(file.write)
+                count = store.read(lambda reader: write_export(reader, write, progress))
             os.replace(partial, path)
         finally:
             with suppress(FileNotFoundError):
                 os.remove(partial)
+    return count
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be written: {error.strerror}.", hint="Choose another place.") from None
-    return count
 
 
 def write_export(reader: Reader, write: Callable[[str], object], progress: Callable[[int], None] | None = None) -> int:

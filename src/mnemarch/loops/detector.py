@@ -53,10 +53,16 @@ _ERASED = "[ERASED]"
 class Ledger(Frozen):
     """The attempts of a task since its last success, and the reason if it was marked as stuck."""
 
-    attempts: tuple[Attempt, ...]
+    # Includes the attempts whose tests passed since, while other tests failed.
+    history: tuple[Attempt, ...]
     stuck: str | None
     # The events of attempts by id, including attempts that passing tests have cleared.
     events: dict[str, Event]
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The attempts that still count."""
+        return tuple(attempt for attempt in self.history if not attempt.has_passed)
 
 
 def subject_of(scope: Scope, task: str | None) -> str:
@@ -85,12 +91,14 @@ def ledger(reader: Reader, subject: str) -> Ledger:
             stuck = payload.get("reason", _ERASED)
         elif event.type is EventType.ATTEMPTS_CLEARED:
             cleared = payload.get("attempts")
-            attempts = (
-                {} if cleared is None else {at: each for at, each in attempts.items() if each.event_id not in cleared}
-            )
+            gone = {at: each for at, each in attempts.items() if cleared is None or each.event_id in cleared}
+            if cleared is not None and "task" in payload:  # Their tests passed. An undo names no task.
+                attempts |= {at: replace(each, has_passed=True) for at, each in gone.items()}
+            else:
+                attempts = {at: each for at, each in attempts.items() if at not in gone}
             is_unstuck = payload.get("unstuck", event.actor.kind is not ActorKind.AGENT)
             stuck = None if is_unstuck else payload.get("stuck", stuck)
-    return Ledger(attempts=tuple(attempts.values()), stuck=stuck, events=events)
+    return Ledger(history=tuple(attempts.values()), stuck=stuck, events=events)
 
 
 def _recorded(reader: Reader, subject: str) -> list[Event]:
@@ -181,7 +189,7 @@ def failure(store: Store, subject: str, error: str, approach: str | None, seen: 
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
         # Compare with earlier approaches now, so that the act only compares new ones.
-        likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
+        likeness.first(store.read(lambda reader: ledger(reader, subject)).history)
     fault = fingerprints.fingerprint(error)
     (said, plan), kinds = without_secrets([_cut(error), approach])
     faults = _faults(seen.errors) if len(seen.errors) > 1 else []
@@ -219,7 +227,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         fault=fault.hash,
         summary=fault.core,
         approach=given.approach,
-        first=None if given.likeness is None else given.likeness.first(before.attempts),
+        first=None if given.likeness is None else given.likeness.first(before.history),
         is_plan=given.likeness is None or given.likeness.is_plan,
         tree=seen.tree,
         tests=seen.tests,
@@ -228,7 +236,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     told = same_attempt(before.attempts, new)
     if told is not None and (new.approach is None or told.approach is not None) and before.stuck is None:
         return _verdict(before.events[told.event_id], duplicate=True)
-    counted = tuple(attempt for attempt in before.attempts if attempt is not told)
+    counted = tuple(attempt for attempt in before.history if attempt is not told)
     judgement = judged(counted, new, before.stuck, act.config.loops.threshold)
     payload: dict[str, object] = {
         "error": given.error,

@@ -13,6 +13,8 @@ from mnemarch.text import words
 _SHOWN_MAX = 5
 # A verdict lists only the newest attempts. Verdicts are stored, and each would repeat the list of the last one.
 _LISTED_MAX = 20
+_WAS_GONE = "The error is back: it was gone for a while, and a later fix brought it back."
+_MAY_HAVE_STAYED = "The error is back, or was never gone: other tests failed in the meantime."
 
 
 class Attempt(Frozen):
@@ -21,7 +23,7 @@ class Attempt(Frozen):
     `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
     whether the approach tells what was tried. `tree` is a digest of the working tree. `tests` are the failed tests.
     `summary` is the error without the parts that differ between runs; `line` is the error as reported. `changes` are
-    the edits and commands since the previous attempt.
+    the edits and commands since the previous attempt. `has_passed`: its tests passed since, while other tests failed.
     """
 
     event_id: str
@@ -36,6 +38,7 @@ class Attempt(Frozen):
     tests: tuple[str, ...] = ()
     line: str = ""
     changes: tuple[str, ...] = ()
+    has_passed: bool = False
 
 
 class Judgement(Frozen):
@@ -47,11 +50,12 @@ class Judgement(Frozen):
     instruction: str
 
 
-def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshold: int) -> Judgement:
-    """The verdict on a new failure, given the earlier ones."""
-    same = [attempt for attempt in earlier if attempt.fault == new.fault]
-    tries = [attempt for attempt in earlier if _repeats(attempt, new)]
-    between = _since_last(earlier, same)
+def judged(history: Sequence[Attempt], new: Attempt, stuck: str | None, threshold: int) -> Judgement:
+    """The verdict on a new failure, given the earlier ones. Those that have passed since can only warn."""
+    earlier = [attempt for attempt in history if not attempt.has_passed or _is_same(attempt, new)]
+    same = [attempt for attempt in earlier if _is_same(attempt, new)]
+    tries = [attempt for attempt in earlier if not attempt.has_passed and _repeats(attempt, new)]
+    between, back = _since_last(history, new)
     details = {
         "error_hash": new.fault,
         "error": new.summary,
@@ -62,7 +66,8 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
         "between": [attempt.summary for attempt in between[-_LISTED_MAX:]],
         "evidence": [attempt.event_id for attempt in earlier if _is_evidence(attempt, new)][-_LISTED_MAX:],
     }
-    verdict, reason = _ruled(len(same) + 1, len(tries) + 1, between, stuck, threshold, is_plan=new.is_plan)
+    counted = 1 + sum(not attempt.has_passed for attempt in same)
+    verdict, reason = _ruled(counted, len(tries) + 1, back, stuck, threshold, is_plan=new.is_plan)
     failed = failed_approaches([*earlier, new])
     return Judgement(verdict, reason, details, _instruction(verdict, reason, new, failed))
 
@@ -89,34 +94,49 @@ def _repeats(attempt: Attempt, new: Attempt) -> bool:
     return new.first is not None and attempt.first == new.first and attempt.is_plan and new.is_plan
 
 
-def _ruled(
-    count: int, tries: int, between: Sequence[Attempt], stuck: str | None, threshold: int, *, is_plan: bool
-) -> tuple[Verdict, str]:
+def _ruled(count: int, tries: int, back: str, stuck: str | None, limit: int, *, is_plan: bool) -> tuple[Verdict, str]:
     if stuck is not None:
         return Verdict.BLOCK, f"The task is stuck: {quoted(stuck)}. A person has to clear it."
-    # Without a plan, each attempt may have tried something new, so the threshold is higher.
-    if count >= (threshold if is_plan else 2 * threshold + 1):
+    # Without a plan, each attempt may have tried something new, so the limit is higher.
+    if count >= (limit if is_plan else 2 * limit + 1):
         return Verdict.BLOCK, f"Circular fix detected: Same error occurred {count} times. Stop and ask human."
-    if tries >= threshold:
+    if tries >= limit:
         return Verdict.BLOCK, f"Circular fix detected: Same approach failed {tries} times. Stop and ask human."
-    if between:
-        return (
-            Verdict.WARN,
-            "The error is back: it was gone for a while, and a later fix brought it back.",
-        )
-    if count >= threshold:
+    if back:
+        return Verdict.WARN, back
+    if count >= limit:
         return Verdict.WARN, f"Same error occurred {count} times, whatever was tried."
     if tries > 1:
         return Verdict.WARN, "This approach already failed."
     return Verdict.ALLOW, ""
 
 
-def _since_last(earlier: Sequence[Attempt], same: Sequence[Attempt]) -> list[Attempt]:
-    """The other failures since this error was last seen. If there are any, the error has returned (A, B, A)."""
-    if not same:
-        return []
-    last = max(number for number, attempt in enumerate(earlier) if attempt.fault == same[-1].fault)
-    return list(earlier[last + 1 :])
+def _is_same(attempt: Attempt, new: Attempt) -> bool:
+    """Whether an earlier failure is this error again. One whose tests passed since must have been of the same tests."""
+    return attempt.fault == new.fault and (not attempt.has_passed or _share_tests(attempt, new))
+
+
+def _since_last(history: Sequence[Attempt], new: Attempt) -> tuple[list[Attempt], str]:
+    """The failures since this error was last seen, and what they say. If there are any, it has returned (A, B, A)."""
+    at = max((number for number, attempt in enumerate(history) if _is_same(attempt, new)), default=len(history))
+    others = list(history[at + 1 :])
+    if others and history[at].has_passed:
+        # If nothing changed since the last failure, a test is flaky.
+        return (others, _WAS_GONE) if new.tree is None or others[-1].tree != new.tree else ([], "")
+    others = [other for other in others if _follows_a_change(other, history[at])]
+    if not others:
+        return [], ""
+    # If only other tests failed, those of the error may not have run.
+    was_gone = any(not (one.tests and new.tests) or _share_tests(one, new) for one in others)
+    return others, _WAS_GONE if was_gone else _MAY_HAVE_STAYED
+
+
+def _follows_a_change(other: Attempt, last: Attempt) -> bool:
+    return other.tree is None or other.tree != last.tree or other.approach is not None
+
+
+def _share_tests(one: Attempt, other: Attempt) -> bool:
+    return not set(one.tests).isdisjoint(other.tests)
 
 
 def _is_evidence(attempt: Attempt, new: Attempt) -> bool:

@@ -89,7 +89,9 @@ def telling_line(error: str) -> str:
     core = set(_LINES["word"].findall(fingerprint(error).core))
     alike = [_share(core, words) for words in map(set, map(_LINES["word"].findall, lines))]
     least = _NEARLY_BEST * max(alike, default=0.0)
-    near = [line for line, share in zip(lines, alike, strict=True) if share >= least]
+    # The fingerprint of a syntax error has its source line, and not its message.
+    lines_and_shares = zip(lines, alike, strict=True)
+    near = [each for each, share in lines_and_shares if share >= least or each.partition(":")[0] in _SYNTAX_ERRORS]
     typed_lines = [line for line in near if TYPES["type and message"].match(line)]
     return (typed_lines or near or [_EMPTY])[-1]
 
@@ -237,7 +239,10 @@ def _pytest_sections(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
         if errors:
             head = _PYTEST["head"].match(section[0])
             files = [match["file"] for match in map(_PYTEST["place"].match, section) if match]
-            yield _test_name(files[0] if files else "", (head and head["test"]) or ""), _asserted(errors[-1])
+            # A file with a syntax error begins with its place, and not with the error.
+            shown = [line[1:] for line in section if line[:1] == "E"] if _PYTHON["frame"].match(errors[-1]) else []
+            fault = (python_faults(shown) or [_asserted(errors[-1])])[-1]
+            yield _test_name(files[0] if files else "", (head and head["test"]) or ""), fault
 
 
 def _test_name(file: str, test: str) -> str:

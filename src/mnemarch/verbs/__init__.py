@@ -16,7 +16,7 @@ _SIGNALS = "tests_passed, pr_merged, repeated_success, tests_failed, pr_reverted
 
 _UNIT = Parameter("unit_id", of.ID, "the id of the unit, or 6 characters of it", metavar="UNIT")
 _REASON = Parameter("reason", of.TEXT, "why; it is kept in the log", flag="--reason", metavar="WHY")
-_WHY = Parameter("reason", of.TEXT, "why; - reads standard input", metavar="REASON")
+_WHY = Parameter("reason", of.TEXT, "why", metavar="REASON")
 _KEY = Parameter("key", of.WORDS, "idempotency key: a repeat with it gives the first answer", None, metavar="KEY")
 _SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
 _QUERY = Parameter("query", of.TEXT, "a question or some words, in English or Korean", metavar="QUERY|-")
@@ -24,18 +24,18 @@ _FILE = Parameter("path", of.PATH, "the file")
 _VERSION = version_of("the unit")
 _ENTRY = (
     Parameter("kind", of.WORDS, "thought, tool_output, error, decision, ...", metavar="KIND"),
-    Parameter("text", of.TEXT, "what to log; - or nothing reads standard input", piped=True),
+    Parameter("text", of.TEXT, "what to log", piped=True),
     Parameter("data", of.OBJECT, "a JSON object stored with it", None),
     _KEY,
     Parameter("occurred_at", of.INSTANT, "when it happened, if not now", None),
     _SESSION,
 )
 _CLAIM = (
-    Parameter("content", of.TEXT, "what to remember; - or nothing reads standard input", piped=True),
+    Parameter("content", of.TEXT, "what to remember", piped=True),
     Parameter("kind", of.CLAIMED, "fact (default), preference, profile, semantic, skill, ...", "fact"),
     Parameter("level", of.LEVEL, f"{_LEVELS} (default: the narrowest of the seat)", None),
     Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME"),
-    Parameter("citations", of.CITATION, f"{_CITATIONS}; repeatable", (), "--cite", many=True),
+    Parameter("citations", of.CITATION, f"{_CITATIONS}", (), "--cite", many=True),
     Parameter("importance", of.SHARE, "0 to 1 (default: 0.5)", 0.5),
     Parameter("occurred_at", of.INSTANT, "since when it is true, if not since now", None),
     _SESSION,
@@ -55,10 +55,10 @@ _VERIFICATION = (
     Parameter("passed", of.FLAG, "your word whether the verification passed", None, "--passed|--failed"),
     Parameter("run", of.COMMAND, "run this test command, and verify by its tests", None, "--", True, "COMMAND ..."),
     Parameter("report", of.REPORT, "read the report of a run: JUnit XML, go test -json, TAP, jest or vitest", None),
-    Parameter("tests", of.WORDS, "with --passed: a test that ran; repeatable", (), "--test", many=True, metavar="NAME"),
+    Parameter("tests", of.WORDS, "with your own word: a test that ran", (), "--test", many=True, metavar="NAME"),
     Parameter("commit", of.WORDS, "the commit that the tests ran on, or that was merged", None, metavar="HASH"),
     Parameter("analysis", of.OBJECT, "your own analysis: critique, score, key_decisions, ...", None),
-    Parameter("error", of.OUTPUT, "the error of a failure; - reads standard input", None),
+    Parameter("error", of.OUTPUT, "the error of a failure", None),
     Parameter("approach", of.TEXT, "what was tried; after a success, what worked", None),
     Parameter("account", of.FLAG, "keep the episode now", True, offered=False),
 )
@@ -85,7 +85,7 @@ _SUCCESSION = (
     version_of("the old unit"),
 )
 _ABOUT = (
-    Parameter("kinds", of.KIND, "only this kind; repeatable", None, "--kind", many=True),
+    Parameter("kinds", of.KIND, "only this kind", None, "--kind", many=True),
     Parameter("domain", of.WORDS, "only this domain, and global", None, metavar="NAME"),
     Parameter("phase", of.WORDS, "the stage of the work; it filters nothing", None, offered=False),
     Parameter("at_commit", of.WORDS, "what holds at that commit, instead of the one checked out", None, metavar="HASH"),
@@ -110,8 +110,8 @@ _LOADING = (
     at_most(200),
 )
 _EVIDENCE = (
-    Parameter("content", of.TEXT, "the text, word for word; - reads standard input"),
-    Parameter("tags", of.WORDS, "a tag; repeatable", (), "--tag", many=True),
+    Parameter("content", of.TEXT, "the text, word for word"),
+    Parameter("tags", of.WORDS, "a tag", (), "--tag", many=True),
     _LEVEL,
 )
 _ANCHOR = (
@@ -122,7 +122,7 @@ _ANCHOR = (
     _LEVEL,
 )
 _POLICY = (
-    Parameter("text", of.TEXT, "the principle; - reads standard input"),
+    Parameter("text", of.TEXT, "the principle"),
     _DOMAIN,
     Parameter("level", of.LEVEL, "org (default) or project", "org"),
 )
@@ -150,7 +150,7 @@ _STAGE = (
     Verb("seat.remember_many", "work", "list[Stored | Refused]", _CLAIMS, "remember --batch"),
 )
 _SAID = (
-    Parameter("text", of.TEXT, "what was said; - or nothing reads standard input", piped=True),
+    Parameter("text", of.TEXT, "what was said", piped=True),
     Parameter("source", of.WORDS, "user (default), assistant, tool, commit, ...", "user", metavar="SOURCE"),
     *_ENTRY[2:],
     Parameter("classifier", of.PYTHON, "a function that returns its bucket", None),
@@ -161,8 +161,8 @@ _INGEST = (
     Verb("seat.ingest_file", "work", "list[Ingested]", (_FILE,), "ingest --file"),
     Verb("seat.ingested", "read", "Ingested", (Parameter("entry_id", of.ID, "the id of the entry"),), None),
 )
-_TRIED = Parameter("approach", of.TEXT, "what you are about to try; - reads standard input")
-_ERROR = Parameter("error", of.OUTPUT, "the error; - or nothing reads standard input", piped=True)
+_TRIED = Parameter("approach", of.TEXT, "what you are about to try")
+_ERROR = Parameter("error", of.OUTPUT, "the error", piped=True)
 _BEFORE = Parameter("approach", of.TEXT, "what was tried before it", None)
 _LOOPS = (
     Verb("seat.validate_approach", "read", "ApproachValidation", (_TRIED,), "approach"),
@@ -221,7 +221,7 @@ _READ = (
     Parameter("task", of.WORDS, "what this task recorded", None, offered=False),
     Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
     Parameter("actor", of.ACTOR, "what this actor did", None, "--by"),
-    Parameter("types", of.WORDS, "a type: unit.verified, or unit for all; repeatable", None, "--type", many=True),
+    Parameter("types", of.WORDS, "a type: unit.verified, or unit for all", None, "--type", many=True),
     Parameter("since", of.SINCE, _WHEN, None),
     Parameter("limit", of.NUMBER, "so many of the newest (default: 20)", 100, "--tail"),
     Parameter("after", of.ID, "only entries older than this one", None, metavar="ENTRY"),
@@ -296,7 +296,7 @@ _RULES = (
 )
 _SECTION = Parameter("section", of.WORDS, "persona, human, project or task", metavar="SECTION")
 _SECTION_VERSION = Parameter("expected_version", of.NUMBER, "the version of the section that you saw", None)
-_ADDED = Parameter("content", of.TEXT, "what to add; - or nothing reads standard input", piped=True)
+_ADDED = Parameter("content", of.TEXT, "what to add", piped=True)
 _CHANGE = (
     Parameter("old", of.WORDS, "a text that occurs once in the section", metavar="OLD"),
     Parameter("new", of.WORDS, 'the new text; "" removes the old one', metavar="NEW"),
@@ -327,7 +327,7 @@ _IMPORT = (
     Parameter("strict", of.FLAG, "store nothing if anything can't be read", False),
 )
 _EPISODES = (
-    Parameter("error", of.OUTPUT, "tasks that met this error; - reads standard input", None),
+    Parameter("error", of.OUTPUT, "tasks that met this error", None),
     Parameter("query", of.TEXT, "tasks about this, in English or Korean", None, "--like"),
     at_most(20),
 )

@@ -129,7 +129,7 @@ def read(parameter: Parameter, item: Any, what: str) -> Any:
     if not parameter.many:
         return read_one(parameter, item, what)
     if not isinstance(item, list | tuple):
-        raise InvalidInput(f"{what} must be a list of texts.", hint='["test:tests/test_a.py::test_b"], say.')
+        raise InvalidInput(f"{what} must be a list of texts.", hint='Write ["..."].')
     return [read_one(parameter, each, what) for each in item]
 
 
@@ -152,7 +152,7 @@ def read_all(name: str, takes: Iterable[Parameter], arguments: Mapping[str, Any]
     }
     missing = [each for each, one in known.items() if one.default is REQUIRED and each not in content]
     if missing:
-        raise InvalidInput(f"{name} needs {' and '.join(missing)}.", hint=known[missing[0]].says)
+        raise InvalidInput(f"{name} needs {' and '.join(missing)}.", hint=f"{missing[0]}: {known[missing[0]].says}.")
     return content
 
 

@@ -30,8 +30,9 @@ _HARMLESS_OPTION = (
 class TestCommand(Frozen):
     """A command that runs tests.
 
-    `words` are the runner's own words. `folder` is where a `cd` before it leads. `named` is its name in the
-    configuration. `decides` says whether its exit code tells how the tests went, unlike that of `pytest || true`.
+    `words` are the runner's own words. `folder` is where a `cd` before it leads, or an option such as `make -C`.
+    `named` is its name in the configuration. `decides` says whether its exit code tells how the tests went, unlike
+    that of `pytest || true`.
     """
 
     __test__ = False
@@ -58,7 +59,8 @@ def runner_of(command: str | Sequence[str], configured: Sequence[str] = ()) -> T
         recognised = _recognised(step, configured)
         if recognised is not None:
             decides = all(operator in {"&&", ""} for _, operator in steps)
-            return replace(recognised, folder=os.path.normpath(folder), decides=decides)
+            folder = os.path.normpath(os.path.join(folder, recognised.folder))
+            return replace(recognised, folder=folder, decides=decides)
     return None
 
 
@@ -144,8 +146,10 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
     for row in entries("runners", "runners"):
         runner, _, call = row.partition(":")
         programs, _, rest = call.partition(" => ")
-        if program in programs.split() and (not rest or pattern(rf" {rest}(?= |$)").match(line, len(program))):
-            return TestCommand(runner, tuple(own))
+        if program in programs.split():
+            match = pattern(rf" {rest}(?= |$)" if rest else "").match(line, len(program))
+            if match is not None:
+                return TestCommand(runner, tuple(own), folder=match.groupdict().get("folder") or "")
     whole = next((name for name in _WHOLE_RUNS if f"{line} ".startswith(f"{name} ")), "")
     return TestCommand("", tuple(own), named=whole) if whole else None
 
@@ -162,13 +166,13 @@ def _without_wrappers(words: list[str]) -> list[str]:
             program = "python"
         wrapper = next((name for name in (" ".join([program, *words[1:2]]), program) if name in _WRAPPERS), None)
         inner = [] if wrapper is None else words[len(wrapper.split()) :]
-        # `yarn` and `pnpm` may run a script of the project instead of a program.
-        is_script = wrapper in {"pnpm", "yarn"} and (not inner or inner[0] in {"run", "test", "t"})
-        if wrapper is None or is_script:
-            return words
-        valued = _WRAPPERS[wrapper]
+        valued = _WRAPPERS.get(wrapper or "", ())
         while inner and inner[0] != "-m" and (inner[0][:1] == "-" or _is_amount(inner[0])):
             inner = inner[2:] if inner[0] in valued else inner[1:]
+        # `yarn` and `pnpm` may run a script of the project instead of a program.
+        is_script = wrapper in {"pnpm", "yarn"} and (not inner or inner[0].partition(":")[0] in {"run", "test", "t"})
+        if wrapper is None or is_script:
+            return words
         words = inner[1:] if inner[:1] == ["-m"] else inner
     return words
 

@@ -69,11 +69,18 @@ def results_in(
     for runner in [test_command.runner] if test_command.runner else _READERS:
         results = merged(_READERS[runner](text)) if runner in _READERS else []
         if results:
-            return runner, [replace(one, name=rebased(one.name, prefix)) for one in results]
+            return runner, [replace(one, name=_placed(runner, one.name, prefix)) for one in results]
     if test_command.named and exit_code is not None:
         whole = result_of(f"{prefix}{test_command.named}", "failed" if exit_code else "passed", tail(text))
         return test_command.runner, [whole]
     return test_command.runner, []
+
+
+def _placed(runner: str, name: str, prefix: str) -> str:
+    """A test's name with the folder in which the runner ran. Go names a whole package, and TAP only a title."""
+    if runner == "go" or not prefix:
+        return name
+    return f"{prefix[:-1]}::{name}" if runner in {"node", "tap"} else rebased(name, prefix)
 
 
 def _failed_by_summary(runner: str, text: str) -> int | None:

@@ -282,7 +282,7 @@ def of_tap(text: str) -> list[TestResult]:
             name = " > ".join([*(suite for at, suite in sorted(suites.items()) if at < indent), test[3] or "test"])
             results.append(result_of(name, "skipped" if test[4] else test[2]))
         elif results and (error := PATTERNS["tap error"].fullmatch(line)) and not results[-1].message:
-            is_block = error[1][0] in "|>"
-            message = _indented(lines[number : number + _ERROR_LINES_MAX], indent) if is_block else error[1]
+            is_block = error["text"][0] in "|>" and not error["quote"]
+            message = _indented(lines[number : number + _ERROR_LINES_MAX], indent) if is_block else error["text"]
             results[-1] = result_of(results[-1].name, results[-1].outcome, message)
     return results

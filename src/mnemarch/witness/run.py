@@ -113,7 +113,8 @@ def _run(
             process_group=0,
         )
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{command[0]!r} can't be started: {error}.", hint=Hint("test command")) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InvalidInput(f"{command[0]!r} can't be started: {why}.", hint=Hint("test command")) from None
     with process:
         pipes = filter(None, (process.stdout, process.stderr))
         _watch(process, {pipe.fileno(): sink for pipe, sink in zip(pipes, sinks, strict=True)})
@@ -138,7 +139,8 @@ def _with_report(command: Sequence[str], test_command: TestCommand, base: str, f
 
 def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
     """The test command behind `npm test`, if arguments of `npm test` reach the runner."""
-    name = next((word for word in words[1:] if word.startswith("t")), "") if words[0] in _SCRIPT_RUNNERS else ""
+    names = (word for word in words[1:] if word.partition(":")[0] in {"t", "test"})
+    name = next(names, "") if words[0] in _SCRIPT_RUNNERS else ""
     try:
         with open(os.path.join(base, "package.json"), encoding="utf-8") as file:
             script = json.load(file)["scripts"]["test" if name == "t" else name]

@@ -207,7 +207,7 @@ def before_tool(moment: Moment) -> str:
         lines += [f"Before you change {', '.join(paths)}:", text] if text else []
         session.add("warned", paths)
     failed = session.listed("failed_edits")
-    again = [edit["path"] for edit in _edits_of(event, root) if failed and _digest_of(edit) in failed]
+    again = [edit["path"] for edit in _edits_of(event, root) if failed and set(_digests_of([edit])) & set(failed)]
     if again:
         lines.append(f"CAREFUL. This very edit of {again[0]} was made before, and the tests failed after it.")
     approach = str(event.input.get("description") or "") if failed or session.state.get("failures") else ""
@@ -223,8 +223,7 @@ def after_tool(moment: Moment) -> str:
     entries = _entries_of(event, root) if rules.records else []
     if entries:
         seat.log_many(entries)
-    edits = [_digest_of(edit) for edit in _edits_of(event, root)]
-    moment.session.add("edits", edits)
+    moment.session.add("edits", _digests_of(_edits_of(event, root)))
     run = _run_in(moment) if rules.verifies else None
     if run is None or not run.ran:
         return ""
@@ -419,10 +418,11 @@ def _name_in(root: str, path: str, part: str) -> str:
         return ""
 
 
-def _digest_of(edit: Mapping[str, Any]) -> str:
-    """A digest that is equal for equal edits."""
-    said = "\0".join(str(edit.get(name) or "") for name in ("path", "after", "patch"))
-    return blake2b(said.encode(errors="replace"), digest_size=10).hexdigest()
+def _digests_of(edits: list[dict[str, Any]]) -> list[str]:
+    """A digest of each edit that tells its texts. Equal edits have equal digests; going back is another edit."""
+    said = [[str(edit.get(name) or "") for name in ("path", "before", "after", "patch")] for edit in edits]
+    texts = ["\0".join(each) for each in said if any(each[1:])]
+    return [blake2b(text.encode(errors="replace"), digest_size=10).hexdigest() for text in texts]
 
 
 def _paths_changed(event: HookEvent, root: str) -> list[str]:
