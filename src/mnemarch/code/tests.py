@@ -8,7 +8,7 @@ import os
 from mnemarch.code import git
 from mnemarch.code.symbols import Symbol, Symbols, language_of
 from mnemarch.code.worktree import Check, WorkTree, content_hash, lines_of
-from mnemarch.model.testrun import meant
+from mnemarch.model.testrun import meant, short_name
 from mnemarch.model.unit import OF_CODE, Citation, CitationKind, Kind, Status, Unit
 from mnemarch.model.value import Frozen
 from mnemarch.policy.promotion import cited_names
