@@ -151,11 +151,16 @@ class Relevance:
         self.rank(self.weight, self.recency, self.importance * confidence)
 
     @property
-    def why(self) -> dict[str, float]:
-        """The share of each axis in the score, and of each nonzero signal in the similarity."""
-        axes = {"similarity": self.weight * self.total, "recency": self.recency, "importance": self.importance}
+    def shares(self) -> dict[str, float]:
+        """The share of each nonzero signal. They add up to the total."""
         signals = {"lexical": self.lexical, "neighbours": self.neighbours, "session": self.session, **self.bonuses}
-        return axes | {name: self.weight * share for name, share in signals.items() if share}
+        return {name: share for name, share in signals.items() if share}
+
+    @property
+    def why(self) -> dict[str, float]:
+        """The share of each axis in the score, and of each signal in the similarity."""
+        axes = {"similarity": self.weight * self.total, "recency": self.recency, "importance": self.importance}
+        return axes | {name: self.weight * share for name, share in self.shares.items()}
 
 
 def judged(
@@ -255,8 +260,6 @@ class Weights:
 
 def _bm25(counts: Counts, terms: Weights, relative_length: float, kept: float = 1.0) -> float:
     """The BM25 score of a text. Asked words count by the factor `kept`, and related words less than the asked one."""
-    if not counts:
-        return 0.0
     damping = _K1 * (1 - _B + _B * relative_length)
     total = 0.0
     weights, all_asked = terms.weights, terms.asked
