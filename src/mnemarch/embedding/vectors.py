@@ -41,7 +41,7 @@ _ROOM_MIN = 256
 # How many vectors a search compares exactly: per result, and at least.
 _COMPARED_EACH = 40
 _COMPARED_MIN = 2_000
-_PIECE = 256
+_PIECE = 64
 _SETTLED_NS = 100_000_000
 
 
@@ -329,24 +329,26 @@ class Rows:
 
         If there are many, only vectors that agree in most signs are compared. That misses hardly any.
         """
-        allowed = [
+        groups = [
             bool(labels) and all(names is None or label in names for label, names in zip(labels, within, strict=True))
             for labels in self._groups
         ]
-        rows = np.array(allowed)[np.asarray(self._group)].nonzero()[0] if self._ids else ()
+        allowed = np.array(groups)[np.asarray(self._group)]
+        rows = allowed.nonzero()[0]
         if not len(rows) or count <= 0 or not vector.any():
             return []
         few = max(_COMPARED_MIN, _COMPARED_EACH * count)
         if len(rows) > few:
-            unlike = self._unlike(vector)[rows]
+            unlike = self._unlike(vector)
+            unlike[~allowed] = vector.size + 1
             # Keep this many rows, and all rows that tie with the last one.
             most = np.searchsorted(np.bincount(unlike).cumsum(), few)
-            rows = rows[unlike <= most]
+            rows = (unlike <= most).nonzero()[0]
         cosines = self._cosines(rows, vector)
         if count < len(rows):
             best = np.argpartition(cosines, -count)[-count:]
             rows, cosines = rows[best], cosines[best]
-        return self._ranked(rows, cosines)
+        return best_first((self._ids[row], float(cosine)) for row, cosine in zip(rows, cosines, strict=True))
 
     def _unlike(self, vector: Any) -> Any:
         """The number of signs that differ between each vector and this one."""
@@ -363,12 +365,9 @@ class Rows:
 
     def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
         """The cosine of each of these units that has a vector."""
-        rows = [self._row[id] for id in dict.fromkeys(unit_ids) if id in self._texts]
-        return self._ranked(rows, self._cosines(rows, vector)) if rows else []
-
-    def _ranked(self, rows: Any, cosines: Any) -> list[tuple[str, float]]:
-        pairs = [(self._ids[row], float(cosine)) for row, cosine in zip(rows, cosines, strict=True)]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+        known = [id for id in dict.fromkeys(unit_ids) if id in self._texts]
+        cosines = self._cosines([self._row[id] for id in known], vector) if known else ()
+        return [(id, float(cosine)) for id, cosine in zip(known, cosines, strict=True)]
 
 
 def _signs(numbers: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
+from sys import intern
 
 from mnemarch.model.unit import Searchable, Unit
 from mnemarch.model.value import Frozen
@@ -57,16 +58,8 @@ class Sketch:
 
     def count(self, needle: str) -> int:
         """How often a word occurs. The needle is the word with a space on both sides."""
-        at = self.words.find(needle)
-        return 0 if at < 0 else self.repeats(at + len(needle))
-
-    def repeats(self, at: int) -> int:
-        """How often the word that ends at this offset occurs."""
-        words = self.words
-        if words[at : at + 1] != ":":
-            return 1
-        end = words.find(" ", at)
-        return int(words[at + 1 :] if end < 0 else words[at + 1 : end])
+        _, found, after = self.words.partition(needle)
+        return int(after[1:].partition(" ")[0]) if after[:1] == ":" else int(found == needle)
 
     def distinct(self) -> list[str]:
         """Each word once."""
@@ -91,6 +84,8 @@ class Sketch:
         made.id, made.scope_key, made.state, made.kind, made.session, made.speaker, made.signs, *rest = line.split(
             _BETWEEN
         )
+        # Sketches are cached by the thousand, and many share these.
+        made.scope_key, made.session, made.speaker = intern(made.scope_key), intern(made.session), intern(made.speaker)
         turn, occurred_at, importance, length, made.words = rest
         made.turn = int(turn)
         made.occurred_at = int(occurred_at)

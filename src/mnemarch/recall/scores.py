@@ -10,13 +10,7 @@ from math import ceil, exp, log
 
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import instant
-from mnemarch.model.unit import (
-    DRAFT_STATE,
-    REPLACED_STATE,
-    TRUSTED,
-    TRUSTED_STATE,
-    search_kind,
-)
+from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, search_kind
 from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
 from mnemarch.policy.trust import confidence_at
 from mnemarch.recall.question import HANGUL, TurnBonuses
@@ -81,7 +75,6 @@ _DAMPING = 60
 _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
 # The program writes episodes itself. Evidence and anchors claim nothing beyond their words (D19).
 _KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
-_AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
 _NO_MEANINGS: Mapping[str, float] = {}
 _NO_TURNS: Turns = {}
@@ -115,8 +108,8 @@ class Relevance:
     """
 
     __slots__ = (
-        *("alone", "axes", "bonuses", "counts", "covered", "lexical", "neighbours", "own", "score", "session"),
-        *("sketch", "strength", "tier", "total", "weight", "window"),
+        *("alone", "bonuses", "counts", "covered", "importance", "lexical", "neighbours", "own", "recency", "score"),
+        *("session", "sketch", "strength", "tier", "total", "weight", "window"),
     )
 
     def __init__(self, sketch: Sketch, numbers: Mapping[str, int]) -> None:
@@ -149,16 +142,13 @@ class Relevance:
 
     def rank(self, weight: float, recency: float, importance: float) -> None:
         """Set the axes of M4, the score and the tier. `weight` is the weight of the similarity."""
-        self.weight = weight
-        similarity = weight * self.total
-        self.axes = (similarity, recency, importance)
-        self.score = similarity + recency + importance
+        self.weight, self.recency, self.importance = weight, recency, importance
+        self.score = weight * self.total + recency + importance
         self.tier = tier_of(self.sketch.kind, self.sketch.state)
 
     def trust(self, confidence: float) -> None:
         """Scale the importance by the unit's trust (R7)."""
-        _, recency, importance = self.axes
-        self.rank(self.weight, recency, importance * confidence)
+        self.rank(self.weight, self.recency, self.importance * confidence)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -169,7 +159,7 @@ class Relevance:
     @property
     def why(self) -> dict[str, float]:
         """The share of each axis in the score, and of each signal in the similarity."""
-        axes = dict(zip(_AXES, self.axes, strict=True))
+        axes = {"similarity": self.weight * self.total, "recency": self.recency, "importance": self.importance}
         return axes | {name: self.weight * share for name, share in self.shares.items()}
 
 
@@ -212,7 +202,7 @@ def judged(
     for id, text in pool.items():
         sketch = text.sketch
         # The window contains the text itself. The rest is the neighbours' share.
-        near = _WINDOW_WEIGHT * max(0.0, text.window - text.alone)
+        near = _WINDOW_WEIGHT * (text.window - text.alone) if text.window > text.alone else 0.0
         lexical = text.own + _WINDOW_WEIGHT * text.window - near
         if lexical and not weights.is_enough(text.counts):
             lexical = 0.0
@@ -236,12 +226,14 @@ def judged(
 
 
 def _counts(sketch: Sketch, numbers: Mapping[str, int]) -> Counts:
-    counts: Counts = {}
-    has_repeats = " :" in sketch.words
-    # In the order of the terms, so that sums are equal in every process.
-    for word in sorted(numbers.keys() & sketch.words.split(), key=numbers.__getitem__):
-        number = numbers[word]
-        counts[number] = counts.get(number, 0.0) + (sketch.count(f" {word} ") if has_repeats else 1)
+    """How often a text has each term, in the order of the terms, so that sums are equal in every process."""
+    words = sketch.words.split()
+    found = sorted([numbers[word] for word in words if word in numbers])
+    counts = dict.fromkeys(found, 1.0)
+    if len(counts) < len(found) or " :" in sketch.words:
+        counts = dict.fromkeys(found, 0.0)
+        for word in numbers.keys() & words:
+            counts[numbers[word]] += sketch.count(f" {word} ")
     return counts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
+from mnemarch.log.act import without_secrets
 from mnemarch.model.caller import Caller, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.search import UNRECORDED, Found, Pack, Recalled
@@ -207,14 +208,15 @@ class Answering:
         unit_ids = [id for id in dict.fromkeys(item.unit.id for item in items) if id not in handed_before]
         if not unit_ids and (items or has_floor or not query.strip()):
             return ()
-        payload = {"units": unit_ids, "query": query[:_QUERY_CHARS_MAX]}
+        clean, _ = without_secrets(query[:_QUERY_CHARS_MAX])
+        payload = {"units": unit_ids, "query": clean}
         is_late = False
 
         def record(act: Act) -> None:
             units = act.transaction.units(unit_ids).values() if is_late else ()
             if any(unit.erased_at for unit in units):
                 return  # A question is erased with the units that answered it (R16).
-            act.record(EventType.RECALLED, payload)
+            act.append(EventType.RECALLED, payload)
 
         trouble = self._engine.log.act_soon(self._caller, record)
         is_late = True

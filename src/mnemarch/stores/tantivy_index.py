@@ -41,6 +41,8 @@ _NAP_S = 0.02
 _SAME_SCORE = 1e-4
 # How many times more hits are read where many have the same score.
 _TIED_MAX = 8
+# Sketches are kept, since reading one takes longer than ranking it. This many take some 20 MB.
+_SKETCHES_MAX = 32_768
 
 
 class TantivyIndex(Forkable):
@@ -51,6 +53,8 @@ class TantivyIndex(Forkable):
         self._store_id = store_id
         self._event_at = event_at
         self._opened: tantivy.Index | None = None
+        # The documents as of the last load, and the sketches of those that were read since, by segment and number.
+        self._documents: tuple[tantivy.Searcher, dict[tuple[int, int], Sketch]] | None = None
         self._links: TemporaryDirectory[str] | None = None
         self._schema: Any = None
         self._meta: dict[str, Any] = {}
@@ -65,10 +69,10 @@ class TantivyIndex(Forkable):
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:
         if in_child:  # The parent's threads may have been inside tantivy, whose locks we can't free.
-            abandon((self._opened, self._links))
+            abandon((self._opened, self._documents, self._links))
             if self._links is not None:
                 self._links._finalizer.detach()  # type: ignore[attr-defined]  # The parent's folder is not removed when a child ends.
-            self._opened, self._links, self._meta = None, None, {}
+            self._opened, self._documents, self._links, self._meta = None, None, None, {}
         if rested:
             self._locking.release()
         elif in_child:
@@ -96,6 +100,7 @@ class TantivyIndex(Forkable):
         """See the last commit of any process."""
         with self._locking:
             index.reload()
+            self._documents = index.searcher(), {}
             paths = [os.path.join(self._folder, name) for name in os.listdir(self._folder)]
             self._sizes = {path: os.path.getsize(path) for path in paths if os.path.exists(path)}
             self._read_meta(index)
@@ -187,7 +192,7 @@ class TantivyIndex(Forkable):
 
     def _drop(self) -> None:
         """Forget an index that was deleted or damaged while open. The next call opens or creates it."""
-        self._opened = None
+        self._opened = self._documents = None
         if self._links is not None:
             self._links.cleanup()
             self._links = None
@@ -207,7 +212,12 @@ class TantivyIndex(Forkable):
         return int(self._about().get("position", 0))
 
     def documents(self) -> int:
-        return max(0, self._index().searcher().num_docs - 1) if self._about() else 0
+        return max(0, self._read()[0].num_docs - 1) if self._about() else 0
+
+    def _read(self) -> tuple[tantivy.Searcher, dict[tuple[int, int], Sketch]]:
+        """The documents as of the last load, and the known sketches of them."""
+        index = self._index()
+        return self._documents or (index.searcher(), {})
 
     def _about(self) -> dict[str, Any]:
         self._index()
@@ -219,7 +229,7 @@ class TantivyIndex(Forkable):
     def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         if not self._about():
             return []
-        searcher = self._index().searcher()
+        searcher = self._read()[0]
         return [
             word.partition(":")[2]
             for key in scope_keys
@@ -230,12 +240,12 @@ class TantivyIndex(Forkable):
         return float(self._about().get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
 
     def frequencies(self, words: Sequence[str], scope_keys: Sequence[str]) -> dict[str, int]:
-        count = self._index().searcher().doc_freq
+        count = self._read()[0].doc_freq
         owners = [_owned(key, "") for key in scope_keys if self._meta and count("scope", key)]
         return {word: sum([count("own", owner + word) for owner in owners]) for word in words}
 
     def documents_in(self, scope_keys: Sequence[str]) -> int:
-        count = self._index().searcher().doc_freq
+        count = self._read()[0].doc_freq
         return sum([count("scope", key) for key in scope_keys]) if self._meta else 0
 
     def search(
@@ -275,7 +285,7 @@ class TantivyIndex(Forkable):
 
     def _filters(self, allowed: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
         """The terms that a document must have. None if no document has them."""
-        searcher = self._index().searcher()
+        searcher = self._read()[0]
         required = []
         for field, items in allowed:
             held = [item for item in items if searcher.doc_freq(field, item)]
@@ -293,13 +303,20 @@ class TantivyIndex(Forkable):
         if filters is None:
             return []
         query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted())])
-        searcher = self._index().searcher()
+        searcher, known = self._read()
+        if len(known) >= _SKETCHES_MAX:
+            known.clear()
+        best = []
         try:
-            hits = _best_hits(searcher, query, limit)
-            return [(score, Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
+            for score, at in _best_hits(searcher, query, limit):
+                sketch = known.get(key := (at.segment_ord, at.doc))
+                if sketch is None:
+                    sketch = known[key] = Sketch.from_line(searcher.doc(at)["sketch"][0].decode())
+                best.append((score, sketch))
         except (ValueError, OSError):
             self._drop()
             return []
+        return best
 
     def _weighted(self, word: str, weight: float) -> tantivy.Query:
         query = tantivy.Query.term_query(self._schema, "body", word, "freq")
@@ -374,11 +391,8 @@ class TantivyIndex(Forkable):
                 seen.note(sketch)
             meta["position"] = max(meta["position"], unit.changed_at)
         meta["coherence"] = seen.sums(meta["coherence"])
-        meta |= {
-            "store": self._store_id,
-            "version": conversation.SKETCH_VERSION,
-            "event": self._event_at(meta["position"]),
-        }
+        version, event = conversation.SKETCH_VERSION, self._event_at(meta["position"])
+        meta |= {"store": self._store_id, "version": version, "event": event}
         writer.delete_documents_by_term("id", _META)
         # A search makes an empty dictionary for each field that a segment lacks, so this document has every usual one.
         words = {name: [_META] for name in ("id", "scope", "state", "body", "own")}
