@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from urllib.parse import urlsplit
 
 import psycopg
@@ -30,6 +31,7 @@ from mnemarch.stores.postgres import PostgresStore, tables
 from mnemarch.stores.postgres.search import DatabaseIndex
 from mnemarch.stores.postgres.sessions import Session, stored
 from mnemarch.stores.postgres.views import tenant_of
+from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.testing import recorded
 from mnemarch.testing.builders import chain_holds, filled, made_link, made_rule, made_unit, put, put_at
 
@@ -413,6 +415,24 @@ def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, mon
     events = shared._engine.store.of(SHOP).read(lambda reader: list(reader.events()))
     assert (events[2].id, events[2].hash.hex()) == (receipt.event_id, receipt.hash)
     assert shared.audit(full=True).ok
+
+
+def test_the_next_entries_are_taken_together_once_they_are_as_many_as_those_under_way():
+    taken, on_disk = SimpleQueue(), threading.Event()
+
+    def append(jobs, _, is_free):
+        taken.put(len(jobs))
+        is_free()
+        on_disk.wait(60)
+
+    committer = Committer("a stream", append)
+    with ThreadPoolExecutor(9) as pool:
+        for coming in (1, 1, 2, 4):
+            entries = [pool.submit(committer.done, Job(None, entry="x")) for _ in range(coming)]
+            assert taken.get(timeout=60) == coming
+        last = pool.submit(committer.done, Job(None, entry="x"))
+        on_disk.set()
+        assert [each.result(60) for each in (*entries, last)] == [None] * 5
 
 
 def test_what_the_server_chains_is_what_this_side_chains_whatever_the_names_hold(shared):

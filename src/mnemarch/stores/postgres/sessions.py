@@ -195,7 +195,7 @@ class Session:
 
     def receive(self, until: Answer | None = None) -> None:
         """Wait for all answers, or `until` one answer, which has to be followed by a mark."""
-        if until is None:
+        if self._sent and self._sent[-1] is not None:  # A mark makes the server answer by itself.
             self._pgconn.send_flush_request()
         if self._pgconn.flush():  # The socket did not take everything at once.
             self._connection.wait(send(self._pgconn))

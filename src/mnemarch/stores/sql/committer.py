@@ -1,7 +1,8 @@
 """Threads that write to one stream share commits. One thread leads and does the work of others that wait.
 
 The leader hands over as soon as the stream is free, and waits for the disk after that. Of entries it takes half: while
-they are appended, the threads of the other half take their results and get their next entries ready.
+they are appended, the threads of the other half take their results and get their next entries ready. The next leader
+begins when as many wait as are under way, or when a batch is done: a batch costs more than an entry in it.
 """
 
 from __future__ import annotations
@@ -89,8 +90,7 @@ class Committer(Forkable):
         try:
             with self._lock:
                 self._queue.append(job)
-                if not self._is_led:
-                    self._hand_on()
+                self._hand_on()
             if not job.wake.acquire(timeout=-1 if job.wait_s is None else job.wait_s) and not self._is_taken(job):
                 raise StoreUnavailable(f"{self._name} is being written by another thread.", hint="Call again.")
             if job.leads:
@@ -111,10 +111,9 @@ class Committer(Forkable):
         return is_taken and job.wake.acquire()
 
     def _hand_on(self) -> None:
-        """Make the first waiting job's thread the leader. The caller holds the lock."""
-        self._is_led = bool(self._queue)
-        if self._queue:
-            self._queue[0].leads = True
+        """Let the first waiting job lead, unless more jobs are under way than wait. The caller holds the lock."""
+        if not self._is_led and self._queue and len(self._queue) >= self._in_flight:
+            self._is_led = self._queue[0].leads = True
             self._queue[0].wake.release()
 
     def _take(self, jobs: list[Job]) -> None:
@@ -140,6 +139,7 @@ class Committer(Forkable):
             if is_leading:
                 is_leading = False
                 with self._lock:
+                    self._is_led = False
                     self._hand_on()
 
         _writing.add(get_ident())
@@ -152,9 +152,10 @@ class Committer(Forkable):
             raise
         finally:
             _writing.discard(get_ident())
+            pass_on()
             with self._lock:
                 self._in_flight -= len(jobs)
-            pass_on()
+                self._hand_on()
             for each in jobs:
                 each.finished = True
                 each.wake.release()
@@ -164,5 +165,5 @@ class Committer(Forkable):
         with self._lock:
             if job in self._queue:
                 self._queue.remove(job)
-                if job.leads:
-                    self._hand_on()
+                self._is_led = self._is_led and not job.leads
+                self._hand_on()
