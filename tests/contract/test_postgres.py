@@ -29,7 +29,7 @@ from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, tables
 from mnemarch.stores.postgres.search import DatabaseIndex
-from mnemarch.stores.postgres.sessions import Session, stored
+from mnemarch.stores.postgres.sessions import Session
 from mnemarch.stores.postgres.views import tenant_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.testing import recorded
@@ -629,7 +629,7 @@ def statements_of_every_verb(monkeypatch, run):
 
     def noted(session, text, parameters=None):
         if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
-            sent.setdefault(text, stored(parameters or {}))
+            sent.setdefault(text, parameters)
         return execute(session, text, parameters)
 
     monkeypatch.setattr(Session, "execute", noted)
@@ -646,13 +646,12 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
         sent = statements_of_every_verb(monkeypatch, lambda: (everything_once(memory), searched_there(memory)))
     own, wide = tenant_of("acme", "shop"), tenant_of("acme", None)
     touched = {}
-    with psycopg.connect(postgres_url) as connection:
-        connection.execute("SET LOCAL ROLE mnemarch_app")
-        for name, tenant in (("org", wide), ("project", own)):
-            connection.execute("SELECT set_config(%s, %s, true)", [f"mnemarch.{name}", tenant])
+    with contextlib.closing(Session({"conninfo": postgres_url})) as session:
+        session.execute("BEGIN")
+        session.execute("SELECT act_as('mnemarch_app', :wide, :own)", {"wide": wide, "own": own})
         for text, parameters in sent.items():
-            plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}", parameters))
-            touched[text] = set(re.findall(r"_p(\d)\b", plan))
+            plan = session.execute(f"EXPLAIN {text}", parameters).fetchall()
+            touched[text] = set(re.findall(r"_p(\d)\b", str(plan)))
     with psycopg.connect(postgres_url) as connection:
         connection.execute("SELECT append_entries('mnemarch_app', %s, %s, 'acme', 'shop', '9', 0, '[]')", [wide, own])
         locked = connection.execute("SELECT relation::regclass::text FROM pg_locks WHERE pid = pg_backend_pid()")

@@ -13,7 +13,7 @@ from mnemarch.model.json_text import from_json, kept_json
 from mnemarch.model.stamps import micros, sha256
 from mnemarch.stores.postgres import tables
 from mnemarch.stores.postgres.joint import JointAppends
-from mnemarch.stores.postgres.sessions import News, Session, Sessions, as_json, first_line, is_loss, translated_queries
+from mnemarch.stores.postgres.sessions import News, Session, Sessions, as_json, first_line, is_loss, queries_of
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.stores.sql.queries import Queries
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_QUERIES = Queries(translated_queries("../sql/queries.sql", "queries.sql"))
+_QUERIES = Queries(queries_of("../sql/queries.sql", "queries.sql"))
 _ATTEMPTS_MAX = 5
 _STATEMENT_S_MAX = 60.0
 
@@ -87,11 +87,13 @@ class PostgresStore:
         result, self._read_last.carried = self._patiently(lambda session: self._read(session, work))
         return result
 
-    def _patiently(self, work: Callable[[Session], T]) -> T:
+    def _patiently(self, work: Callable[[Session], T], *, is_new: bool = False) -> T:
         try:
-            return self._sessions.use_patiently(work)
+            return self._sessions.use(work, is_new=is_new)
         except (psycopg.Error, OSError) as error:
-            raise self._translation(error) from error
+            if is_new or not is_loss(error):
+                raise self._translation(error) from error
+        return self._patiently(work, is_new=True)
 
     def read_elsewhere(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on a view that may lag behind: on the replica if there is one and it answers."""
