@@ -376,20 +376,23 @@ def test_a_lost_connection_costs_the_caller_nothing(wire, tmp_path, monkeypatch)
         assert memory.audit().ok
 
 
+def lose_answer(monkeypatch, name):
+    """Lose the connection once, after a method of a session is done."""
+    method = getattr(Session, name)
+
+    def lost(session):
+        method(session)
+        monkeypatch.undo()
+        session.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(Session, name, lost)
+
+
 def test_a_commit_whose_answer_was_lost_is_not_done_again(opened, postgres_url, monkeypatch):
     store = opened(postgres_url).of(SHOP)
     store.write(recorded)
-    calls = []
-    sync = Session.sync
-
-    def lost(session):
-        sync(session)
-        calls.append(1)
-        if len(calls) == 1:
-            session.close()
-            raise psycopg.OperationalError("the connection is lost")
-
-    monkeypatch.setattr(Session, "sync", lost)
+    lose_answer(monkeypatch, "sync")
     event = store.write(recorded)
     assert [each.id for each in store.read(lambda reader: list(reader.events()))][-1] == event.id
     assert event.seq == 2
@@ -400,15 +403,7 @@ def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, mon
     agent = seat(shared)
     for _ in range(2):
         agent.log("note", "before")
-    flush = Session.flushed
-
-    def lost(session):
-        flush(session)
-        monkeypatch.undo()
-        session.close()
-        raise psycopg.OperationalError("the connection is lost")
-
-    monkeypatch.setattr(Session, "flushed", lost)
+    lose_answer(monkeypatch, "flushed")
     receipt = agent.log("note", "lost")
     assert receipt.seq == 3
     assert agent.log("note", "after").seq == 4
