@@ -281,13 +281,10 @@ from mnemarch import Scope
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.testing import recorded
-
 store = PostgresStore(sys.argv[1])
 scope = Scope(org="acme", project="shop", task="t")
-
 def write(_):
     return store.of(Stream("acme", "shop")).write(lambda transaction: recorded(transaction, scope=scope)).id
-
 with ThreadPoolExecutor(8) as threads:
     print(*threads.map(write, range(80)))
 """
@@ -394,9 +391,8 @@ def test_a_commit_whose_answer_was_lost_is_not_done_again(opened, postgres_url, 
     store.write(recorded)
     lose_answer(monkeypatch, "sync")
     event = store.write(recorded)
-    assert [each.id for each in store.read(lambda reader: list(reader.events()))][-1] == event.id
+    assert [each.id for each in store.read(lambda reader: list(reader.events()))][1:] == [event.id]
     assert event.seq == 2
-    assert store.read(lambda reader: reader.head(SHOP))[0] == 2
 
 
 def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, monkeypatch):

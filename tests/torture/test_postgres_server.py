@@ -135,7 +135,7 @@ def replica(server):
         place.mkdir(mode=0o700)
     if user is not None:
         shutil.chown(place, user, user)
-    options = ["-h", server.pgdata, "-D", place, *"-U postgres -R -X stream".split()]
+    options = ["-h", server.pgdata, "-D", place, "-U", "postgres", "-R", "-X", "stream"]
     subprocess.run([server.bin_path / "pg_basebackup", *options], check=True, user=user, cwd=place)
     for socket in place.glob(".s.PGSQL*"):
         socket.unlink()

@@ -294,9 +294,7 @@ class PostgresStore:
                 raise
             except NeedsOrg:
                 job.needs_org = True
-            except BaseException as error:
-                if not is_alone and not isinstance(error, Exception):
-                    raise  # The leading thread was interrupted.
+            except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
                 job.error = error
             failed = job.error is not None or job.needs_org
             if begun is None:
