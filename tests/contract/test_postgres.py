@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from urllib.parse import urlsplit
 
 import psycopg
@@ -28,8 +29,9 @@ from mnemarch.log.projection import digest
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore, tables
 from mnemarch.stores.postgres.search import DatabaseIndex
-from mnemarch.stores.postgres.sessions import Session, stored
+from mnemarch.stores.postgres.sessions import Session
 from mnemarch.stores.postgres.views import tenant_of
+from mnemarch.stores.sql.committer import Committer, Job
 from mnemarch.testing import recorded
 from mnemarch.testing.builders import chain_holds, filled, made_link, made_rule, made_unit, put, put_at
 
@@ -279,13 +281,10 @@ from mnemarch import Scope
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
 from mnemarch.testing import recorded
-
 store = PostgresStore(sys.argv[1])
 scope = Scope(org="acme", project="shop", task="t")
-
 def write(_):
     return store.of(Stream("acme", "shop")).write(lambda transaction: recorded(transaction, scope=scope)).id
-
 with ThreadPoolExecutor(8) as threads:
     print(*threads.map(write, range(80)))
 """
@@ -374,45 +373,57 @@ def test_a_lost_connection_costs_the_caller_nothing(wire, tmp_path, monkeypatch)
         assert memory.audit().ok
 
 
+def lose_answer(monkeypatch, name):
+    """Lose the connection once, after a method of a session is done."""
+    method = getattr(Session, name)
+
+    def lost(session):
+        method(session)
+        monkeypatch.undo()
+        session.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(Session, name, lost)
+
+
 def test_a_commit_whose_answer_was_lost_is_not_done_again(opened, postgres_url, monkeypatch):
     store = opened(postgres_url).of(SHOP)
     store.write(recorded)
-    calls = []
-    sync = Session.sync
-
-    def lost(session):
-        sync(session)
-        calls.append(1)
-        if len(calls) == 1:
-            session.close()
-            raise psycopg.OperationalError("the connection is lost")
-
-    monkeypatch.setattr(Session, "sync", lost)
+    lose_answer(monkeypatch, "sync")
     event = store.write(recorded)
-    assert [each.id for each in store.read(lambda reader: list(reader.events()))][-1] == event.id
+    assert [each.id for each in store.read(lambda reader: list(reader.events()))][1:] == [event.id]
     assert event.seq == 2
-    assert store.read(lambda reader: reader.head(SHOP))[0] == 2
 
 
 def test_an_entry_whose_answer_was_lost_is_found_and_not_added_again(shared, monkeypatch):
     agent = seat(shared)
     for _ in range(2):
         agent.log("note", "before")
-    flush = Session.flushed
-
-    def lost(session):
-        flush(session)
-        monkeypatch.undo()
-        session.close()
-        raise psycopg.OperationalError("the connection is lost")
-
-    monkeypatch.setattr(Session, "flushed", lost)
+    lose_answer(monkeypatch, "flushed")
     receipt = agent.log("note", "lost")
     assert receipt.seq == 3
     assert agent.log("note", "after").seq == 4
     events = shared._engine.store.of(SHOP).read(lambda reader: list(reader.events()))
     assert (events[2].id, events[2].hash.hex()) == (receipt.event_id, receipt.hash)
     assert shared.audit(full=True).ok
+
+
+def test_the_next_entries_are_taken_together_once_they_are_as_many_as_those_under_way():
+    taken, on_disk = SimpleQueue(), threading.Event()
+
+    def append(jobs, _, is_free):
+        taken.put(len(jobs))
+        is_free()
+        on_disk.wait(60)
+
+    committer = Committer("a stream", append)
+    with ThreadPoolExecutor(9) as pool:
+        for coming in (1, 1, 2, 4):
+            entries = [pool.submit(committer.done, Job(None, entry="x")) for _ in range(coming)]
+            assert taken.get(timeout=60) == coming
+        last = pool.submit(committer.done, Job(None, entry="x"))
+        on_disk.set()
+        assert [each.result(60) for each in (*entries, last)] == [None] * 5
 
 
 def test_what_the_server_chains_is_what_this_side_chains_whatever_the_names_hold(shared):
@@ -609,7 +620,7 @@ def statements_of_every_verb(monkeypatch, run):
 
     def noted(session, text, parameters=None):
         if text.startswith(("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")) and "set_config" not in text:
-            sent.setdefault(text, stored(parameters or {}))
+            sent.setdefault(text, parameters)
         return execute(session, text, parameters)
 
     monkeypatch.setattr(Session, "execute", noted)
@@ -626,13 +637,12 @@ def test_on_partitions_every_statement_of_every_verb_touches_two_at_most(postgre
         sent = statements_of_every_verb(monkeypatch, lambda: (everything_once(memory), searched_there(memory)))
     own, wide = tenant_of("acme", "shop"), tenant_of("acme", None)
     touched = {}
-    with psycopg.connect(postgres_url) as connection:
-        connection.execute("SET LOCAL ROLE mnemarch_app")
-        for name, tenant in (("org", wide), ("project", own)):
-            connection.execute("SELECT set_config(%s, %s, true)", [f"mnemarch.{name}", tenant])
+    with contextlib.closing(Session({"conninfo": postgres_url})) as session:
+        session.execute("BEGIN")
+        session.execute("SELECT act_as('mnemarch_app', :wide, :own)", {"wide": wide, "own": own})
         for text, parameters in sent.items():
-            plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}", parameters))
-            touched[text] = set(re.findall(r"_p(\d)\b", plan))
+            plan = session.execute(f"EXPLAIN {text}", parameters).fetchall()
+            touched[text] = set(re.findall(r"_p(\d)\b", str(plan)))
     with psycopg.connect(postgres_url) as connection:
         connection.execute("SELECT append_entries('mnemarch_app', %s, %s, 'acme', 'shop', '9', 0, '[]')", [wide, own])
         locked = connection.execute("SELECT relation::regclass::text FROM pg_locks WHERE pid = pg_backend_pid()")

@@ -27,20 +27,16 @@ import sys
 import mnemarch
 from mnemarch import Actor, Scope
 from mnemarch.stores.postgres import joint
-
 joint._SLOW, joint._ALONE_MAX, joint._IDLE_S = 0.0, 1, 60.0
 joint._PATIENCE_S, joint._ALONE_LONG = 0.5, 500
 serve = joint._Appender._serve
-
 def say(*words):  # Two threads speak: a line is one write.
     sys.stdout.write(" ".join(map(str, words)) + "\\n")
     sys.stdout.flush()
-
 def told(appender):
     say("appends for others")
     serve(appender)
     say("ends")
-
 joint._Appender._serve = told
 seat = mnemarch.open(sys.argv[1]).seat(Actor.agent(sys.argv[2]), Scope(org="acme", project="shop", task="t"))
 while True:

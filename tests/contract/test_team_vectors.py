@@ -122,7 +122,8 @@ def test_nobody_sees_a_vector_without_naming_its_tenant(postgres_url, clock):
 
 @pytest.mark.usefixtures("light")
 def test_a_server_without_pgvector_is_searched_by_words_and_says_so(postgres_url, clock, monkeypatch):
-    monkeypatch.setattr(pgvectors, "_EXTENSION", "an_extension_that_no_server_has")
+    asked = pgvectors._TEXTS["tables"].replace("'vector'", "'an_extension_that_no_server_has'")
+    monkeypatch.setitem(pgvectors._TEXTS, "tables", asked)
     with mnemarch.open(postgres_url, config=ON, clock=clock) as memory:
         seat(memory).remember(FACT)
         answer = seat(memory).recall("where is the horse sleeping?")
@@ -208,10 +209,9 @@ def test_many_vectors_of_a_tenant_get_an_index_and_a_half_made_one_is_made_again
             connection.execute("SET LOCAL ROLE mnemarch_app")
             tenant = tenant_of("acme", "shop")
             connection.execute("SELECT set_config('mnemarch.tenants', %s, true)", [tenant])
-            vector = "[" + ",".join(["1"] * 64) + "]"
             values = {"pgvector": "public", "tenant": tenant, "embedder": search._store._ours["embedder"], "dim": "64"}
-            text = pgvectors._filled("nearest", {**values, "within": "true"})
-            plan = connection.execute("EXPLAIN " + text, {"vector": vector, "limit": 5}).fetchall()
+            text = pgvectors._filled("nearest", {**values, "within": "true"}).replace(":limit", "5")
+            plan = connection.execute("EXPLAIN " + text.replace(":vector", f"'{[1] * 64}'")).fetchall()
             assert any(name in line for (line,) in plan), plan
     assert {id for id, _ in search.nearest("unit number 7", ["here"], limit=10)} == {id for id, _ in exact}
     store.close()

@@ -98,7 +98,7 @@ def test_what_comes_while_the_next_one_wakes_up_is_in_its_batch(writes):
         committer._hand_on()
     assert first.wake.acquire(blocking=False)
     committer._queue.append(second)
-    committer._lead()
+    committer._lead(first)
     assert writes.batches == [["first", "second"]]
 
 
@@ -138,7 +138,7 @@ def test_a_write_that_another_thread_has_begun_is_waited_for_beyond_the_hurry(wr
     with committer._lock:
         committer._hand_on()
     assert first.wake.acquire(timeout=PATIENCE_S)
-    writes.threads = [threading.Thread(target=committer._lead)]
+    writes.threads = [threading.Thread(target=committer._lead, args=[first])]
     writes.threads[0].start()
     assert writes.began.wait(PATIENCE_S)
     assert not second.wake.acquire(timeout=HURRY_S)
@@ -153,7 +153,7 @@ def test_what_was_given_up_is_taken_by_no_leader_from_then_on(writes):
     first, second = Job("first"), Job("second", wait_s_max=HURRY_S)
     committer._queue.extend([first, second])
     assert not committer._is_taken(second)
-    committer._lead()
+    committer._lead(first)
     assert (writes.batches, committer._queue) == ([["first"]], [])
 
 
@@ -167,10 +167,10 @@ def test_an_interrupt_while_a_batch_is_taken_leaves_nobody_waiting(writes):
     first, second, third = jobs = [Job(name) for name in ("first", "second", "third")]
     committer._queue = Interrupted(jobs)
     with pytest.raises(KeyboardInterrupt):
-        committer._lead()
+        committer._lead(first)
     assert all(job.finished and isinstance(job.error, StoreUnavailable) for job in (second, third))
     assert third.wake.acquire(blocking=False)
-    assert (first.finished, committer._in_flight, committer._is_led) == (True, 0, False)
+    assert (first.finished, committer._under_way, committer._leader) == (True, set(), None)
 
 
 def test_a_child_process_writes_though_a_thread_of_its_parent_leads(writes):

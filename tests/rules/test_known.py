@@ -10,14 +10,14 @@ from mnemarch.stores.sql.remote import Known
 
 QUERIES = Queries(
     {
-        "unit": "SELECT id, body FROM units WHERE id = %(id)s;",
-        "units": "SELECT id, body FROM units WHERE id = ANY(%(ids)s);",
-        "in_scope": "SELECT id FROM units WHERE scope_key = %(scope_key)s;",
-        "citing": "SELECT u.id FROM citations c JOIN units u ON u.id = c.unit_id WHERE u.id = %(id)s;",
-        "of_subject": "SELECT * FROM entries WHERE subject = %(subject)s;",
-        "put_unit": "INSERT INTO units (id) VALUES (%(id)s);",
-        "append": "INSERT INTO events (id) VALUES (%(id)s);",
-        "drop_unit": "DELETE FROM units WHERE root = %(root)s;",
+        "unit": "SELECT id, body FROM units WHERE id = :id;",
+        "units": "SELECT id, body FROM units WHERE id IN (:ids);",
+        "in_scope": "SELECT id FROM units WHERE scope_key = :scope_key;",
+        "citing": "SELECT u.id FROM citations c JOIN units u ON u.id = c.unit_id WHERE u.id = :id;",
+        "of_subject": "SELECT * FROM entries WHERE subject = :subject;",
+        "put_unit": "INSERT INTO units (id) VALUES (:id);",
+        "append": "INSERT INTO events (id) VALUES (:id);",
+        "drop_unit": "DELETE FROM units WHERE root = :root;",
     }
 )
 

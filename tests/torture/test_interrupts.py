@@ -11,6 +11,7 @@ import pytest
 from workers import seat_of
 
 import mnemarch
+from mnemarch.stores.sql.committer import Committer, Job
 
 PACKAGE = Path(mnemarch.__file__).parent
 # Where a write takes and frees what others wait for. With MNEMARCH_TORTURE=full it is every module.
@@ -120,13 +121,11 @@ def test_an_interrupt_at_any_line_of_a_write_leaves_the_store_usable_and_the_act
         run(-1)  # Everything is loaded, and the session has begun.
         interrupt, whole, _ = run(-2)
         numbers = range(1, len(interrupt.passed) + 1)
-        places = (
-            dict(zip(reversed(interrupt.passed), reversed(numbers), strict=True)),
-            dict(zip(interrupt.passed, numbers, strict=True)),
-        )
-        assert len(places[0]) > 20
+        last = dict(zip(interrupt.passed, numbers, strict=True))
+        first = [interrupt.passed.index(place) + 1 for place in last]
+        assert len(first) > 20
         # Each line when it is reached first and last; with MNEMARCH_TORTURE=full each time.
-        for nth in numbers if full else sorted({*places[0].values(), *places[1].values()}):
+        for nth in numbers if full else sorted({*first, *last.values()}):
             interrupt, more, seat = run(nth)
             assert more in {0, whole}, interrupt.where
             assert not store._lent(), interrupt.where
@@ -136,6 +135,19 @@ def test_an_interrupt_at_any_line_of_a_write_leaves_the_store_usable_and_the_act
             assert not other.is_alive(), f"the write lock was not freed: {interrupt.where}"
             seat.log("thought", f"of the same thread {nth}")
     checked()
+
+
+def test_an_interrupt_at_any_line_of_a_queue_of_writes_leaves_it_usable():
+    spared = {str(path): spared_lines(path) for path in PACKAGE.glob("stores/sql/committer.py")}
+    committer = Committer("a store", lambda *given: given[-1]())
+    whole = interrupted(lambda: committer.done(Job(None)), -1, spared)
+    for nth in range(1, len(whole.passed) + 1):
+        interrupt = interrupted(lambda: committer.done(Job(None)), nth, spared)
+        other = threading.Thread(target=committer.done, args=[Job(None)], daemon=True)
+        other.start()
+        other.join(20)
+        is_stuck = other.is_alive() or committer.is_writing
+        assert not is_stuck, interrupt.where
 
 
 def test_an_interrupt_during_a_shared_commit_tells_the_others_the_truth(folder):

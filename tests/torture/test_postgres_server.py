@@ -135,19 +135,8 @@ def replica(server):
         place.mkdir(mode=0o700)
     if user is not None:
         shutil.chown(place, user, user)
-    command = [
-        server.bin_path / "pg_basebackup",
-        "-h",
-        server.pgdata,
-        "-U",
-        "postgres",
-        "-D",
-        place,
-        "-R",
-        "-X",
-        "stream",
-    ]
-    subprocess.run(command, check=True, user=user, cwd=place)
+    options = ["-h", server.pgdata, "-D", place, "-U", "postgres", "-R", "-X", "stream"]
+    subprocess.run([server.bin_path / "pg_basebackup", *options], check=True, user=user, cwd=place)
     for socket in place.glob(".s.PGSQL*"):
         socket.unlink()
     with warnings.catch_warnings():

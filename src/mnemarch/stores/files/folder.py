@@ -24,7 +24,7 @@ from mnemarch.model.stamps import ID_CHARS, blake2b, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 LOCAL = ".local"
@@ -95,14 +95,11 @@ class Folder:
         return stamps
 
     def read(self, path: str) -> bytes:
-        handle = os.open(self.at(path), os.O_RDONLY | _NO_LINK)
-        try:
-            status = os.fstat(handle)
+        with open(os.open(self.at(path), os.O_RDONLY | _NO_LINK), "rb") as file:
+            status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES_MAX:
                 raise OSError(errno.EINVAL, "It is not a file, or too large", path)
-            return os.read(handle, status.st_size)
-        finally:
-            os.close(handle)
+            return file.read()
 
     def lines(self, path: str) -> Iterator[tuple[int, bytes]]:
         """The complete lines of a file, each with its end offset. An incomplete last line is skipped."""
@@ -149,33 +146,18 @@ class Folder:
 
     # Writing
 
-    def write(self, path: str, content: bytes, *, durable: bool, replaces: bool = False) -> None:
-        """Create a file, or replace its content."""
+    def write(self, path: str, content: bytes, flags: int = os.O_EXCL, size: int = 0, *, durable: bool) -> str:
+        """Write a new file, or into one that should have `size` bytes. Returns its new stamp."""
+        is_new = not os.path.exists(self.at(path))
         self._make_folders(path)
-        flags = os.O_TRUNC if replaces else os.O_EXCL
-        handle = os.open(self.at(path), os.O_WRONLY | os.O_CREAT | flags | _NO_LINK, 0o600)
-        with open(handle, "wb") as file:
+        with open(os.open(self.at(path), os.O_WRONLY | os.O_CREAT | flags | _NO_LINK, 0o600), "wb") as file:
+            if os.fstat(file.fileno()).st_size != size:
+                raise OSError(errno.EAGAIN, "Its files changed at this moment", path)
             file.write(content)
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-
-    def append(self, path: str, content: bytes, size: int, *, durable: bool) -> str:
-        """Append lines to a log file that should have `size` bytes, and return its new stamp."""
-        is_new = not os.path.exists(self.at(path))
-        self._make_folders(path)
-        handle = os.open(self.at(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
-        try:
-            if os.fstat(handle).st_size != size:
-                raise OSError(errno.EAGAIN, "Its files changed at this moment", path)
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(handle, rest) :]
-            if durable:
-                os.fsync(handle)
-            status = os.fstat(handle)
-        finally:
-            os.close(handle)
+            status = os.fstat(file.fileno())
         if durable and is_new:
             synced(os.path.dirname(self.at(path)))
         return _stamp(status)
@@ -200,10 +182,10 @@ class Folder:
     def put(self, event: Event, made: list[str], *, durable: bool) -> None:
         """Write an event's payload, and the page of a new unit. Adds each path to `made` before it is written."""
         made.append(payload_path(event))
-        self.write(made[-1], _ERASED if event.erased else _payload_file(event), durable=durable, replaces=True)
+        self.write(made[-1], _ERASED if event.erased else _payload_file(event), os.O_TRUNC, durable=durable)
         if event.type is EventType.UNIT_REMEMBERED and event.body is not None and event.subject is not None:
             made.append(_page_path(event))
-            self.write(made[-1], _page_of(event), durable=False, replaces=True)
+            self.write(made[-1], _page_of(event), os.O_TRUNC, durable=False)
 
     def erase(self, events: Iterable[Event], *, durable: bool) -> None:
         """Replace the files of erased events by notices. Missing files are not created."""
@@ -212,7 +194,18 @@ class Folder:
             for path, notice in ((payload_path(event), _ERASED), (is_unit and _page_path(event), _ERASED_PAGE)):
                 with suppress(FileNotFoundError):
                     if path and self.read(path) != notice:
-                        self.write(path, notice, durable=durable, replaces=True)
+                        self.write(path, notice, os.O_TRUNC, durable=durable)
+
+    def undo(self, erased: Iterable[Event], made: Iterable[str], sizes: Mapping[str, int]) -> None:
+        """Undo what was written: the ends of log files, erasures, and new files."""
+        for path, size in sizes.items():
+            self.cut(path, size)
+        for event in erased:
+            with suppress(OSError):
+                self.put(event, [], durable=True)
+        for path in made:
+            with suppress(OSError):
+                self.cut(path, 0)
 
 
 def _stamp(status: os.stat_result) -> str:
@@ -228,26 +221,26 @@ def lamport_of(clock: str) -> int:
 
 def seen_in(clock: str) -> dict[str, int]:
     """The times of other writers that this event's writer has seen since its previous event."""
-    seen: dict[str, int] = from_json(clock)[1] if clock else {}
-    return seen
+    return dict(from_json(clock)[1]) if clock else {}
 
 
-def imported_path(lamport: int, position: int, writer: str) -> str:
-    """The file for imported events, which have no clock. They sort after all events up to `lamport`, by position."""
-    return f"{_LOG}/{_IMPORTED}/{lamport:012d}-{position:012d}-{writer}.jsonl"
-
-
-def imported_after(path: str) -> int:
-    found = _AFTER.match(path)
-    return int(found[1]) if found else 0
+def order_of(entry: tuple[str, Event]) -> tuple[int, str]:
+    """The place of an event, which begins with its file, in the order that is the same in every clone."""
+    place, event = entry
+    if event.stream.writer:
+        return lamport_of(event.clock), event.stream.writer
+    found = _AFTER.match(place)
+    return int(found[1]) if found else 0, AFTER_ALL_WRITERS
 
 
 def writer_of(path: str) -> str:
     return path.split("/")[1]
 
 
-def log_path(event: Event) -> str:
-    return f"{_LOG}/{event.stream.writer}/{event.recorded_at:%Y-%m}.jsonl"
+def log_path(event: Event, imported: str) -> str:
+    """The file of an event. Imported events have no clock: their file's name says what they come after."""
+    name = f"{event.recorded_at:%Y-%m}" if event.stream.writer else imported
+    return f"{_LOG}/{event.stream.writer or _IMPORTED}/{name}.jsonl"
 
 
 def payload_path(event: Event) -> str:
@@ -317,9 +310,7 @@ def _instant(text: str) -> datetime:
 
 def _payload_file(event: Event) -> bytes:
     """A payload with its salt, indented so that a diff is readable."""
-    assert event.body is not None
-    assert event.salt is not None
-    record = {"payload": from_json(event.body), "salt": event.salt.hex()}
+    record = {"payload": event.payload, "salt": (event.salt or b"").hex()}
     return json.dumps(record, ensure_ascii=False, indent=1).encode() + b"\n"
 
 

@@ -6,7 +6,8 @@ The store follows the files: a pull, a checkout or a killed process changes them
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager
+from glob import escape, glob
 
 from mnemarch.errors import Incompatible, StoreCorrupt, StoreUnavailable
 from mnemarch.forks import is_mine
@@ -19,11 +20,10 @@ from mnemarch.stores.files.folder import (
     Broken,
     Folder,
     folded,
-    imported_after,
-    imported_path,
     lamport_of,
     line_of,
     log_path,
+    order_of,
     payload_path,
     seen_in,
     writer_of,
@@ -34,7 +34,7 @@ from mnemarch.stores.sqlite.store import SqliteStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Protocol, TypeVar
 
     from mnemarch.stores.sql.reader import Reader
@@ -62,12 +62,19 @@ DATABASE = "memory.db"
 
 
 class FileTransaction(Transaction):
-    """Writes in the name of this clone's writer, and records which events were erased."""
+    """Reads what changed in the files, and writes in the name of this clone's writer."""
 
-    def __init__(self, execute: Callable[..., Any], queries: Queries, integrity_error: type[Exception]) -> None:
-        super().__init__(execute, queries, integrity_error)
+    def __init__(self, store: FileStore) -> None:
+        super().__init__(store._writer.execute, store.queries, store.driver.IntegrityError)
+        self._folder, self._merging = store.folder, store.merging
+        # Identifies the folder that a writer began in; a copy of the folder has another identity.
+        self._place = str(os.stat(os.path.dirname(store._path)).st_ino)
         self.writer = ""
+        # The position before the first event of this transaction, and the place in the order of the last one so far.
+        self._begun_at, self._reached = 0, (0, "")
+        # The events that were erased, and the log files as they were read.
         self.erased: list[Event] = []
+        self.stamps: dict[str, str] = {}
         self._clocks: dict[str, tuple[int, dict[str, int]]] | None = None
 
     def forget(self) -> None:
@@ -85,12 +92,15 @@ class FileTransaction(Transaction):
     def lamport(self) -> int:
         return max((lamport for lamport, _ in self.clocks.values()), default=0)
 
+    def _times_but(self, own: str) -> dict[str, int]:
+        """The last Lamport times of the other writers."""
+        return {writer: lamport for writer, (lamport, _) in self.clocks.items() if writer != own}
+
     def own(self, stream: Stream) -> tuple[Stream, str]:
         known = self.clocks.get(self.writer, (0, {}))[1]
-        others = {writer: lamport for writer, (lamport, _) in self.clocks.items() if writer != self.writer}
-        news = {writer: lamport for writer, lamport in others.items() if lamport > known.get(writer, 0)}
-        stream = type(stream)(stream.org, stream.project, self.writer)
-        return stream, canonical_json([self.lamport + 1, news])
+        others = self._times_but(self.writer).items()
+        news = {writer: lamport for writer, lamport in others if lamport > known.get(writer, 0)}
+        return type(stream)(stream.org, stream.project, self.writer), canonical_json([self.lamport + 1, news])
 
     def next_number(self, stream: Stream) -> int:  # noqa: ARG002
         return self.lamport + 1
@@ -98,12 +108,14 @@ class FileTransaction(Transaction):
     def append(self, event: Event, hash: bytes) -> Event:
         placed = super().append(event, hash)
         if event.clock:
-            writer = event.stream.writer
-            seen = {**self.clocks.get(writer, (0, {}))[1], **seen_in(event.clock)}
-            self.clocks[writer] = lamport_of(event.clock), seen
-            lamport = self.clocks[writer][0]
+            writer, lamport, seen = event.stream.writer, lamport_of(event.clock), self._seen_by(event)
+            self.clocks[writer] = lamport, seen
             self.query("put_clock", writer=writer, lamport=lamport, seen=canonical_json(seen))
         return placed
+
+    def _seen_by(self, event: Event) -> dict[str, int]:
+        """The times of other writers that the writer of a new event has seen."""
+        return {**self.clocks.get(event.stream.writer, (0, {}))[1], **seen_in(event.clock)}
 
     def clear_log(self) -> bool:
         return False  # The order of the files does not depend on the order of writing.
@@ -114,118 +126,145 @@ class FileTransaction(Transaction):
             self.erased.append(event)
         super().erase_payload(event_id)
 
+    # Reading the files
 
-class Follower:
-    """Remembers what it read last. `erased` are the units that another clone erased."""
+    def catch_up(self) -> list[Event]:
+        """Read what changed in the files, and be ready to write. Returns the events of other clones."""
+        news = self._read_changes()
+        self._begin()
+        return news
 
-    def __init__(self, folder: Folder, merging: Merging) -> None:
-        self.folder = folder
-        self.merging = merging
-        self.stamps: dict[str, str] = {}
-        self.erased: list[str] = []
-
-    def catch_up(self, transaction: FileTransaction, place: str) -> list[Event]:
-        """Read what changed in the files. Returns the events of other clones."""
-        known = {path: (size, digest, stamp) for path, size, digest, stamp in transaction.query("journals")}
-        stamps = self.folder.stamps()
+    def _read_changes(self) -> list[Event]:
+        known = {path: (size, digest, stamp) for path, size, digest, stamp in self.query("journals")}
+        stamps = self._folder.stamps()
         changed = [path for path in sorted(stamps) if path not in known or known[path][2] != stamps[path]]
         self.stamps = stamps
         if not changed and known.keys() == stamps.keys():
             return []
-        if self._mend(transaction, changed, place):
-            stamps = self.stamps = self.folder.stamps()
-        before = {id for (id,) in transaction.query("event_ids")}
-        taken = self._read_on(transaction, stamps, known, changed) if known.keys() <= stamps.keys() else None
+        if self._mend(changed):
+            self.stamps = self._folder.stamps()
+        before = {id for (id,) in self.query("event_ids")}
+        taken = self._read_on(known, changed) if known.keys() <= self.stamps.keys() else None
         if taken is None:
-            taken = self._read_anew(transaction, stamps)
-        if not before:
-            return []  # For a new clone, nothing is news.
-        news = [event for _, event in taken if event.id not in before]
-        for event in news:
-            if event.type is EventType.UNIT_ERASED:
-                self.erased += [record["id"] for record in (event.payload or {}).get("units", ())]
-        return news
+            taken = self._read_anew()
+        # For a new clone, nothing is news.
+        return [event for _, event in taken if event.id not in before] if before else []
 
-    def _mend(self, transaction: FileTransaction, changed: Sequence[str], place: str) -> bool:
+    def _mend(self, changed: Sequence[str]) -> bool:
         """Cut off an incomplete line of a killed process of this folder. Nobody else is writing now."""
-        own = {writer for writer, _ in transaction.query("own_writers", place=place)}
+        own = {writer for writer, _ in self.query("own_writers", place=self._place)}
         is_mended = False
-        for path in changed if self.folder.writable else ():
-            size, _ = self.folder.measured(path)
-            if writer_of(path) in own and size < os.stat(self.folder.at(path)).st_size:
-                self.folder.cut(path, size)
+        for path in changed if self._folder.writable else ():
+            size, _ = self._folder.measured(path)
+            if writer_of(path) in own and size < os.stat(self._folder.at(path)).st_size:
+                self._folder.cut(path, size)
                 is_mended = True
         return is_mended
 
     def _read_on(
-        self,
-        transaction: FileTransaction,
-        stamps: dict[str, str],
-        known: dict[str, tuple[int, str, str]],
-        changed: Sequence[str],
+        self, known: dict[str, tuple[int, str, str]], changed: Sequence[str]
     ) -> list[tuple[str, Event]] | None:
         """Append new entries if their writer had seen everything that is here. Returns None if not."""
-        if not known or transaction.query("broken").fetchone():
+        if not known or self.query("broken").fetchone():
             return None
         fresh: list[tuple[str, Event]] = []
         for path in changed:
             size, digest, _ = known.get(path, (0, "", ""))
             try:
-                if path not in stamps or self.folder.measured(path, size) != (size, digest):
+                if path not in self.stamps or self._folder.measured(path, size) != (size, digest):
                     return None
-                fresh += self.folder.entries(path, size)
+                fresh += self._folder.entries(path, size)
             except Broken:
                 return None
-        fresh.sort(key=_order)
-        if not _follows(transaction, fresh) or self.merging.fold(transaction, fresh, whole=False):
+        fresh.sort(key=order_of)
+        if not self._follows(fresh) or self._merging.fold(self, fresh, whole=False):
             return None
-        self._note_read(transaction, {path: stamps[path] for path in changed if path in stamps})
+        self._note_read(changed)
         return fresh
 
-    def _read_anew(self, transaction: FileTransaction, stamps: dict[str, str]) -> list[tuple[str, Event]]:
+    def _follows(self, fresh: Sequence[tuple[str, Event]]) -> bool:
+        """Whether the new entries come from one writer that had seen everything that is here."""
+        if not fresh:
+            return True
+        first = fresh[0][1]
+        seen = self._seen_by(first)
+        is_one = all(event.stream.writer == first.stream.writer for _, event in fresh)
+        has_seen = all(seen.get(writer, 0) >= time for writer, time in self._times_but(first.stream.writer).items())
+        return is_one and has_seen and lamport_of(first.clock) > self.lamport
+
+    def _read_anew(self) -> list[tuple[str, Event]]:
         """Forget everything and read all files, in the order that is the same in every clone."""
-        transaction.query("begin_epoch")
+        self.query("begin_epoch")
         for table in _BEHIND:
-            transaction.query(f"clear_{table}")
-        transaction.clear_projections()
+            self.query(f"clear_{table}")
+        self.clear_projections()
         entries: list[tuple[str, Event]] = []
         problems: dict[str, tuple[str, ...]] = {}
-        for path in sorted(stamps):
+        for path in sorted(self.stamps):
             writer = writer_of(path)
             try:
-                entries += self.folder.entries(path) if writer not in problems else ()
+                entries += self._folder.entries(path) if writer not in problems else ()
             except Broken as broken:
                 problems[writer] = broken.args
-        entries.sort(key=_order)
-        refused = self.merging.fold(transaction, entries, whole=True)
+        entries.sort(key=order_of)
+        refused = self._merging.fold(self, entries, whole=True)
         for place, problem in (*problems.values(), *refused):
-            transaction.query("put_broken", place=place, problem=problem)
-        self._note_read(transaction, stamps)
+            self.query("put_broken", place=place, problem=problem)
+        self._note_read(self.stamps)
         return entries
 
-    def _note_read(self, transaction: FileTransaction, stamps: dict[str, str]) -> None:
-        for path, stamp in stamps.items():
-            size, digest = self.folder.measured(path)
-            transaction.query("put_journal", path=path, size=size, digest=digest, stamp=stamp)
+    def _note_read(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            size, digest = self._folder.measured(path)
+            self.query("put_journal", path=path, size=size, digest=digest, stamp=self.stamps[path])
 
+    # Writing them
 
-def _follows(transaction: FileTransaction, fresh: Sequence[tuple[str, Event]]) -> bool:
-    """Whether the new entries come from one writer that had seen everything that is here."""
-    if not fresh:
-        return True
-    first = fresh[0][1]
-    seen = {**transaction.clocks.get(first.stream.writer, (0, {}))[1], **seen_in(first.clock)}
-    is_one = all(event.stream.writer == first.stream.writer for _, event in fresh)
-    others = {writer: time for writer, (time, _) in transaction.clocks.items() if writer != first.stream.writer}
-    has_seen = all(seen.get(writer, 0) >= time for writer, time in others.items())
-    return is_one and has_seen and lamport_of(first.clock) > transaction.lamport
+    def _begin(self) -> None:
+        """Write after what was read, as this folder's writer if all its lines are still there, or else as a new one.
 
+        A checkout may have removed lines. If this folder went on from there, two histories would share one file.
+        """
+        broken = {writer_of(where) for where, _ in self.query("broken")}
+        for writer, lamport in self.query("own_writers", place=self._place):
+            if self.clocks.get(writer, (0,))[0] >= lamport and writer not in broken:
+                self.writer = str(writer)
+                break
+        else:
+            self.writer = os.urandom(_WRITER_BYTES).hex()
+            self.query("put_own", writer=self.writer, lamport=0, place=self._place)
+        self._begun_at = self.position()
+        for last in self.events(after=self._begun_at - 1, limit=1) if self._begun_at else ():
+            self._reached = self.lamport, last.stream.writer or AFTER_ALL_WRITERS
 
-def _order(entry: tuple[str, Event]) -> tuple[int, str]:
-    place, event = entry
-    if not event.stream.writer:
-        return imported_after(place), AFTER_ALL_WRITERS
-    return lamport_of(event.clock), event.stream.writer
+    def write_files(self, made: list[str], sizes: dict[str, int], *, durable: bool) -> dict[str, str]:
+        """Write payloads and pages before the log lines that refer to them. Returns the stamps of the log files."""
+        lines: dict[str, list[bytes]] = {}
+        reached, is_in_order = self._reached, True
+        shared = [event for event in self.events(after=self._begun_at) if _is_shared(event)]
+        for event in shared:
+            self._folder.put(event, made, durable=durable)
+            path = log_path(event, f"{reached[0]:012d}-{self._begun_at:012d}-{self.writer}")
+            order = order_of((path, event))
+            is_in_order = is_in_order and order >= reached
+            reached = max(reached, order)
+            lines.setdefault(path, []).append(line_of(event))
+        known = {path: (size, digest) for path, size, digest, _ in self.query("journals")} if lines else {}
+        stamps = {}
+        for path, new in lines.items():
+            size, digest = known.get(path, (0, ""))
+            sizes[path] = size
+            stamps[path] = self._folder.write(path, b"".join(new), os.O_APPEND, size, durable=durable)
+            for line in new:
+                digest = folded(digest, line)
+                size += len(line)
+            self.query("put_journal", path=path, size=size, digest=digest, stamp=stamps[path])
+        if not is_in_order:
+            self.query("clear_journals")  # Imported entries sort first: read everything again.
+            return dict.fromkeys(stamps, "")
+        if any(event.stream.writer == self.writer for event in shared):
+            self.query("put_own", writer=self.writer, lamport=self.lamport, place=self._place)
+        return stamps
 
 
 class FileStore(SqliteStore):
@@ -244,24 +283,22 @@ class FileStore(SqliteStore):
 
     def __init__(self, folder: str, merging: Merging, *, local: str | None = None, **settings: Any) -> None:
         self.folder = Folder(folder)
-        self._follower = Follower(self.folder, merging)
+        self.merging = merging
         self._seen: dict[str, str] | None = None
         self._open: FileTransaction | None = None
-        self._begun_at = self._lamport_begun = 0
-        self._is_durable = False
+        # The units that another clone erased, until `on_erased` is told of them.
+        self._erased: list[str] = []
         # Called with the units that another clone erased; set by the owner of caches and indexes.
         self.on_erased: Callable[[Sequence[str]], object] | None = None
-        try:
+        with _told_of(folder):
             self.folder.prepare()
-        except OSError as error:
-            raise _trouble(folder, error) from None
         path = os.path.join(local or self.folder.at(LOCAL), DATABASE)
         try:
             super().__init__(path, **settings)
         except (StoreCorrupt, Incompatible):
             # The database only holds what the files say, so it can be made again.
-            for name in [name for name in os.listdir(os.path.dirname(path)) if name.startswith(DATABASE)]:
-                os.remove(os.path.join(os.path.dirname(path), name))
+            for file in glob(f"{escape(path)}*"):
+                os.remove(file)
             super().__init__(path, **settings)
         self.name = folder
         self._catch_up_now(wait_s_max=None)
@@ -307,7 +344,7 @@ class FileStore(SqliteStore):
         return was_read
 
     def _tell_erased(self) -> None:
-        gone, self._follower.erased = self._follower.erased, []
+        gone, self._erased = self._erased, []
         if gone and self.on_erased is not None:
             self.on_erased(gone)
 
@@ -321,120 +358,38 @@ class FileStore(SqliteStore):
         self._tell_erased()
         return result
 
-    def _begin(self, durable: bool, wait_s_max: float | None) -> None:
-        self._is_durable = durable or self._always_durable
-        super()._begin(durable, wait_s_max)
-
     def _transaction(self) -> Transaction:
         """A transaction that has read all changes of the files."""
-        transaction = FileTransaction(self._writer.execute, self.queries, self.driver.IntegrityError)
-        try:
-            news = self._follower.catch_up(transaction, self._place)
-        except OSError as error:
-            raise _trouble(self.name, error) from None
+        with _told_of(self.name):
+            transaction = FileTransaction(self)
+            news = transaction.catch_up()
         self.epoch = int(next(transaction.query("epoch"))[0])
-        transaction.writer = self._writer_of(transaction)
-        self._begun_at, self._lamport_begun = transaction.position(), transaction.lamport
         self._open = transaction
+        erasures = (event.payload or {} for event in news if event.type is EventType.UNIT_ERASED)
+        self._erased += [record["id"] for payload in erasures for record in payload.get("units", ())]
         if news and self.writable:
-            self._follower.erased += self._follower.merging.settle(transaction, news)
+            self._erased += self.merging.settle(transaction, news)
         return transaction
 
-    def _writer_of(self, transaction: FileTransaction) -> str:
-        """This folder's writer, if all its lines are still there, or else a new one.
-
-        A checkout may have removed lines. If this folder went on from there, two histories would share one file.
-        """
-        place = self._place
-        broken = {writer_of(where) for where, _ in transaction.query("broken")}
-        for writer, lamport in transaction.query("own_writers", place=place).fetchall():
-            if transaction.clocks.get(writer, (0,))[0] >= lamport and writer not in broken:
-                return str(writer)
-        writer = os.urandom(_WRITER_BYTES).hex()
-        transaction.query("put_own", writer=writer, lamport=0, place=place)
-        return writer
-
-    @property
-    def _place(self) -> str:
-        """Identifies the folder that a writer began in; a copy of the folder has another identity."""
-        return str(os.stat(os.path.dirname(self._path)).st_ino)
-
-    def _commit(self) -> None:
+    def _commit(self, durable: bool) -> None:
         """Write the files, then commit. If that fails, the files are restored."""
         transaction, self._open = self._open, None
         assert transaction is not None
-        events = list(transaction.events(after=self._begun_at))
+        durable = durable or self._always_durable
         # Jobs that failed in this transaction were rolled back, and so were their erasures.
         gone = [event for event in transaction.erased if (now := transaction.event(event.id)) and now.erased]
         made: list[str] = []
         sizes: dict[str, int] = {}
-        try:
-            stamps = self._write_files(transaction, events, made, sizes)
-            self.folder.erase(gone, durable=self._is_durable)
-            super()._commit()
-        except BaseException as error:
-            if self._writer.in_transaction:
-                self._undo(gone, made, sizes)
-            if isinstance(error, OSError):
-                raise _trouble(self.name, error) from None
-            raise
-        self._seen = self._follower.stamps | stamps
-
-    def _undo(self, erased: Sequence[Event], made: Sequence[str], sizes: dict[str, int]) -> None:
-        for path, size in sizes.items():
-            self.folder.cut(path, size)
-        for event in erased:
-            with suppress(OSError):
-                self.folder.put(event, [], durable=self._is_durable)
-        for path in made:
-            with suppress(OSError):
-                self.folder.cut(path, 0)
-
-    def _write_files(
-        self, transaction: FileTransaction, events: list[Event], made: list[str], sizes: dict[str, int]
-    ) -> dict[str, str]:
-        """Write payloads and pages before the log lines that refer to them. Returns the stamps of the log files."""
-        lines: dict[str, list[bytes]] = {}
-        reached, is_in_order = self._last_before(transaction), True
-        shared = [event for event in events if _is_shared(event)]
-        for event in shared:
-            self.folder.put(event, made, durable=self._is_durable)
-            writer = event.stream.writer
-            if writer:
-                path = log_path(event)
-                place = lamport_of(event.clock), writer
-            else:
-                path = imported_path(reached[0], self._begun_at, transaction.writer)
-                place = reached[0], AFTER_ALL_WRITERS
-            is_in_order = is_in_order and place >= reached
-            reached = max(reached, place)
-            lines.setdefault(path, []).append(line_of(event))
-        known = {path: (size, digest) for path, size, digest, _ in transaction.query("journals")} if lines else {}
-        stamps = {}
-        for path, new in lines.items():
-            size, digest = known.get(path, (0, ""))
-            sizes[path] = size
-            stamps[path] = self.folder.append(path, b"".join(new), size, durable=self._is_durable)
-            for line in new:
-                digest = folded(digest, line)
-                size += len(line)
-            transaction.query("put_journal", path=path, size=size, digest=digest, stamp=stamps[path])
-        if not is_in_order:
-            transaction.query("clear_journals")  # Imported entries sort first: read everything again.
-            return dict.fromkeys(stamps, "")
-        if any(event.stream.writer == transaction.writer for event in shared):
-            where = {"writer": transaction.writer, "place": self._place}
-            transaction.query("put_own", lamport=transaction.lamport, **where)
-        return stamps
-
-    def _last_before(self, transaction: FileTransaction) -> tuple[int, str]:
-        """The sort key of the last event before this transaction."""
-        last = next(transaction.events(after=self._begun_at - 1, limit=1), None) if self._begun_at else None
-        if last is None or last.position > self._begun_at:
-            return 0, ""
-        if last.stream.writer:
-            return lamport_of(last.clock), last.stream.writer
-        return self._lamport_begun, AFTER_ALL_WRITERS
+        with _told_of(self.name):
+            try:
+                stamps = transaction.write_files(made, sizes, durable=durable)
+                self.folder.erase(gone, durable=durable)
+                super()._commit(durable)
+            except BaseException:
+                if self._writer.in_transaction:
+                    self.folder.undo(gone, made, sizes)
+                raise
+        self._seen = transaction.stamps | stamps
 
     # Maintenance
 
@@ -468,11 +423,9 @@ class FileStore(SqliteStore):
             with tarfile.open(path, "x") as archive:
                 archive.add(self.folder.path, ".", filter=lambda file: None if file.name == f"./{LOCAL}" else file)
 
-        try:
+        with _told_of(path):
             super().write(work)
             os.chmod(path, 0o600)
-        except OSError as error:
-            raise _trouble(path, error) from None
 
 
 def _is_shared(event: Event) -> bool:
@@ -480,6 +433,11 @@ def _is_shared(event: Event) -> bool:
     return event.stream.org != DOCTOR
 
 
-def _trouble(name: str, error: OSError) -> StoreUnavailable:
-    hint = "Nothing was half-written. Free some disk space or get the right to the folder, then call again."
-    return StoreUnavailable(f"{name} can't be used now: {error.strerror or error}.", hint=hint)
+@contextmanager
+def _told_of(name: str) -> Iterator[None]:
+    """Name the place of an error of the system."""
+    try:
+        yield
+    except OSError as error:
+        hint = "Nothing was half-written. Free some disk space or get the right to the folder, then call again."
+        raise StoreUnavailable(f"{name} can't be used now: {error.strerror or error}.", hint=hint) from None

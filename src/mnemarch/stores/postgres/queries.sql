@@ -68,9 +68,6 @@ SELECT * FROM entries WHERE position > :after ORDER BY position, id;
 -- event_at: The event at a position of one tenant.
 SELECT id FROM events WHERE tenant = :tenant AND position = :position;
 
--- positions: How far the streams of some tenants have come.
-SELECT tenant, position FROM streams WHERE tenant IN (:tenants) AND writer = '';
-
 -- searchable_in: A page of what an index has still to learn of one tenant, with all that changed at its last position.
 SELECT * FROM (
   SELECT id, scope_key, status, kind, domain, session, turn, body, searchable_at FROM units

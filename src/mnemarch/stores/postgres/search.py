@@ -10,7 +10,7 @@ from xxhash import xxh3_64_intdigest
 
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch, Sums, bm25, rarity
-from mnemarch.stores.postgres.sessions import Session, as_json, translated_queries
+from mnemarch.stores.postgres.sessions import Session, as_json, queries_of
 from mnemarch.stores.postgres.views import tenants_of
 from mnemarch.text.conversation import SKETCH_VERSION, Coherence, sketched
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Searchable
     from mnemarch.stores.postgres.store import PostgresStore
 
-_TEXTS = translated_queries("search.sql")
+_TEXTS = queries_of("search.sql")
 # Search uses this many of the rarest words, and more as long as few texts contain them.
 _WANTED_MIN, _FEW_TEXTS = 3, 2_000
 # How many texts the server compares, and how many of each state are scored here.

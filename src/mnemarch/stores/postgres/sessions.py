@@ -40,17 +40,15 @@ _IDLE_MAX = 16
 _FLUSH = "SELECT pg_logical_emit_message(true, 'mnemarch', '')"
 # 20000: followers are notified at most every 20 ms.
 _APPEND = """SELECT last_seq, last_hash, last_position
-FROM append_entries(%(role)s, %(wide)s, %(own)s, %(org)s, %(project)s, %(lock_ms)s, 20000, %(rows)s)"""
+FROM append_entries(:role, :wide, :own, :org, :project, :lock_ms, 20000, :rows)"""
 _FLUSH_AND_TELL = f"""{_FLUSH}, CASE WHEN current_setting('mnemarch.news', true) <> ''
   THEN pg_notify('mnemarch', current_setting('mnemarch.news')) END"""
 _FLUSH_AND_TELL_OF = """SELECT pg_logical_emit_message(true, 'mnemarch', ''),
-  (SELECT count(pg_notify('mnemarch', tenant)) FROM unnest(CAST(%(tenants)s AS text[])) AS tenant)"""
+  (SELECT count(pg_notify('mnemarch', tenant)) FROM unnest(CAST(:tenants AS text[])) AS tenant)"""
 _DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_idle": 30, "client_encoding": "utf8"}
 # psycopg warns when a connection is lost in a pipeline. The caller gets an error for it anyway.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 _encoded = json.JSONEncoder(default=bytes.hex, ensure_ascii=False).encode
-# A parameter's name, or a percent sign.
-_NAMED = re.compile(r"%\((\w+)\)s|%%")
 # Statements that run once, or need no planning.
 _NOT_PREPARED = (
     "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "DECLARE", "FETCH", "CLOSE", "LOCK", "SET", "DEALLOCATE",
@@ -64,20 +62,10 @@ _QUIET_S = 0.02
 _LOOK_S = 1.0
 
 
-def translated(text: str) -> str:
-    """A shared query in PostgreSQL's dialect, with psycopg's parameters."""
-    text = text.replace("%", "%%").replace("instr(", "strpos(")
-    return _PARTS.sub(
-        lambda part: part[1] or (f"= ANY(%({part[2]})s)" if part[2] else f"%({part[3]})s"),
-        text,
-    )
-
-
-def translated_queries(*paths: str) -> dict[str, str]:
-    """The queries of some files, translated. A later file overrides an earlier one."""
+def queries_of(*paths: str) -> dict[str, str]:
+    """The queries of some files. A later file overrides an earlier one."""
     folder = os.path.dirname(__file__)
-    queries = named_queries(*(os.path.join(folder, path) for path in paths))
-    return {name: translated(text) for name, text in queries.items()}
+    return named_queries(*(os.path.join(folder, path) for path in paths))
 
 
 def as_json(rows: Any) -> str:
@@ -117,10 +105,15 @@ def _quoted(text: str) -> str:
 
 @cache
 def _numbered(text: str) -> tuple[bytes, tuple[str, ...]]:
-    """The statement with numbered parameters, and the parameters' names in order."""
-    names = list(dict.fromkeys(_NAMED.findall(text)))
-    names.remove("") if "" in names else None
-    numbered = _NAMED.sub(lambda part: f"${names.index(part[1]) + 1}" if part[1] else "%", text)
+    """The statement in PostgreSQL's dialect, with numbered parameters, and the parameters' names in order."""
+    names: dict[str, str] = {}
+
+    def part(found: re.Match[str]) -> str:
+        literal, items, item = found.groups()
+        number = literal or names.setdefault(items or item, f"${len(names) + 1}")
+        return f"= ANY({number})" if items else number
+
+    numbered = _PARTS.sub(part, text.replace("instr(", "strpos("))
     return numbered.encode(), tuple(names)
 
 
@@ -195,7 +188,7 @@ class Session:
 
     def receive(self, until: Answer | None = None) -> None:
         """Wait for all answers, or `until` one answer, which has to be followed by a mark."""
-        if until is None:
+        if self._sent and self._sent[-1] is not None:  # A mark makes the server answer by itself.
             self._pgconn.send_flush_request()
         if self._pgconn.flush():  # The socket did not take everything at once.
             self._connection.wait(send(self._pgconn))
@@ -292,7 +285,6 @@ class Sessions(Forkable):
         self.key = repr(sorted(self._settings.items()))
         self.user = self._settings.get("user") or "the user that connects"
         self._idle: list[Session] = []
-        self._lock = allocate_lock()
         self._closed = False
         # How often the server was lost. Caches about the server are invalid after that.
         self.losses = 0
@@ -305,9 +297,10 @@ class Sessions(Forkable):
         if is_new:
             self.losses += 1
             self._drop_idle()
-        with self._lock:
-            session = self._idle.pop() if self._idle else None
-        session = session or Session(self._settings)
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = Session(self._settings)
         try:
             result = work(session)
         except BaseException as error:
@@ -316,40 +309,29 @@ class Sessions(Forkable):
         self._take_back(session)
         return result
 
-    def use_patiently(self, work: Callable[[Any], T]) -> T:
-        """The same, with one retry if the connection was lost."""
-        try:
-            return self.use(work)
-        except psycopg.OperationalError as error:
-            if not is_loss(error):
-                raise
-            return self.use(work, is_new=True)
-
-    def _give_up(self, session: Any, error: BaseException) -> None:
+    def _give_up(self, session: Session, error: BaseException) -> None:
         """Roll back after an error. A connection in doubt is closed."""
-        try:
+        with suppress(psycopg.Error):
             if isinstance(error, Exception | Redo) and not session.is_lost:
                 session.recover()
                 self._take_back(session)
                 return
-        except psycopg.Error:
-            pass
         session.close()
 
-    def _take_back(self, session: Any) -> None:
-        with self._lock:
-            if not session.is_lost and not self._closed and len(self._idle) < _IDLE_MAX:
-                self._idle.append(session)
-                return
-        session.close()
+    def _take_back(self, session: Session) -> None:
+        if session.is_lost or len(self._idle) >= _IDLE_MAX:
+            session.close()
+        else:
+            self._idle.append(session)
+        if self._closed:
+            self._drop_idle()
 
     def plain(self) -> Any:
         """A plain connection, for statements that can't run in a transaction or pipeline."""
         return psycopg.connect(**self._settings, autocommit=True)
 
     def _drop_idle(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
+        idle, self._idle = self._idle, []
         for session in idle:
             session.close()
 
@@ -360,7 +342,7 @@ class Sessions(Forkable):
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:  # Closing the parent's connections would end them for the parent too.
             abandon(self._idle)
-            self._idle, self._lock = [], allocate_lock()
+            self._idle = []
 
 
 class News(Forkable):

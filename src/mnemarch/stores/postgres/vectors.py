@@ -10,7 +10,7 @@ from xxhash import xxh3_64_hexdigest
 from mnemarch.embedding.vectors import Head, best_first, row_of, text_key, unpacked
 from mnemarch.errors import StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
-from mnemarch.stores.postgres.sessions import Session, first_line, translated_queries
+from mnemarch.stores.postgres.sessions import Session, first_line, queries_of
 from mnemarch.stores.postgres.views import tenants_of
 
 TYPE_CHECKING = False
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_TEXTS = translated_queries("vectors.sql")
-_EXTENSION, _VERSION_MIN = "vector", (0, 8)
+_TEXTS = queries_of("vectors.sql")
+_VERSION_MIN = (0, 8)
 # Held while the tables are made, so that two processes don't make them at once.
 _TABLES_LOCK = 0x4D4E4156
 # The lease of a process that makes vectors; it is renewed with each batch.
@@ -65,7 +65,7 @@ class PgVectors:
 
     def _has_tables(self) -> bool:
         if not self._schema:
-            has_tables, is_available, schema, _ = self._run(lambda ask: ask("tables", extension=_EXTENSION).fetchone())
+            has_tables, is_available, schema, _ = self._run(lambda ask: ask("tables").fetchone())
             if not is_available:
                 raise StoreUnavailable(
                     f"{self._store.name} has no pgvector. Vectors need it.",
@@ -81,13 +81,13 @@ class PgVectors:
             with self._store.plain() as connection, connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [_TABLES_LOCK])
                 connection.execute(_TEXTS["extension"])
-                *_, schema, version = connection.execute(_TEXTS["tables"], {"extension": _EXTENSION}).fetchone()
+                *_, schema, version = connection.execute(_TEXTS["tables"]).fetchone()
                 if tuple(map(int, version.split(".")[:2])) < _VERSION_MIN:
                     raise StoreUnavailable(
                         f"{self._store.name} has pgvector {version}; vectors need 0.8 or newer.",
                         hint="As its administrator: ALTER EXTENSION vector UPDATE",
                     )
-                connection.execute(_TEXTS["schema"].replace("%%", "%").replace("@pgvector", schema))
+                connection.execute(_TEXTS["schema"].replace("@pgvector", schema))
         except (psycopg.Error, OSError) as error:
             raise StoreUnavailable(
                 f"The tables for vectors can't be made in {self._store.name}: {first_line(error)}.",
@@ -110,7 +110,7 @@ class PgVectors:
 
     def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
         labels = {name: list(allowed) for name, allowed in zip(_LABELS, within, strict=True) if allowed is not None}
-        conditions = " AND ".join(f"{name} = ANY(%({name})s)" for name in labels) or "true"
+        conditions = " AND ".join(f"{name} IN (:{name})" for name in labels) or "true"
         ef_search = str(min(_EF_SEARCH_MAX, max(_EF_SEARCH, 2 * count)))
         text = _text(vector)
 
@@ -175,19 +175,17 @@ class PgVectors:
         rows = []
         for unit, vector in sorted(changes, key=lambda change: change[0].id):  # In one order: no deadlock.
             id, key, *labels, packed = row_of(unit, vector)
-            named = dict(zip(_LABELS, labels, strict=True))
-            text = None if packed is None else _text(unpacked(packed)[0])
-            rows.append(
-                {**self._ours, "tenant": self._tenant_of(unit), "id": id, "text_key": key, "vector": text, **named}
-            )
-        risen = [row["id"] for row in rows if row["tenant"] != self._ours["tenant"]]
+            row = {"id": id, "text_key": key, **dict(zip(_LABELS, labels, strict=True))}
+            row["vector"] = None if packed is None else _text(unpacked(packed)[0])
+            rows.append((self._tenant_of(unit), row))
+        risen = [row["id"] for tenant, row in rows if tenant != self._ours["tenant"]]
 
         def work(ask: _Ask) -> bool:
             reach = {"position": position, "event": event, "complete": complete, "held_s": _HELD_S}
             if ask("reach", born=begun.born, **reach).fetchone() is None:
                 return False
-            if rows:
-                ask.many("put", rows)
+            for tenant, row in rows:
+                ask("put", tenant, **row)
             if risen:
                 ask("leave", ids=risen)
             self._head = _head(ask)
@@ -222,7 +220,7 @@ class PgVectors:
         values = {"pgvector": self._schema, "tenant": tenant, "embedder": self._ours["embedder"], "name": name}
         try:
             with self._store.plain() as connection:
-                if connection.execute(_TEXTS["alone"], {"name": name}).fetchone()[0]:
+                if connection.execute(_filled("alone", values)).fetchone()[0]:
                     for each in ("drop_index", "new_index", "analyse"):
                         connection.execute(_filled(each, {**values, "dim": str(dim)}))
         except psycopg.errors.InsufficientPrivilege:
@@ -247,21 +245,14 @@ class _Ask:
         filled = {"pgvector": self._schema, "dim": dim, **ours, **(values or {})}
         return self._session.execute(_filled(query, filled), {**ours, **parameters})
 
-    def many(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
-        for row in rows:
-            self._session.execute(_filled(name, {"pgvector": self._schema}), row)
-
 
 def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:
     """Erase the vectors of these units for all embedders, also unused ones."""
-    tenants = list(tenants_of(store.stream)) if store.stream is not None else []
-
-    def work(session: Session) -> None:
-        if session.execute("SELECT to_regclass('vectors') IS NOT NULL").fetchone()[0]:
-            session.execute(_TEXTS["erase_rows"], {"ids": list(unit_ids)})
-            session.execute(_TEXTS["erase_later"], {"ids": list(unit_ids), "tenants": tenants})
-
-    store.aside(work, writes=True)
+    if not has_vectors(store):
+        return
+    said = {"ids": list(unit_ids), "tenants": [] if store.stream is None else list(tenants_of(store.stream))}
+    queries = _TEXTS["erase_rows"], _TEXTS["erase_later"]
+    store.aside(lambda session: [session.execute(query, said) for query in queries], writes=True)
 
 
 def has_vectors(store: PostgresStore) -> bool:

@@ -3,9 +3,9 @@ the text itself, since the planner must see that an index for one tenant fits.
 
 -- tables: Whether the tables are there, whether pgvector could be, and where it is.
 SELECT to_regclass('vectors') IS NOT NULL,
-  EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = :extension),
-  (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = :extension),
-  (SELECT extversion FROM pg_extension WHERE extname = :extension);
+  EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector'),
+  (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'),
+  (SELECT extversion FROM pg_extension WHERE extname = 'vector');
 
 -- extension: Have pgvector in this database, in a schema that stays.
 DO $$ BEGIN
@@ -131,7 +131,7 @@ SELECT @pgvector.vector_dims(vector) FROM vectors
 WHERE tenant = :tenant AND embedder = :embedder AND vector IS NOT NULL LIMIT 1;
 
 -- alone: One process makes an index, the others leave it to that one.
-SELECT pg_try_advisory_lock(hashtext(:name));
+SELECT pg_try_advisory_lock(hashtext('@name'));
 
 -- drop_index: What an interrupted process left.
 DROP INDEX CONCURRENTLY IF EXISTS @name;

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _POSITION_BITS = 48
 _POSITION_MAX = (1 << _POSITION_BITS) - 1
 # Queries that read heads of streams. A transaction writes those last.
-_OF_HEADS = {"head", "heads", "counts", "positions"}
+_OF_HEADS = {"head", "heads", "counts", "ends"}
 _PAGE = 1_000
 _numbers = count()
 
@@ -101,7 +101,7 @@ class OfTenants(RemoteReader):
     def position(self) -> int:
         if not self._tenants:
             return super().position()
-        known = dict(self.query("positions", tenants=list(self._tenants)).fetchall())
+        known = {tenant: position for tenant, *_, position in self.query("ends", tenants=list(self._tenants))}
         return _joined([known.get(tenant, 0) for tenant in self._tenants])
 
     def event_at(self, position: int) -> str:

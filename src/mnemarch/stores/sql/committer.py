@@ -1,13 +1,15 @@
 """Threads that write to one stream share commits. One thread leads and does the work of others that wait.
 
 The leader hands over as soon as the stream is free, and waits for the disk after that. Of entries it takes half: while
-they are appended, the threads of the other half take their results and get their next entries ready.
+they are appended, the threads of the other half take their results and get their next entries ready. The next leader
+begins when as many wait as are under way, or when a batch is done: a batch costs more than an entry in it.
 """
 
 from __future__ import annotations
 
 import time
 from _thread import allocate_lock, get_ident
+from functools import partial
 from itertools import takewhile
 
 from mnemarch.errors import StoreUnavailable
@@ -28,7 +30,7 @@ _writing: set[int] = set()
 class Job:
     """A piece of work, and the lock on which its thread waits for it."""
 
-    __slots__ = ("entry", "error", "finished", "give_up_at", "leads", "needs_org", "result", "wake", "work")
+    __slots__ = ("entry", "error", "finished", "give_up_at", "needs_org", "result", "wake", "work")
 
     def __init__(
         self,
@@ -44,8 +46,6 @@ class Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.finished = self.needs_org = False
-        # Whether this job's thread does the next batch.
-        self.leads = False
         self.wake = allocate_lock()
         self.wake.acquire()
 
@@ -70,9 +70,9 @@ class Committer(Forkable):
     def _begin(self) -> None:
         self._queue: list[Job] = []
         self._lock = allocate_lock()
-        self._is_led = False
-        # How many jobs leaders have taken that are not finished.
-        self._in_flight = 0
+        # The job whose thread does the next batch, and the jobs that were taken and are not finished.
+        self._leader: Job | None = None
+        self._under_way: set[Job] = set()
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:  # Those who lead and wait are threads of the parent.
@@ -89,15 +89,17 @@ class Committer(Forkable):
         try:
             with self._lock:
                 self._queue.append(job)
-                if not self._is_led:
-                    self._hand_on()
+                self._hand_on()
             if not job.wake.acquire(timeout=-1 if job.wait_s is None else job.wait_s) and not self._is_taken(job):
                 raise StoreUnavailable(f"{self._name} is being written by another thread.", hint="Call again.")
-            if job.leads:
-                self._lead()
+            if self._leader is job:
+                self._lead(job)
         finally:
             if not job.finished:
-                self._withdraw(job)
+                try:
+                    self._withdraw(job)
+                finally:
+                    self._withdraw(job)  # Again: an interrupt may have ended the first attempt.
         if job.error is not None:
             raise job.error
         return job.result
@@ -105,58 +107,62 @@ class Committer(Forkable):
     def _is_taken(self, job: Job) -> bool:
         """Whether a leader has already taken the job. If so, wait until it is done. If not, no leader will take it."""
         with self._lock:
-            is_taken = job.leads or job not in self._queue
+            is_taken = self._leader is job or job not in self._queue
             if not is_taken:
                 self._queue.remove(job)
         return is_taken and job.wake.acquire()
 
     def _hand_on(self) -> None:
-        """Make the first waiting job's thread the leader. The caller holds the lock."""
-        self._is_led = bool(self._queue)
-        if self._queue:
-            self._queue[0].leads = True
-            self._queue[0].wake.release()
+        """Let the first waiting job lead, unless more jobs are under way than wait. The caller holds the lock."""
+        if self._leader is None and self._queue and len(self._queue) >= len(self._under_way):
+            self._leader = self._queue[0]
+            self._leader.wake.release()
+
+    def _pass_on(self, job: Job) -> None:
+        """Let another job lead, if this one does."""
+        with self._lock:
+            if self._leader is job:
+                self._leader = None
+            self._hand_on()
 
     def _take(self, jobs: list[Job]) -> None:
         """Take the first jobs of the queue, up to the first that differs in whether it has a time limit."""
         with self._lock:
             first = self._queue[0]
-            half = (len(self._queue) + self._in_flight + 1) // 2 if first.entry else _BATCH_MAX
+            half = (len(self._queue) + len(self._under_way) + 1) // 2 if first.entry else _BATCH_MAX
             alike = takewhile(lambda job: (job.give_up_at is None) is (first.give_up_at is None), self._queue)
             taken = list(alike)[: min(half, _BATCH_MAX)]
             count = len(taken)
             # Without a call between them, no interrupt comes between these lines: each job is here or in the queue.
-            self._in_flight += count
             jobs += taken
             del self._queue[:count]
+            self._under_way.update(taken)
 
-    def _lead(self) -> None:
+    def _lead(self, job: Job) -> None:
         """Do the work of a whole batch. It is taken now, since more jobs came while this thread woke up."""
         jobs: list[Job] = []
-        is_leading = True
-
-        def pass_on() -> None:
-            nonlocal is_leading
-            if is_leading:
-                is_leading = False
-                with self._lock:
-                    self._hand_on()
-
-        _writing.add(get_ident())
         try:
+            _writing.add(get_ident())
             self._take(jobs)
-            self._do(jobs, jobs[0].wait_s, pass_on)
+            self._do(jobs, jobs[0].wait_s, partial(self._pass_on, job))
         except BaseException:
             for each in jobs:
                 each.error = each.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
             raise
         finally:
-            _writing.discard(get_ident())
-            with self._lock:
-                self._in_flight -= len(jobs)
-            pass_on()
-            for each in jobs:
-                each.finished = True
+            try:
+                self._end(job, jobs)
+            finally:
+                self._end(job, jobs)  # Again: an interrupt may have ended the first attempt.
+
+    def _end(self, job: Job, jobs: list[Job]) -> None:
+        """End a batch. Whatever is done already stays as it is."""
+        _writing.discard(get_ident())
+        self._under_way.difference_update(jobs)
+        self._withdraw(job)  # It is still in the queue if the interrupt came before it was taken.
+        for each in jobs:
+            if not each.finished:
+                each.finished = True  # No interrupt comes between these lines.
                 each.wake.release()
 
     def _withdraw(self, job: Job) -> None:
@@ -164,5 +170,4 @@ class Committer(Forkable):
         with self._lock:
             if job in self._queue:
                 self._queue.remove(job)
-                if job.leads:
-                    self._hand_on()
+        self._pass_on(job)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _WRITTEN = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 _READ = re.compile(r"(?:FROM|JOIN) (\w+)")
-_EQUAL = re.compile(r"(\w+) = (?:ANY\()?%\((\w+)\)s")
+_EQUAL = re.compile(r"(\w+) (?:= |IN \():(\w+)")
 _VIEWS = {"entries": "events"}
 # By query: whether it would return a unit that was written here, given the keys of its text. Written units are merged
 # into the answers of these queries, so the answers are never invalid.
@@ -246,7 +246,7 @@ class RemoteReader(Reader):
         self._known.learn([(key, cursor.fetchall()) for key, cursor in asked])
 
     def _ask(self, name: str, parameters: dict[str, Any]) -> Any:
-        return self._execute(*self._queries.bound(name, parameters))
+        return self._execute(self._queries.texts[name], parameters)
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         known = self._known.answer(name, parameters, note=self._is_rehearsing)

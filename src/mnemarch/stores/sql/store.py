@@ -90,7 +90,7 @@ class SqlStore(Forkable):
         """The transaction of a write that has begun."""
         return Transaction(self._writer.execute, self.queries, self.driver.IntegrityError)
 
-    def _commit(self) -> None:
+    def _commit(self, durable: bool) -> None:  # noqa: ARG002
         self._writer.execute("COMMIT")
 
     def _committed(self) -> None:
@@ -179,7 +179,7 @@ class SqlStore(Forkable):
             self._begin(durable, wait_s_max)
             self._has_begun = True
             result = work(self._transaction())
-            self._commit()
+            self._commit(durable)
             self._committed()
         except BaseException:
             if writer.in_transaction:
