@@ -99,6 +99,6 @@ def test_amounts_do_not_change_the_topic(text: str, left: int, right: int) -> No
 )
 def test_the_short_way_for_plain_words_reads_them_as_the_long_way_does(word: str) -> None:
     short, long = _Scan(shouted=False), _Scan(shouted=False)
-    short.read_chunk(word, 0, len(word))
+    short.read_chunk(word, 0)
     long.read_part(word, 0)
     assert short.pieces == long.pieces
