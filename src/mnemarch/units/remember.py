@@ -247,7 +247,8 @@ def _born(act: Act, claim: Claim, proof: Proof | None, secrets: tuple[str, ...],
     event, found = record_unit(act, claim, proof)
     unit = act.known_unit(event.subject)
     stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
-    return with_disputes(stored, open_links(act, unit, rivals=rivals, is_new=True, is_new_text=is_new))
+    disputes = open_links(act, unit, rivals=rivals, is_new=True, is_new_text=is_new)
+    return with_disputes(stored, disputes) if disputes else stored
 
 
 def record_unit(act: Act, claim: Claim, proof: Proof | None) -> tuple[Event, tuple[str, ...]]:
