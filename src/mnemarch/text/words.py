@@ -23,10 +23,9 @@ def entries(file: str, section: str) -> list[str]:
     """The lines under `[section]` in data/FILE.txt. An indented line continues the previous one."""
     lines: list[str] = []
     for line in _sections(file)[section].split("\n"):
-        first = line[:1]
-        if first == " ":
+        if line.startswith(" "):
             lines[-1] += line[1:]
-        elif first not in ("", "#"):
+        elif line and line[0] != "#":
             lines.append(line)
     return lines
 

@@ -80,12 +80,13 @@ def remember(
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
+    proof = None
     if claim.citations:
         check_citations(act.transaction, act.caller, claim.citations)
         citations, sources = whole_names(act.transaction, act.caller.stream, claim.citations, sources)
         claim = replace(claim, citations=citations)
-    assert isinstance(claim.level, Level)
-    proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources)
+        assert isinstance(claim.level, Level)
+        proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources)
     carries = proof is not None and proof.carries
     if KEPT_AS in claim.attributes and not carries:
         proof = None  # A test that was only reported, or is not about the claim, does not verify it.
