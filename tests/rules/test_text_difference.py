@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fixtures.cases import cases
 from mnemarch.text import english
-from mnemarch.text.guarded import Difference, _Scan, differences
+from mnemarch.text.guarded import Difference, _Scan, differences, pieces
 from mnemarch.text.opposition import opposes
 from mnemarch.text.statements import statement, topic_key
 
@@ -18,6 +18,8 @@ WORDS = (
     "retry must not never three 3 5 twenty hundred 30s allow deny enable off 'a b' \"x\" foo_bar getUser src/a.ts --dry"
     " HTTP don't 재시도 하지 않는다 세 번 없다 있다 금지 30 초 안 된다 이상 이하 < >= != utf8 v1.2 👍 , . :"
 )
+AMOUNT = ("twenty", "five", "hundred", "seconds", "row", "not", "allow")
+ENGLISH = st.sampled_from(AMOUNT) | st.sampled_from(sorted(filter(str.isalpha, english.guarded())))
 STATEMENTS = st.lists(st.sampled_from(WORDS.split(" ")), max_size=10).map(" ".join) | st.text(max_size=40)
 
 DIFFERENT = cases("text_difference", "different")
@@ -91,14 +93,12 @@ def test_amounts_do_not_change_the_topic(text: str, left: int, right: int) -> No
     assert topic_key(f"keep {left} rows, {text}") == topic_key(f"Keep {right} rows; {text}.")
 
 
-@given(
-    st.one_of(
-        st.sampled_from(sorted(filter(str.isalpha, english.guarded()))),
-        st.text(alphabet=string.ascii_letters, min_size=1),
-    )
-)
-def test_the_short_way_for_plain_words_reads_them_as_the_long_way_does(word: str) -> None:
-    short, long = _Scan(shouted=False), _Scan(shouted=False)
-    short.read_chunk(word, 0, len(word))
-    long.read_part(word, 0)
-    assert short.pieces == long.pieces
+@given(st.lists(ENGLISH | st.text(string.ascii_letters, min_size=1), min_size=1))
+def test_the_short_ways_for_plain_words_read_them_as_the_long_way_does(words: list[str]) -> None:
+    text = " ".join(words)
+    chunks, parts = _Scan(shouted=text.isupper()), _Scan(shouted=text.isupper())
+    for at, word in enumerate(words):
+        start = len(" ".join([*words[:at], ""]))
+        chunks.read_chunk(word, start)
+        parts.read_part(word, start)
+    assert pieces(text) == tuple(chunks.pieces) == tuple(parts.pieces)

@@ -61,7 +61,7 @@ def canonical_json(content: Any) -> str:
     """JSON with sorted keys and no spaces. Raises InvalidInput for values that JSON can't represent."""
     try:
         # A fast path without an encoder for flat dictionaries of strings, as in nearly every log entry.
-        if type(content) is dict and {*map(type, content), *map(type, content.values())} <= _TEXT:
+        if type(content) is dict and _TEXT.issuperset(map(type, (*content.values(), *content))):
             return f"{{{','.join([f'{quoted(name)}:{quoted(text)}' for name, text in sorted(content.items())])}}}"
         return "".join(_encoder(quoted, ":", ",", True, False)(content, 0))
     except (TypeError, ValueError, RecursionError) as error:

@@ -224,13 +224,10 @@ class Record(Frozen):
     @classmethod
     def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Read fields back from their stored form. The record need not have all of them."""
-        fields = dict(record)
-        for name, key, read in _readers(cls):
-            content = fields.get(key)
-            if content is not None and read is not None:
-                fields[key] = read(content)
-            if key != name and key in fields:
-                fields[name] = fields.pop(key)
+        readers, fields = _readers(cls), {}
+        for key, content in record.items():
+            name, read = readers.get(key) or (key, None)
+            fields[name] = content if content is None or read is None else read(content)
         return fields
 
     @classmethod
@@ -248,9 +245,9 @@ def _stored_fields(cls: Any) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 @cache
-def _readers(cls: Any) -> list[tuple[str, str, Any]]:
-    """Name, stored name and reader of each field whose stored form differs."""
-    return [(name, key, read) for name, key, _, read in _stored_fields(cls) if name != key or read is not None]
+def _readers(cls: Any) -> dict[str, tuple[str, Any]]:
+    """Name and reader of each field whose stored form differs, by its stored name."""
+    return {key: (name, read) for name, key, _, read in _stored_fields(cls) if name != key or read is not None}
 
 
 @cache

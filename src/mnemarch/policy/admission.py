@@ -151,9 +151,9 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     scope.at(level)
     if actor.kind == "human" and level >= Level.PROJECT and kind not in _MADE_OTHERWISE:
         cited.append(units.Citation.human(actor.id))
-    canonical_json(attributes)  # Raises now, before anything of a batch is stored.
-    return replace(
-        claim,
+    if attributes:
+        canonical_json(attributes)  # Raises now, before anything of a batch is stored.
+    return units.Claim(
         content=checked_text(claim.content, "The content", bytes_max),
         kind=kind,
         level=level,
@@ -165,6 +165,7 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
         attributes=attributes,
         key=None if claim.key is None else checked_key(claim.key),
         decay_policy=decay,
+        seen=claim.seen,
     )
 
 

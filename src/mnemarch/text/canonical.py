@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from unicodedata import normalize
 
-import xxhash
-
+from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import json_needles
 from mnemarch.text.cache import cached, pattern
 
@@ -14,6 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from typing import Literal
+
+    import xxhash
+else:
+    xxhash = Lazy("xxhash")  # A cold recall needs no keys.
 
 # Stored keys depend on every rule here. Increase the version for a change of the rules, so that keys are recomputed.
 NORM_VERSION = 1

@@ -30,7 +30,8 @@ def weight_of(token: str) -> float:
 
 @cache
 def _common() -> dict[str, float]:
-    return {token: float(weight) for weight, tokens in grouped("common", "weights").items() for token in tokens}
+    rows = [(float(weight), tokens) for weight, tokens in grouped("common", "weights").items()]
+    return {token: weight for weight, tokens in rows for token in tokens}
 
 
 def near(token: str) -> dict[str, float]:

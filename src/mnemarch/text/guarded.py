@@ -10,7 +10,7 @@ from unicodedata import category
 
 from mnemarch.model.value import Frozen
 from mnemarch.text import english, korean
-from mnemarch.text.cache import cached, pattern
+from mnemarch.text.cache import BoundedCache, cached, pattern
 from mnemarch.text.canonical import compatible
 from mnemarch.text.words import LIGHT_WORDS, comparison_signs, contradictory_groups, opposites
 
@@ -52,8 +52,7 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     text = compatible(text)
     scan = _Scan(shouted=text.isascii() and text.isupper())
     for match in _lexemes(text.isascii()).finditer(text):
-        if match.lastgroup != "word" or not scan.has_plain_word(match[0]):
-            scan.read(match, unquoted=unquoted)
+        scan.read(match.lastgroup, match[0], match.start(), unquoted=unquoted)
         scan.read_to = match.end()
     return tuple(scan.pieces)
 
@@ -73,12 +72,14 @@ class _Scan:
         self.read_to = 0
         self.spelled = 0
 
-    def read(self, match: re.Match[str], *, unquoted: bool) -> None:
-        what, text = match.lastgroup, match[0]
-        if what == "chunk":
-            self.read_chunk(text, match.start(), match.end())
-        elif what == "word":
-            self.read_part(text, match.start())
+    def read(self, what: str | None, text: str, start: int, *, unquoted: bool) -> None:
+        if what == "words":
+            for word in text.split(" "):
+                if not self.has_plain_word(word):
+                    self.read_part(word, start)
+                start += len(word) + 1
+        elif what == "chunk":
+            self.read_chunk(text, start)
         elif what == "quoted":
             inner = " ".join(text[1:-1].split())
             name = _identifier_in(inner) if unquoted else None
@@ -94,7 +95,7 @@ class _Scan:
             elif text == "!":
                 self.add_negation(text)
         elif what == "hangul":
-            self.read_hangul(text, match.start())
+            self.read_hangul(text, start)
         elif what == "han" or category(text)[0] != "P":
             self.add("word", text, text)
 
@@ -168,16 +169,17 @@ class _Scan:
         self.pieces[self.number_at] = (what, key + unit, shape, f"{before} {written}", particle)
         self.number_at = -1
 
-    def read_chunk(self, chunk: str, start: int, end: int) -> None:
+    def read_chunk(self, chunk: str, start: int) -> None:
         bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
         if chunk in _SIGNS:
             self.add_opposite((_SIGNS[chunk],), False, chunk)
-        elif bare and not self.has_plain_word(bare) and not self.read_number(bare, end):
+        elif bare and not self.has_plain_word(bare) and not self.read_number(bare, start + len(chunk)):
             self.read_compound(bare, start + chunk.find(bare))
 
     def has_plain_word(self, text: str) -> bool:
-        """Whether the text is a plain word, which is added."""
-        plain = _plain_word(text, text[:1].isupper() and bool(self.pieces) and not self.shouted)
+        """Whether the text is a plain word, which is added. "Unleash" is a name unless it comes first."""
+        is_name = text[0].isupper() and bool(self.pieces) and not self.shouted
+        plain = (_plain_names if is_name else _plain_words)[text]
         if plain is not None:
             self.pieces.append(plain)
         return plain is not None
@@ -214,7 +216,7 @@ class _Scan:
     def read_part(self, part: str, start: int) -> None:
         part = part.replace("’", "'").strip("'")
         part = part[:-2] if part.endswith("'s") else part
-        if not part or self.read_number(part, start + len(part)):
+        if not part or (not part.isalpha() and self.read_number(part, start + len(part))):
             return
         word = part.casefold()
         if not word.replace("'", "").isalpha():
@@ -350,13 +352,19 @@ class _Scan:
             self.add("word", word, reduce(word))
 
 
-@cached(8192)
-def _plain_word(text: str, is_name: bool) -> Piece | None:
-    """The piece of a plain word, as a scan gives it. None for others. "Unleash" is a name unless it comes first."""
+def _plain_name(text: str) -> Piece | None:
+    """The piece of a plain word or name, as a scan gives it. None for other texts."""
     word = text.lower()
     is_plain = text.isalpha() and text.isascii() and not _is_name(text) and word not in english.guarded()
-    is_plain = is_plain and (is_name or english.unprefixed(word) is None)
     return ("word", word, "" if word in LIGHT_WORDS else word, text, "") if is_plain else None
+
+
+def _plain_word(text: str) -> Piece | None:
+    return _plain_name(text) if english.unprefixed(text.lower()) is None else None
+
+
+_plain_names = BoundedCache(8192, _plain_name)
+_plain_words = BoundedCache(8192, _plain_word)
 
 
 def _continues(number: int, more: int) -> bool:
@@ -382,8 +390,8 @@ def _lexemes(is_ascii: bool) -> re.Pattern[str]:
         quoted = r"|“[^“”]+”|‘[^‘’]+’(?!\w)|「[^「」]+」|『[^『』]+』|«[^«»]+»|‹[^‹›]+›|《[^《》]+》|〈[^〈〉]+〉"
         han = r"|(?P<han>[\u3040-\u9fff]+)"
     return pattern(
-        # A word between spaces, as most are: the other alternatives would read it letter by letter.
-        rf"""{flags}(?P<word>[A-Za-z]++(?= |\Z))"""
+        # Words between spaces, as most are: the other alternatives would read them letter by letter.
+        rf"""{flags}(?P<words>[A-Za-z]++(?= |\Z)(?: [A-Za-z]++(?= |\Z))*+)"""
         rf"""|(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
         r"|(?P<tag></?[A-Za-z][\w.:-]*/?>)"
         # A call without arguments, or with names. "option(s)" and "Redis (cache)" are no calls.

@@ -129,7 +129,7 @@ def _is_named_secret(name: str, content: str) -> bool:
 
 
 def _has_secret(text: str) -> bool:
-    return bool(redacted(text)[1])
+    return text not in _clean_texts and bool(redacted(text)[1])
 
 
 def _name_of(text: str) -> str | bytes:

@@ -90,32 +90,26 @@ def _kinds_of_things() -> frozenset[str]:
 
 def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     """The start of each value, mapped to its end."""
-    slots: dict[int, int] = {}
-    words = [piece[3].lower() if piece[0] == "word" else _word_of(piece) for piece in found]
-    telling = _telling()
+    words = [piece[1] if piece[0] == "word" else _word_of(piece) for piece in found]
+    telling, relating = _telling(), _relating()
     framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
     is_predicate = takes_many = False
-    subject = _subject_slot(found, words)
-    at = 0
-    while at < len(found):
-        if subject is not None and at == subject[0]:
-            slots[at] = subject[1]
-            at = subject[1]
+    begin, slot_end = _subject_slot(found, words)
+    slots = {begin: slot_end} if slot_end else {}
+    for at, word in enumerate(words):
+        what = found[at][0]
+        if at < slot_end or (what == "word" and word not in telling and not word.endswith("ed")):
             continue
-        what, word = found[at][0], words[at]
-        if what == "word" and word not in telling and not word.endswith("ed"):
-            at += 1
-            continue
-        begin = _slot_after(found, words, at)
-        if begin is not None and (end := _name_end(found, words, begin)) > begin:
+        is_relation = what in ("word", "opposite") and (word in relating or word.endswith("ed"))
+        start = _slot_after(found, words, at) if is_relation else None
+        if start is not None and (end := _name_end(found, words, start)) > start:
             is_predicate = True
-            slots[begin] = end
-            at = end
+            slots[start] = slot_end = end
             continue
         is_last = at == len(found) - 1
         is_free = at >= framed and not takes_many
         is_unit = is_predicate and is_last and words[at - 1] in ("in", "per") and word in english.UNITS
-        if is_unit or (is_free and _is_date(found, words, at) and (is_predicate or is_last)):
+        if is_unit or (is_free and (is_predicate or is_last) and _is_date(found, words, at)):
             slots[at] = at + 1
         elif word in COPULAS or word in word_set("modals"):
             is_predicate = True
@@ -123,7 +117,6 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             is_predicate = takes_many = True
         elif what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many):
             slots[at] = at + 1
-        at += 1
     return slots
 
 
@@ -136,26 +129,31 @@ def _word_of(piece: Piece) -> str:
     return "" if key == "un" and word == "without" else word
 
 
-def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int] | None:
-    """The place of a subject that is the value: only admins can, everyone can; Minji owns, nginx serves."""
-    first, modals = words[: _VALUE_PIECES_MAX + 2], word_set("modals")
-    verb = next((at for at, each in enumerate(first) if each != "to" and (each in COPULAS or each in modals)), 0)
-    if words[:1] == ["only"] and len(words) > 2 and verb != 1:
-        return 1, verb or 2
-    if verb and (words[0] in word_set("everybody") or (words[0] == "no" and verb == 1)):
-        return 0, verb
+def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int]:
+    """The begin and end of a subject that is the value: only admins can, everyone can; Minji owns, nginx serves.
+
+    (0, 0) if the subject is none.
+    """
+    first = words[0] if words else ""
+    if first in ("only", "no") or first in word_set("everybody"):
+        verbs = COPULAS | word_set("modals") - {"to"}
+        verb = next((at for at, each in enumerate(words[: _VALUE_PIECES_MAX + 2]) if each in verbs), 0)
+        if first == "only" and len(words) > 2 and verb != 1:
+            return 1, verb or 2
+        if verb and (first in word_set("everybody") or (first == "no" and verb == 1)):
+            return 0, verb
     begin = _past_determiners(words, 0) or 0
     # In this form alone: is owned by is said of the thing.
     names = [at for at in range(begin + 1, min(len(words) - 1, begin + 4)) if words[at].endswith("s")]
-    owner = next((at for at in names if words[at] in _verb_forms("owner")), 0)
-    if owner and all(map(is_name, found[begin:owner])):
-        return begin, owner
+    for at in names:
+        if words[at] in _verb_forms("owner") and all(map(is_name, found[begin:at])):
+            return begin, at
     if begin + 1 in names and words[begin + 1] in _verb_forms("served by") and _is_proper(found[begin]):
         return begin, begin + 1
     # GitHub Actions builds the image: what a known tool does, another may do.
-    size = next((size for size in (2, 1) if kinds_of(" ".join(words[:size]))), 0)
+    size = next((size for size in (2, 1) if names and kinds_of(" ".join(words[:size]))), 0)
     is_done = size in names and words[size] in _verb_forms("done by")
-    return (0, size) if is_done and words[size + 1] not in word_set("slot prepositions") else None
+    return (0, size) if is_done and words[size + 1] not in word_set("slot prepositions") else (0, 0)
 
 
 def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
@@ -218,10 +216,8 @@ def _ending_an_object() -> frozenset[str]:
 
 
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
-    """The place where a value begins, if the piece here is a relation that takes one."""
-    what, word = found[at][0], words[at]
-    if what not in ("word", "opposite") or not (word in _relating() or word.endswith("ed")):
-        return None
+    """The place where a value begins after the relation here. None if it takes none."""
+    word = words[at]
     if word in COPULAS:
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""

@@ -18,9 +18,16 @@ Opposites = dict[str, tuple[tuple[str, ...], bool]]
 _FOLDER = os.path.join(os.path.dirname(__file__), "data")
 
 
+@cache
 def entries(file: str, section: str) -> list[str]:
     """The lines under `[section]` in data/FILE.txt. An indented line continues the previous one."""
-    return _sections(file)[section]
+    lines: list[str] = []
+    for line in _sections(file)[section].split("\n"):
+        if line.startswith(" "):
+            lines[-1] += line[1:]
+        elif line and line[0] != "#":
+            lines.append(line)
+    return lines
 
 
 def listed(file: str, *sections: str) -> list[str]:
@@ -68,18 +75,10 @@ def _text(file: str) -> str:
 
 
 @cache
-def _sections(file: str) -> dict[str, list[str]]:
-    sections: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in _text(file).splitlines():
-        first = line[:1]
-        if first == "[":
-            lines = sections.setdefault(line.strip("[]"), [])
-        elif first == " ":
-            lines[-1] += line[1:]
-        elif first not in ("", "#"):
-            lines.append(line)
-    return sections
+def _sections(file: str) -> dict[str, str]:
+    """The text of each section. Its lines are read when they are needed."""
+    parts = (part.partition("]\n") for part in f"\n{_text(file)}".split("\n[")[1:])
+    return {name: lines for name, _, lines in parts}
 
 
 # Function words.

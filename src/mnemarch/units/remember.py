@@ -81,12 +81,13 @@ def remember(
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
+    proof = None
     if claim.citations:
         check_citations(act.transaction, act.caller, claim.citations)
         citations, sources = whole_names(act.transaction, act.caller.stream, claim.citations, sources)
         claim = replace(claim, citations=citations)
-    assert isinstance(claim.level, Level)
-    proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources)
+        assert isinstance(claim.level, Level)
+        proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources)
     carries = proof is not None and proof.carries
     if KEPT_AS in claim.attributes and not carries:
         proof = None  # A test that was only reported, or is not about the claim, does not verify it.
@@ -251,7 +252,8 @@ def _born(act: Act, claim: Claim, proof: Proof | None, secrets: tuple[str, ...],
     event, found = record_unit(act, claim, proof)
     unit = act.known_unit(event.subject)
     stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
-    return with_disputes(stored, open_links(act, unit, rivals=rivals, is_new=True, is_new_text=is_new))
+    disputes = open_links(act, unit, rivals=rivals, is_new=True, is_new_text=is_new)
+    return with_disputes(stored, disputes) if disputes else stored
 
 
 def record_unit(act: Act, claim: Claim, proof: Proof | None) -> tuple[Event, tuple[str, ...]]:

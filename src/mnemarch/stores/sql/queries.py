@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from itertools import chain
 
 from mnemarch.errors import InvalidInput, StoreCorrupt
 from mnemarch.lazy import Lazy
@@ -87,24 +88,24 @@ class Queries:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = dict(texts)
         self._lists = {name: _lists_in(text) for name, text in texts.items() if _LIST in text}
-        self._expanded: dict[tuple[str, ...], str] = {}
+        self._expanded: dict[tuple[str | int, ...], tuple[str, list[str]]] = {}
 
     def bound(self, name: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The text of a query and its parameters, with every list spelled out."""
         lists = self._lists.get(name)
         if lists is None:
             return self.texts[name], parameters
-        shape: tuple[str, ...] = (name, *(str(len(parameters[each])) for each in lists))
-        text = self._expanded.get(shape)
-        if text is None:
-            text = self.texts[name]
-            for each in lists:
-                names = ", ".join(f":{each}_{number}" for number in range(len(parameters[each])))
-                text = text.replace(f"{_LIST}{each})", f"IN ({names or 'NULL'})")
-            self._expanded[shape] = text
-        for each in lists:
-            for number, item in enumerate(parameters.pop(each)):
-                parameters[f"{each}_{number}"] = item
+        items = [parameters.pop(each) for each in lists]
+        shape: tuple[str | int, ...] = (name, *map(len, items))
+        if shape not in self._expanded:
+            text, names = self.texts[name], []
+            for each, some in zip(lists, items, strict=True):
+                own = [f"{each}_{number}" for number in range(len(some))]
+                text = text.replace(f"{_LIST}{each})", f"IN ({', '.join(f':{one}' for one in own) or 'NULL'})")
+                names += own
+            self._expanded[shape] = text, names
+        text, names = self._expanded[shape]
+        parameters.update(zip(names, chain.from_iterable(items), strict=True))
         return text, parameters
 
 
