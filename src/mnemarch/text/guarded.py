@@ -171,7 +171,9 @@ class _Scan:
 
     def read_chunk(self, chunk: str, start: int) -> None:
         bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
-        if chunk in _SIGNS:
+        if bare == "%" and 0 <= self.number_at == len(self.pieces) - 1:
+            self.give_unit(bare, chunk)
+        elif chunk in _SIGNS:
             self.add_opposite((_SIGNS[chunk],), False, chunk)
         elif bare and not self.has_plain_word(bare) and not self.read_number(bare, start + len(chunk)):
             self.read_compound(bare, start + chunk.find(bare))
