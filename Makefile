@@ -71,8 +71,9 @@ bench-loops: $(READY)  ## How well errors and approaches are told apart
 	$(BIN)/python -m bench.loops.approaches
 	$(BIN)/python -m bench.loops.trajectories
 
-bench-statements: $(READY)  ## How well opposed statements are told from compatible ones
+bench-statements: $(READY)  ## How well opposed statements, and tests that oppose a claim, are told
 	$(BIN)/python -m bench.statements
+	$(BIN)/python -m bench.claims
 
 bench-staleness: $(READY)  ## What checking memory against the code costs
 	$(BIN)/python -m bench.staleness.gate
