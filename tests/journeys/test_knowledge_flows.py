@@ -211,7 +211,9 @@ def test_a_test_that_was_changed_after_a_claim_verifies_it_only_if_it_expects_wh
     pytest_q = ("verify", "--json", "--", sys.executable, "-m", "pytest", "-q")
     judged = json.loads(finished(mnemarch(shop, *pytest_q, **who)))
     assert [unit["content"] for unit in judged["units"]] == [claim] * is_raised
-    why = ["test_retry_2 expects 4, and the claim says something else. State what it shows, or let a lead accept it."]
+    why = [
+        "test_retry_2 expects 4, and the claim says something else. State what the test shows, or let a lead accept it."
+    ]
     assert [one["reason"] for one in judged["refused"]] == why * (not is_raised)
     if not is_raised:
         told = json.loads(finished(mnemarch(shop, "recall", claim, "--kind", "fact", "--json", **who)))

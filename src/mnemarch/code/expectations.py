@@ -30,7 +30,8 @@ _PLAIN_NUMBERS = frozenset({0.0, 1.0})
 # Numbers in a claim that are no value of a test: "one" is often a pronoun, and a year the time of the claim.
 _NOT_TOLD = frozenset({0.0, 1.0, *map(float, range(1990, 2100))})
 # The share of a claim's words that must be in the compared line, or in the test's name.
-_SHARED_MIN = 2 / 3
+_SHARED_MIN, _SHARED_KOREAN_MIN = 2 / 3, 1 / 2
+_NAME_CHARS_MIN = 3
 # Words around a number that say little of what is counted.
 _AMOUNT_WORDS = frozenset(listed("code", "amounts"))
 
@@ -97,22 +98,29 @@ def _other_number(claim: str, test: str, expected: Expectations) -> str:
     if is_computed or not stated or stated & _NOT_TOLD or not stated.isdisjoint(written):
         return ""
     words = telling_words(claim) - COMMON - _AMOUNT_WORDS - telling_words(said)
+    # Korean words are compared by their English, where one word has several.
+    least = _SHARED_MIN if claim.isascii() else _SHARED_KOREAN_MIN
     for line, thing, constant in expected.values:
         shared = words & telling_words(f"{line} {short_name(test)}")
-        is_about = _names(claim, thing) or (words and len(shared) >= _SHARED_MIN * len(words))
-        if is_about and not _is_made_in(thing, expected.text) and _is_comparable(amount, stated, thing, constant):
+        is_about = _names(claim, thing) or (words and len(shared) >= least * len(words))
+        if (
+            is_about
+            and not _is_made_in(thing, expected.text)
+            and _is_comparable(claim, amount, stated, thing, constant)
+        ):
             return constant
     return ""
 
 
 def _names(claim: str, thing: str) -> bool:
-    """Whether a claim names the compared thing as code does: `retry_2`, `maxRetries`."""
-    names = (name for name in TEST_SOURCES["identifier"].findall(thing) if TEST_SOURCES["like code"].search(name))
-    return any(pattern(rf"(?<![A-Za-z0-9_.]){name}(?![A-Za-z0-9_])").search(claim) for name in names)
+    """Whether a claim names the compared thing as code does: `retry_2`, `maxRetries`, `TRIES`."""
+    names = [name for name in TEST_SOURCES["identifier"].findall(thing) if len(name) >= _NAME_CHARS_MIN]
+    as_code = [name for name in names if name.isupper() or TEST_SOURCES["like code"].search(name)]
+    return any(pattern(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])").search(claim) for name in as_code)
 
 
-def _is_comparable(amount: str, stated: Iterable[float], thing: str, constant: str) -> bool:
-    """Whether a thing that equals this constant can't have an amount, whose numbers in each unit are `stated`."""
+def _is_comparable(claim: str, amount: str, stated: Iterable[float], thing: str, constant: str) -> bool:
+    """Whether a thing that equals this constant can't have a claim's amount. `stated` are its numbers in each unit."""
     from mnemarch.text.statements import dimension_of
 
     if not (TEST_SOURCES["plain thing"].fullmatch(thing) and TEST_SOURCES["decimal"].fullmatch(constant)):
@@ -122,9 +130,10 @@ def _is_comparable(amount: str, stated: Iterable[float], thing: str, constant: s
         return False  # Retries for 30 seconds, and three of them.
     if number in _PLAIN_NUMBERS or (number > 1 if dimension == "share" else "." in constant and "." not in amount):
         return False
-    # Three retries are four attempts, and more than 17 is 18 or more.
-    near = 0 if dimension == "share" else 1
-    return all(abs(number - other) > near for each in stated for other in (each, each * 100, each / 100))
+    steps = {0, *((-1, 1) if TEST_SOURCES["bound"].search(claim) else ())}  # More than 17 is 18 or more.
+    claimed, compared = (TEST_SOURCES["of retries"].search(text) is not None for text in (claim, thing))
+    steps.add(claimed - compared)  # Three retries are four attempts.
+    return all(number not in (each + step, each * 100, each / 100) for each in stated for step in steps)
 
 
 def _numbers_in(text: str) -> set[float]:

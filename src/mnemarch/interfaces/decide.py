@@ -54,7 +54,8 @@ def _decide(call: Call) -> Answer:
         call.begins_memory = False
         call.answer_from_nothing()
     if not options.type or not options.reason:
-        raise InvalidInput("A decision needs a reason (R12).", hint='Add --type risk --reason "why, in a sentence".')
+        says = "its reason has no type" if options.reason else "it has no reason"
+        raise InvalidInput(f"Nothing was decided: {says} (R12).", hint='Add --type risk --reason "why, in a sentence".')
     desk = call.seat.decisions
     proposal = desk.propose(
         text_or_stdin(options.text),

@@ -81,7 +81,7 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
         for problem in ("instead", "failed", "flaky", "namesakes")
     )
     if opposed is not None:
-        reason, hint = opposition(opposed.ref, opposed.instead), "State what it shows, or let a lead accept it."
+        reason, hint = opposition(opposed.ref, opposed.instead), "State what the test shows, or let a lead accept it."
     elif failed is not None:
         reason, hint = f"{failed.ref} fails.", "Make it pass, then verify the task."
     elif flaky is not None:
