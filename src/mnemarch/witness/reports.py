@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import json
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
-    from xml.etree.ElementTree import Element
 else:
     json = Lazy("json")
 
@@ -24,6 +23,7 @@ MESSAGE_CHARS_MAX = 4_000
 LINE_CHARS_MAX = 2_000
 _REPORT_BYTES_MAX = 64 << 20
 _FILES_MAX = 10_000
+_DEPTH_MAX = 64
 _WORST_FIRST = (Outcome.FAIL, Outcome.SKIP, Outcome.PASS)
 # The words and signs of all runners, in their reports and on the terminal.
 _OUTCOMES = {outcome: meaning for meaning in Outcome for outcome in entries("runners", f"outcomes: {meaning}")}
@@ -73,7 +73,7 @@ def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
     begins = text.lstrip()[:1]
     try:
         if begins == "<":
-            return "junit", list(_of_junit(text, names))
+            return "junit", list(_Junit(text, names).results)
         if begins == "{":
             records = _json_records(text)
             if "testResults" in records[0]:
@@ -189,38 +189,59 @@ def _of_recorder(lines: Iterable[dict[str, Any]], root: str) -> Iterator[TestRes
             yield result_of(rebased(line["name"] or "collection", prefix), line["outcome"], line.get("message", ""))
 
 
-def _of_junit(text: str, names: Names) -> Iterator[TestResult]:
-    """The results in JUnit XML. Entities are not expanded, and nothing is fetched."""
-    is_python = False
-    for element in _xml(text).iter():
-        if element.tag == "testsuite":
-            is_python = element.get("name") == "pytest"
-        elif element.tag == "testcase":
-            told = [each for each in element if each.tag in {"failure", "error", "skipped"}]
-            outcome = min((Outcome.PASS, *(_OUTCOMES[each.tag] for each in told)), key=_WORST_FIRST.index)
-            failed = [each for each in told if each.tag != "skipped"]
-            said = [(each.get("type", ""), message) for each in failed if (message := each.get("message"))]
-            heads = [message if kind in message else f"{kind}: {message}" for kind, message in said]
-            name = names.of_case(element.get("classname", ""), element.get("name", ""), is_python=is_python)
-            yield result_of(name, outcome, "".join(heads[:1] or [each.text or "" for each in failed]))
+class _Junit:
+    """Reads JUnit XML as a stream of tags. Entities are not expanded, and nothing is fetched."""
 
+    def __init__(self, text: str, names: Names) -> None:
+        from xml.parsers.expat import ExpatError, ParserCreate
 
-def _xml(text: str) -> Element:
-    from xml.etree.ElementTree import ParseError, TreeBuilder, XMLParser, fromstring
+        self.results: list[TestResult] = []
+        self._names = names
+        self._open: list[str] = []
+        self._case: dict[str, str] = {}
+        self._outcome = Outcome.PASS
+        self._message = self._text = ""
+        self._is_python = False
+        parser = ParserCreate()
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._data
+        try:
+            # The text is already decoded, so the declared encoding is removed.
+            parser.Parse(PATTERNS["xml declaration"].sub("", text, count=1), True)
+        except ExpatError as error:
+            raise ValueError(f"its XML is broken, {error}") from None
 
-    class Builder(TreeBuilder):
-        def doctype(self, *_: object) -> None:
-            raise ValueError("it declares a document type, which can hide entities")
+    def _refuse(self, *_: object) -> None:
+        raise ValueError("it declares a document type, which can hide entities")
 
-    try:
-        # The text is already decoded, so the declared encoding is removed.
-        plain, parser = PATTERNS["xml declaration"].sub("", text, count=1), XMLParser(target=Builder())  # noqa: S314
-        root = fromstring(plain, parser)  # noqa: S314 - without a document type there are no entities
-    except ParseError as error:
-        raise ValueError(f"its XML is broken, {error}") from None
-    if root.tag not in {"testsuites", "testsuite"}:
-        raise ValueError(f"it begins with <{root.tag}>, not with <testsuites>")
-    return root
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._open.append(tag)
+        if len(self._open) > _DEPTH_MAX:
+            raise ValueError(f"it is nested more than {_DEPTH_MAX} deep")
+        if len(self._open) == 1 and tag not in {"testsuites", "testsuite"}:
+            raise ValueError(f"it begins with <{tag}>, not with <testsuites>")
+        if tag == "testsuite":
+            self._is_python = attributes.get("name") == "pytest"
+        elif tag == "testcase":
+            self._case, self._outcome, self._message, self._text = attributes, Outcome.PASS, "", ""
+        elif tag in {"failure", "error", "skipped"} and self._open[-2] == "testcase":
+            self._outcome = min(self._outcome, _OUTCOMES[tag], key=_WORST_FIRST.index)
+            kind, message = attributes.get("type", ""), attributes.get("message", "")
+            if tag != "skipped" and message and not self._message:
+                self._message = message if kind in message else f"{kind}: {message}"
+
+    def _data(self, text: str) -> None:
+        if self._open[-1] in {"failure", "error"} and not self._message and len(self._text) < MESSAGE_CHARS_MAX:
+            self._text += text
+
+    def _end(self, tag: str) -> None:
+        self._open.pop()
+        if tag == "testcase":
+            case = self._case
+            name = self._names.of_case(case.get("classname", ""), case.get("name", ""), is_python=self._is_python)
+            self.results.append(result_of(name, self._outcome, self._message or self._text))
 
 
 def _json_records(text: str) -> list[dict[str, Any]]:
