@@ -444,6 +444,6 @@ def test_a_decision_is_found_by_its_reason_and_shows_it_to_who_asks_for_it(seats
     made = desk.commit(desk.propose(text, reason=Reason("risk", summary, "orders fail early"), snapshots=["seen"]))
     for question in (only_why, why):
         first = person.recall(question, kinds=["decision"]).items[0]
-        assert (first.unit.id, first.notes) == (made.id, (f"because: {summary} orders fail early",))
+        assert (first.unit.id, first.notes) == (made.id, (f"because: {summary}; it costs: orders fail early",))
     assert person.recall(text, kinds=["decision"]).items[0].notes == ()
-    assert f"(because: {summary} orders fail early)" in person.context(why).text
+    assert f"(because: {summary}; it costs: orders fail early)" in person.context(why).text

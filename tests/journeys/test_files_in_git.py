@@ -333,6 +333,49 @@ def test_r16_an_erased_text_is_in_no_file_of_any_clone_that_has_the_erasure(ann,
     assert "turquoise" in ann.git("log", "-p"), "which is what the answer says"
 
 
+def test_r16_an_erasure_that_the_indexing_thread_meets_first_leaves_no_byte(ann, bob):
+    secret = remembered(ann, "The turquoise lighthouse has a spare key")
+    meet(ann, bob)
+    bob.memory.reindex()
+    finder = bob.person._engine.finder
+    waiting = []
+
+    def index():
+        finder._indexing = threading.current_thread()
+        bob.memory.stats()
+        waiting.append(finder._indexing)
+
+    ann.person.erase(secret.id, "private")
+    ann.commit()
+    bob.pull(ann)
+    thread = threading.Thread(target=index)
+    thread.start()
+    thread.join()
+    assert waiting
+    assert bob.files_with("turquoise") == []
+
+
+def test_r16_an_erasure_that_could_not_be_passed_on_is_passed_on_again(ann, bob):
+    secret = remembered(ann, "The turquoise lighthouse has a spare key")
+    meet(ann, bob)
+    store, told = bob.memory._engine.store, []
+
+    def fails_once(ids):
+        told.append(list(ids))
+        if len(told) == 1:
+            raise RuntimeError("interrupted")
+
+    store.on_erased = fails_once
+    ann.person.erase(secret.id, "private")
+    ann.commit()
+    bob.pull(ann)
+    with pytest.raises(RuntimeError):
+        bob.memory.stats()
+    for text in ("Orders are numbered by day", "Parcels leave at noon"):
+        remembered(bob, text)
+    assert told == [[secret.id], [secret.id]]
+
+
 def test_r16_an_erasure_and_a_change_of_the_same_unit_meet_and_nothing_comes_back(ann, bob):
     secret = remembered(ann, "The turquoise lighthouse has a spare key")
     meet(ann, bob)
@@ -726,6 +769,22 @@ def test_what_another_store_exported_comes_before_what_is_written_here(tmp_path,
         seat.remember("Orders are numbered by day")
         assert target.rebuild().same
         assert target.audit().ok
+
+
+def test_a_restored_export_brings_an_erasure_of_what_was_also_said_here(tmp_path, clock):
+    with (
+        mnemarch.open(f"file://{tmp_path}/source", clock=clock) as old,
+        mnemarch.open(f"file://{tmp_path}/target", clock=clock) as new,
+    ):
+        theirs, ours = (memory.seat(Actor.human("h"), WHERE) for memory in (old, new))
+        stated = theirs.remember("Checkout retries 3 times").unit.id
+        old.export(tmp_path / "before.jsonl")
+        new.import_(tmp_path / "before.jsonl")
+        ours.archive(stated, "not sure")
+        theirs.erase(stated, "private")
+        old.export(tmp_path / "after.jsonl")
+        assert new.import_(tmp_path / "after.jsonl").events
+        assert not ours.get(stated).content
 
 
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "files"), ("files", "sqlite"), ("files", "files")])

@@ -89,7 +89,8 @@ def _other_number(claim: str, test: str, expected: Expectations) -> str:
 
     found, slots, _ = parts_of(claim)
     numbers = [at for at, piece in enumerate(found) if piece[0] == "number"]
-    if len(numbers) != 1 or not any(start <= numbers[0] < end for start, end in slots.items()):
+    is_value = len(numbers) == 1 and any(start <= numbers[0] < end for start, end in slots.items())
+    if not is_value or TEST_SOURCES["limit"].search(claim):
         return ""
     amount, said = found[numbers[0]][1], found[numbers[0]][3]
     stated, written = magnitudes(amount), _numbers_in(expected.text)
@@ -130,10 +131,11 @@ def _is_comparable(claim: str, amount: str, stated: Iterable[float], thing: str,
         return False  # Retries for 30 seconds, and three of them.
     if number in _PLAIN_NUMBERS or (number > 1 if dimension == "share" else "." in constant and "." not in amount):
         return False
-    steps = {0, *((-1, 1) if TEST_SOURCES["bound"].search(claim) else ())}  # More than 17 is 18 or more.
     claimed, compared = (TEST_SOURCES["of retries"].search(text) is not None for text in (claim, thing))
-    steps.add(claimed - compared)  # Three retries are four attempts.
-    return all(number not in (each + step, each * 100, each / 100) for each in stated for step in steps)
+    attempts = claimed - compared  # Three retries are four attempts.
+    factors = (100, 0.01, 8, 0.125)  # Shares, cents, bits and bytes.
+    others = {each + attempts for each in stated}.union(each * factor for each in stated for factor in factors)
+    return number not in others.union(stated, (1 - each for each in stated), (1 - each / 100 for each in stated))
 
 
 def _numbers_in(text: str) -> set[float]:
@@ -154,7 +156,7 @@ def _is_made_in(thing: str, text: str) -> bool:
 
 def _other_status(claim: str, expected: Expectations) -> str:
     """The HTTP status that the test compares with, if the claim says that another one is answered."""
-    if not TEST_SOURCES["answering"].search(claim):
+    if not TEST_SOURCES["answering"].search(claim) or TEST_SOURCES["condition"].search(claim):
         return ""
     stated = {float(each) for each in TEST_SOURCES["status"].findall(claim)}
     if len(stated) != 1 or not stated.isdisjoint(_numbers_in(expected.text)):
@@ -184,7 +186,7 @@ def _constant(written: str) -> str:
 def _other_error(claim: str, errors: Sequence[str]) -> str:
     """The error that the test expects, if the claim says that something is returned, or names an unrelated error."""
     if not TEST_SOURCES["error name"].search(claim):
-        is_returned = _returned(claim) and not TEST_SOURCES["failing"].search(claim)
+        is_returned = TEST_SOURCES["returning"].search(claim) and not TEST_SOURCES["failing"].search(claim)
         return (errors[0] or "an error") if is_returned else ""
     raised = TEST_SOURCES["raised"].search(claim)
     names = [*TEST_SOURCES["error name"].findall(claim), *errors]

@@ -240,7 +240,8 @@ class ExportFile:
         if here is None and is_born:
             raise Conflict(f"Line {number}: unit {event.subject} is here already.", hint="Import into a new memory.")
         other = next(reader.events_of_subject(event.subject or "", last=1), None) if here is None else None
-        if other is not None and other.stream not in self._heads:
+        # Several writers may have written about one unit: the stream is that of their project.
+        if other is not None and other.stream.shared not in {stream.shared for stream in self._heads}:
             raise _refused(number, f"event {event.id} is about {event.subject}, which belongs to {other.stream}")
 
 

@@ -112,7 +112,9 @@ def because(unit: Unit, asked: Iterable[str], *, asks_why: bool) -> tuple[str, .
         return ()
     words, said = _words(reason), _words(unit.content)
     is_asked = not (words - said).isdisjoint(asked) or (asks_why and not (words | said).isdisjoint(asked))
-    return (f"because: {in_a_line(reason, _REASON_CHARS_MAX)}",) if is_asked else ()
+    told, cost = unit.attributes["reason"]["summary"], unit.attributes["reason"]["tradeoff"]
+    told += f"; it costs: {cost}" if cost else ""
+    return (f"because: {in_a_line(told, _REASON_CHARS_MAX)}",) if is_asked else ()
 
 
 def _reason(decision: Unit) -> str:

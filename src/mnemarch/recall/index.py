@@ -389,10 +389,12 @@ class LiveIndex(Forkable):
             time.sleep(_NAP_S)
 
     def wait(self) -> None:
-        """Wait until a background indexing has ended."""
+        """Wait until a background indexing has ended. The indexing thread itself may call this."""
+        from threading import current_thread
+
         with self._lock:
             thread = self._indexing
-        if thread is not None:
+        if thread is not None and thread is not current_thread():
             thread.join()
 
     def forget_tail(self) -> None:

@@ -344,9 +344,10 @@ class FileStore(SqliteStore):
         return was_read
 
     def _tell_erased(self) -> None:
-        gone, self._erased = self._erased, []
+        gone = self._erased
         if gone and self.on_erased is not None:
             self.on_erased(gone)
+        self._erased = self._erased[len(gone) :]  # If that failed, the next change tells them again.
 
     # Writing
 
