@@ -54,8 +54,10 @@ def _decide(call: Call) -> Answer:
         call.begins_memory = False
         call.answer_from_nothing()
     if not options.type or not options.reason:
-        says = "its reason has no type" if options.reason else "it has no reason"
-        raise InvalidInput(f"Nothing was decided: {says} (R12).", hint='Add --type risk --reason "why, in a sentence".')
+        more = ", and the reason a type" if options.reason else ""
+        raise InvalidInput(
+            f"A decision needs a reason{more} (R12).", hint='Add --type risk --reason "why, in a sentence".'
+        )
     desk = call.seat.decisions
     proposal = desk.propose(
         text_or_stdin(options.text),

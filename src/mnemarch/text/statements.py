@@ -89,6 +89,7 @@ def said_in(text: str) -> frozenset[str]:
     return frozenset(word for piece in parts_of(text)[0] for word in words_of(piece))
 
 
+@cached(1024)
 def _topic_of(text: str) -> tuple[str, ...]:
     found, slots, rejected = parts_of(text)
     if not found:
