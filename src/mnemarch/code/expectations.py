@@ -28,7 +28,7 @@ _LINE_CHARS_MAX = 400
 # Counts that many tests compare with, whatever they are about.
 _PLAIN_NUMBERS = frozenset({0.0, 1.0})
 # Numbers in a claim that are no value of a test: "one" is often a pronoun, and a year the time of the claim.
-_NOT_TOLD = frozenset({0.0, 1.0, *map(float, range(1990, 2100))})
+_NOT_TOLD = _PLAIN_NUMBERS.union(map(float, range(1990, 2100)))
 # The share of a claim's words that must be in the compared line, or in the test's name.
 _SHARED_MIN, _SHARED_KOREAN_MIN = 2 / 3, 1 / 2
 _NAME_CHARS_MIN = 3
@@ -104,11 +104,8 @@ def _other_number(claim: str, test: str, expected: Expectations) -> str:
     for line, thing, constant in expected.values:
         shared = words & telling_words(f"{line} {short_name(test)}")
         is_about = _names(claim, thing) or (words and len(shared) >= least * len(words))
-        if (
-            is_about
-            and not _is_made_in(thing, expected.text)
-            and _is_comparable(claim, amount, stated, thing, constant)
-        ):
+        is_example = _is_made_in(thing, expected.text)
+        if is_about and not is_example and _is_comparable(claim, amount, stated, thing, constant):
             return constant
     return ""
 
@@ -133,9 +130,10 @@ def _is_comparable(claim: str, amount: str, stated: Iterable[float], thing: str,
         return False
     claimed, compared = (TEST_SOURCES["of retries"].search(text) is not None for text in (claim, thing))
     attempts = claimed - compared  # Three retries are four attempts.
-    factors = (100, 0.01, 8, 0.125)  # Shares, cents, bits and bytes.
-    others = {each + attempts for each in stated}.union(each * factor for each in stated for factor in factors)
-    return number not in others.union(stated, (1 - each for each in stated), (1 - each / 100 for each in stated))
+    # As it is; as a share, cents, bits or bytes; and what a share leaves: 15 % off is a factor of 0.85.
+    forms = ((each, each + attempts, each * 100, each / 100, each * 8, each / 8) for each in stated)
+    left = ((1 - each, 1 - each / 100) for each in stated)
+    return all(number not in each for each in (*forms, *left))
 
 
 def _numbers_in(text: str) -> set[float]:
@@ -149,9 +147,11 @@ def _number(written: str) -> float:
 
 def _is_made_in(thing: str, text: str) -> bool:
     """Whether a test makes the thing that it compares, or is given it: a variable, or a parameter."""
-    name = TEST_SOURCES["first name"].search(thing)
-    made = rf"\b{name[1]}\b\s*(?::?=(?!=)|\bin\b)|\bdef \w+\([^)]*\b{name[1]}\b|\bas {name[1]}\b" if name else ""
-    return bool(name) and pattern(made).search(text) is not None
+    match = TEST_SOURCES["first name"].search(thing)
+    if match is None:
+        return False
+    name = rf"\b{match[1]}\b"
+    return pattern(rf"{name}\s*(?::?=(?!=)|\bin\b)|\bdef \w+\([^)]*{name}|\bas {name}").search(text) is not None
 
 
 def _other_status(claim: str, expected: Expectations) -> str:

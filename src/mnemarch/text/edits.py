@@ -27,7 +27,8 @@ _FOLLOWED_MAX = 30
 NAMED = (
     r"(?:@\w+ |export |default |pub(?:\(\w+\))? |public |private |protected |static |async |abstract )*"
     r"(?:(?:def|class|func|fun|fn|function|interface|struct|enum|trait|impl|module)\s+(?:\([^()]*\)\s*)?(?=\w)"
-    r"|(?!(?:if|for|while|match|switch|go|defer|else|return|new|throw|await|case|when|catch)\b)[\w<>\[\].]{1,80}\s+(?=\w+\s*\([^()]*\)[^;{}()]*\{))(\w+)"
+    r"|(?!(?:if|for|while|match|switch|go|defer|else|return|new|throw|await|case|when|catch)\b)"
+    r"[\w<>\[\].]{1,80}\s+(?=\w+\s*\([^()]*\)[^;{}()]*\{))(\w+)"
 )
 
 

@@ -326,7 +326,7 @@ def magnitudes(amount: str) -> frozenset[float]:
     match = pattern(r"[$€£¥₩]?(\d{1,15}(?:\.\d{1,6})?)(%|[A-Za-z]{0,3})").fullmatch(amount)
     if match is None or not (match[2] in ("", "%") or dimension_of(amount)):
         return frozenset()
-    numbers = reached = {float(match[1])}
+    numbers = {float(match[1])}
     for steps, is_smaller in ((_SMALLER_UNITS, True), (_LARGER_UNITS, False)):
         unit, reached = match[2], {float(match[1])}
         while unit in steps:
